@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# How a test file becomes one CTest test, or several.
+#
+# Within its first ten lines a test file may say
+#     LABELS: word word ...
+# A word that names a device registers the test once for that device; without one it is a `nodevice` test:
+#     nodevice      no device at all; these also run under the sanitizers
+#     swiftshader   environment BL_DEVICE=swiftshader; the test's name gets the suffix @swiftshader
+#     lavapipe      environment BL_DEVICE=lavapipe; suffix @lavapipe
+#     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
+# Other words:
+#     serial        runs alone
+#     timeout=N     seconds, instead of 300
+#     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
+#
+# Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy) and runs in tests/ of the build folder. A test whose device or tool is
+# missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
+
+set(BL_DEVICE_LABELS nodevice swiftshader lavapipe rayquery)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+
+# What the sanitizer build builds: the programs of tests that need no device.
+add_custom_target(nodevice_tests)
+if(TARGET backlight_program)
+    add_dependencies(nodevice_tests backlight_program)
+endif()
+
+# bl_add_test(NAME FILE COMMAND...): FILE is where the labels are read.
+function(bl_add_test name file)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+    set(words)
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${file}" head LIMIT_COUNT 10 ENCODING UTF-8)
+    foreach(line IN LISTS head)
+        if(line MATCHES "LABELS: *([A-Za-z0-9_= -]+)")
+            separate_arguments(words UNIX_COMMAND "${CMAKE_MATCH_1}")
+        endif()
+    endforeach()
+    set(devices)
+    set(labels)
+    set(timeout 300)
+    set(serial OFF)
+    foreach(word IN LISTS words)
+        if(word IN_LIST BL_DEVICE_LABELS)
+            list(APPEND devices ${word})
+        elseif(word STREQUAL "serial")
+            set(serial ON)
+        elseif(word MATCHES "^timeout=([0-9]+)$")
+            set(timeout ${CMAKE_MATCH_1})
+        elseif(word MATCHES "^[A-Za-z]")
+            list(APPEND labels ${word})
+        endif()
+    endforeach()
+    if(NOT devices)
+        set(devices nodevice)
+    endif()
+    foreach(device IN LISTS devices)
+        set(test ${name})
+        set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}")
+        if(NOT device STREQUAL "nodevice")
+            string(APPEND test "@${device}")
+        endif()
+        if(device STREQUAL "swiftshader")
+            list(APPEND environment BL_DEVICE=swiftshader)
+        elseif(device STREQUAL "lavapipe")
+            list(APPEND environment BL_DEVICE=lavapipe)
+        elseif(device STREQUAL "rayquery")
+            list(APPEND environment BL_DEVICE=lavapipe BL_RAY_BACKEND=query)
+        endif()
+        add_test(NAME ${test} COMMAND ${ARGN} WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+        set_tests_properties(${test} PROPERTIES LABELS "${device};${labels}" ENVIRONMENT "${environment}"
+            TIMEOUT ${timeout} RUN_SERIAL ${serial})
+        if(BL_REQUIRE_ALL)
+            # cmocka's skip() ends a program with 0.
+            set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+        else()
+            set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
+        endif()
+    endforeach()
+    list(GET ARGN 0 program)
+    if(TARGET ${program} AND "nodevice" IN_LIST devices)
+        add_dependencies(nodevice_tests ${program})
+    endif()
+endfunction()
