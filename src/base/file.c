@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Whole files in and out. Reading does not trust the reported size (pipes report none, and a file may grow meanwhile):
+ * it reads until the end or until the limit is passed. Writing goes to a neighbour file that is renamed at the end, so
+ * a reader sees the old content or the new one, and a failure leaves nothing behind. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Reads the rest of `file` into malloc'ed memory with a zero byte behind it. */
+static bl_result read_all(FILE *file, const char *path, size_t limit, size_t guess, void **data, size_t *size,
+                          bl_error *err)
+{
+    size_t capacity = guess + 2, used = 0; /* one byte for the zero, one to see the end without growing */
+    char *bytes = malloc(capacity);
+    while (bytes) {
+        used += fread(bytes + used, 1, capacity - used - 1, file);
+        if (used > limit) {
+            free(bytes);
+            return error_set(err, BL_ERROR_IO, "%s is larger than the limit of %zu bytes", path, limit);
+        }
+        if (ferror(file)) {
+            free(bytes);
+            return error_set(err, BL_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
+        }
+        if (feof(file)) {
+            bytes[used] = 0;
+            *data = bytes;
+            *size = used;
+            return BL_OK;
+        }
+        if (capacity > SIZE_MAX / 2)
+            break;
+        char *grown = realloc(bytes, capacity *= 2);
+        if (!grown)
+            break;
+        bytes = grown;
+    }
+    free(bytes);
+    return error_set(err, BL_ERROR_MEMORY, "out of memory reading %s", path);
+}
+
+bl_result file_read(const char *path, size_t limit, void **data, size_t *size, bl_error *err)
+{
+    *data = NULL;
+    *size = 0;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return error_set(err, BL_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+    struct stat status;
+    size_t guess = 4096;
+    bl_result result = BL_OK;
+    if (fstat(fileno(file), &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            result = error_set(err, BL_ERROR_IO, "cannot read %s: it is a folder", path);
+        else if (status.st_size > 0 && (uintmax_t)status.st_size > limit)
+            result = error_set(err, BL_ERROR_IO, "%s has %jd bytes, more than the limit of %zu", path,
+                               (intmax_t)status.st_size, limit);
+        else if (status.st_size > 0)
+            guess = (size_t)status.st_size;
+    }
+    if (result == BL_OK)
+        result = read_all(file, path, limit, guess, data, size, err);
+    fclose(file);
+    return result;
+}
+
+/* A device or a pipe (`-o /dev/null`) is written in place: renaming would replace the node itself. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+/* Zero, or the errno of what went wrong. */
+static int write_all(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return errno;
+    int reason = 0;
+    if (size > 0 && fwrite(data, 1, size, file) != size)
+        reason = errno;
+    if (fclose(file) != 0 && reason == 0)
+        reason = errno;
+    return reason;
+}
+
+bl_result file_write(const char *path, const void *data, size_t size, bl_error *err)
+{
+    arena memory = {0};
+    bool special = is_special(path);
+    const char *target = special ? path : arena_printf(&memory, "%s.tmp-%ld", path, (long)getpid());
+    int reason = write_all(target, data, size);
+    if (!special && reason == 0 && rename(target, path) != 0)
+        reason = errno;
+    if (!special && reason != 0)
+        remove(target);
+    arena_free(&memory);
+    return reason ? error_set(err, BL_ERROR_IO, "cannot write %s: %s", path, strerror(reason)) : BL_OK;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bl_result folder_create(const char *path, bl_error *err)
+{
+    arena memory = {0};
+    bl_result result = BL_OK;
+    char *part = arena_strdup(&memory, path);
+    size_t length = strlen(part);
+    for (size_t i = 1; i <= length && result == BL_OK; i++) { /* from 1: the root exists */
+        if (part[i] != '/' && part[i] != 0)
+            continue;
+        char end = part[i];
+        part[i] = 0;
+        /* Tried first and examined after, because another process may be creating the same folder. */
+        if (mkdir(part, 0777) != 0) {
+            int reason = errno;
+            if (!is_folder(part))
+                result = error_set(err, BL_ERROR_IO, "cannot create folder %s: %s", part, strerror(reason));
+        }
+        part[i] = end;
+    }
+    if (length == 0)
+        result = error_set(err, BL_ERROR_IO, "cannot create a folder without a name");
+    arena_free(&memory);
+    return result;
+}
+
+bool file_exists(const char *path) { return access(path, F_OK) == 0; }
