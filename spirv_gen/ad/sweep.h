@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of this folder share. Private to spirv_gen/ad. */
+#ifndef SPIRV_GEN_AD_SWEEP_H
+#define SPIRV_GEN_AD_SWEEP_H
+
+#include "spirv_gen/ad/ad.h"
+
+/* ---- rules.c ---- */
+
+/* One value op at the place where its derivative is emitted: operands and the op's own value, as seen there. */
+typedef struct ad_site {
+    ir_func *f;
+    ir_ref a, b, c, y;
+} ad_site;
+
+/* x times the partial derivative of the op with respect to operand k (0: a, 1: b, 2: c); reference 0: zero. */
+typedef ir_ref (*ad_rule)(const ad_site *s, unsigned k, ir_ref x);
+extern const ad_rule ad_rules[IR_OP_COUNT]; /* NULL: no derivative */
+/* Whether a derivative can pass through operand k of a value op with a rule. */
+bool ad_carries(ir_op op, unsigned k);
+
+/* ---- activity.c ---- */
+
+/* Per instruction: f32 whose value depends differentiably on one of wrt[] or on a DLOAD with a gradient. malloc'ed. */
+uint8_t *ad_active(const ir_func *f, const ir_ref *wrt, uint32_t count);
+
+/* ---- reverse.c ---- */
+
+typedef struct ad_touch { /* an adjoint that a branch has set aside */
+    uint32_t id, frame;
+    ir_ref adjoint;
+} ad_touch;
+
+typedef struct ad_frame { /* the branch that is being swept; first = 0: none */
+    uint32_t first, number;
+} ad_frame;
+
+typedef struct ad_sweep {
+    ir_func *f;          /* receives code */
+    const ir_func *from; /* what is differentiated; may be f itself, then the first `count` instructions of it */
+    uint32_t count;
+    ir_copier copy;      /* from -> f: primal values, and the recomputation of branches */
+    uint32_t copy_first; /* where the range that is being copied begins */
+    uint8_t *active, *stop, *live, *writes;
+    ir_ref *adjoint;     /* per instruction of from */
+    uint32_t *frame_of;  /* the frame that has last touched it */
+    ad_frame frame;
+    uint32_t frame_count;
+    ARRAY(ad_touch) touched;
+    ARRAY(uint32_t) pending; /* PHIs and RESULTs with an adjoint, waiting for their ENDIF or CALL; a stack */
+} ad_sweep;
+
+/* map: the value in f of each instruction of from, or 0 where it is not visible. Taken over. */
+void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs, uint32_t output_count,
+                    const ir_ref *wrt, uint32_t wrt_count);
+void ad_sweep_end(ad_sweep *s);
+/* Copies instructions without effects; refuses what cannot be computed twice. */
+void ad_recompute(ad_sweep *s, uint32_t first, uint32_t last);
+/* Adds to the adjoint of an instruction. */
+void ad_add(ad_sweep *s, uint32_t id, ir_ref value);
+/* Carries adjoints of instructions [first, last) to their operands. */
+void ad_run(ad_sweep *s, uint32_t first, uint32_t last);
+/* Adjoint of a value, constant 0 where nothing arrived. */
+ir_ref ad_adjoint(const ad_sweep *s, ir_ref value);
+/* Takes the newest pending instruction off if it belongs to `owner` (its CALL or IF); 0: there is none. */
+uint32_t ad_take_pending(ad_sweep *s, uint32_t owner);
+
+/* ---- the structural ops with a derivative, one function each; `id` is the instruction ---- */
+void ad_reverse_PHI(ad_sweep *s, uint32_t id);
+void ad_reverse_DLOAD(ad_sweep *s, uint32_t id);
+void ad_reverse_RESULT(ad_sweep *s, uint32_t id);
+void ad_reverse_CALL(ad_sweep *s, uint32_t id); /* call.c */
+
+#endif

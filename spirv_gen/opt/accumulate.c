@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * ACCUM(index, value) -> atomics on the gradient buffer. index = ~0: nothing happens.
+ *
+ * FIXED: element i is a 64-bit two's complement integer in words 2i (low), 2i + 1 (high), in units of 1 / scale[i]; the scale is a
+ * power of two. Integer sums are exact and independent of order, so gradients are equal bit for bit from run to run.
+ *   x = value * scale; q = |x| rounded to nearest (floor(|x| + 1/2); |x| >= 2^23 is an integer already, and adding 1/2 would round it)
+ *   high = floor(q / 2^32), low = q - high * 2^32
+ * Both are exact in f32: q is a multiple of its own last place; if that is below 2^32, low is a multiple of it less than 2^24 times as
+ * large. This holds for q >= 0 only (-1 would need low = 2^32 - 1, which no f32 is), so the sign is put back on the integers:
+ * -(high, low) = (~high + (low == 0), -low).
+ * The carry out of the low word is seen in the old value that the atomic returns. The second atomic is left out when it would add zero.
+ * Counted in the status buffer: overflow, for values that are not finite or |q| >= 2^52 (they are not added) and for sums whose high
+ * word leaves +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps); underflow,
+ * for values that are not zero but round to zero.
+ *
+ * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary by rounding. */
+#include "spirv_gen/opt/pass.h"
+
+typedef struct accumulation {
+    ir_func *f;
+    const opt_options *o;
+    uint32_t buffer; /* gradient buffer */
+    ir_ref index, value;
+} accumulation;
+
+#define TWO_23 8388608.0f
+#define TWO_32 4294967296.0f
+#define TWO_52 4503599627370496.0f
+
+static ir_ref word(ir_func *f, uint32_t offset, ir_ref index) { return ir_add(f, index, ir_u32(f, offset)); }
+
+/* |value * scale| rounded to an integer; *fits: finite and below 2^52. Zero where it does not fit. */
+static ir_ref magnitude(const accumulation *a, ir_ref x, ir_ref *fits)
+{
+    ir_func *f = a->f;
+    ir_ref size = ir_abs(f, x);
+    ir_ref rounded = ir_floor(f, ir_add(f, size, ir_f32(f, 0.5f)));
+    *fits = ir_lt(f, size, ir_f32(f, TWO_52)); /* false for NaN */
+    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), rounded, size);
+    return ir_select(f, *fits, q, ir_f32(f, 0));
+}
+
+/* q with the sign of x as two words. */
+static void split(ir_func *f, ir_ref x, ir_ref q, ir_ref *low, ir_ref *high)
+{
+    ir_ref zero = ir_u32(f, 0);
+    ir_ref upper = ir_floor(f, ir_mul(f, q, ir_f32(f, 1 / TWO_32)));
+    ir_ref lower = ir_sub(f, q, ir_mul(f, upper, ir_f32(f, TWO_32)));
+    ir_ref l = ir_to_u32(f, lower), h = ir_to_u32(f, upper);
+    ir_ref negative = ir_lt(f, x, ir_f32(f, 0));
+    ir_ref borrow = ir_select(f, ir_eq(f, l, zero), ir_u32(f, 1), zero);
+    *low = ir_select(f, negative, ir_sub(f, zero, l), l);
+    *high = ir_select(f, negative, ir_add(f, ir_not(f, h), borrow), h);
+}
+
+/* Adds (low, high) to the element; returns whether the sum has left its range. */
+static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
+{
+    ir_func *f = a->f;
+    ir_ref zero = ir_u32(f, 0), at = ir_shl(f, a->index, ir_u32(f, 1));
+    ir_ref old = ir_atomic_add(f, a->buffer, at, low);
+    ir_ref carry = ir_select(f, ir_lt(f, ir_add(f, old, low), old), ir_u32(f, 1), zero);
+    ir_ref step = ir_add(f, high, carry);
+    ir_ref branch = ir_if(f, ir_ne(f, step, zero));
+    ir_ref sum = ir_add(f, ir_atomic_add(f, a->buffer, word(f, 1, at), step), step);
+    ir_ref outside = ir_le(f, ir_u32(f, 0x80000000u), ir_add(f, sum, ir_u32(f, 0x40000000u)));
+    ir_else(f);
+    ir_endif(f);
+    return ir_phi(f, branch, outside, ir_bool(f, false));
+}
+
+static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word)
+{
+    ir_func *f = a->f;
+    ir_if(f, condition);
+    ir_atomic_add(f, a->o->status_buffer, status_word, ir_u32(f, 1));
+    ir_else(f);
+    ir_endif(f);
+}
+
+static void add_fixed(const accumulation *a)
+{
+    ir_func *f = a->f;
+    ir_ref fits, low, high, zero = ir_f32(f, 0);
+    ir_ref scale = ir_load(f, IR_F32, a->o->scale_buffer, word(f, a->o->scale_base, a->index));
+    ir_ref x = ir_mul(f, a->value, scale);
+    ir_ref q = magnitude(a, x, &fits);
+    split(f, x, q, &low, &high);
+    ir_ref overflow = ir_or(f, add_words(a, low, high), ir_not(f, fits));
+    ir_ref underflow = ir_and(f, ir_eq(f, q, zero), ir_ne(f, a->value, zero));
+    ir_ref counter = ir_select(f, overflow, ir_u32(f, a->o->overflow_word), ir_u32(f, a->o->underflow_word));
+    count_if(a, ir_or(f, overflow, underflow), counter);
+}
+
+static void add_by_exchange(const accumulation *a)
+{
+    ir_func *f = a->f;
+    ir_ref state[2] = {ir_load(f, IR_U32, a->buffer, a->index), ir_bool(f, true)};
+    ir_ref loop = ir_loop(f, state, 2);
+    ir_while(f, state[1]);
+    ir_ref sum = ir_bits_to_u32(f, ir_add(f, ir_bits_to_f32(f, state[0]), a->value));
+    ir_ref old = ir_atomic_cas(f, a->buffer, a->index, state[0], sum);
+    ir_endloop(f, loop, (ir_ref[]){old, ir_ne(f, old, state[0])}, 2);
+}
+
+static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
+{
+    (void)id;
+    if (inst.op != IR_ACCUM)
+        return false;
+    const opt_pass *pass = c->user;
+    accumulation a = {c->to, pass->options, inst.b, ir_copied(c, inst.a), ir_copied(c, inst.c)};
+    ir_ref wanted = ir_ne(c->to, a.index, ir_u32(c->to, ~0u));
+    bool always = ir_is_const(c->to, wanted);
+    if (always && !ir_get(c->to, wanted).a)
+        return true;
+    if (!always)
+        ir_if(c->to, wanted);
+    switch (a.o->accumulate) {
+    case OPT_ACCUMULATE_FIXED: add_fixed(&a); break;
+    case OPT_ACCUMULATE_FLOAT: ir_atomic_add(a.f, a.buffer, a.index, a.value); break;
+    case OPT_ACCUMULATE_CAS: add_by_exchange(&a); break;
+    }
+    if (!always) {
+        ir_else(c->to);
+        ir_endif(c->to);
+    }
+    return true;
+}
+
+ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o)
+{
+    opt_pass pass = {.from = m, .options = o, .hook = lower_accum};
+    return opt_rebuild(&pass);
+}

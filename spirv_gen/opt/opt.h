@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Passes over a module: each re-emits functions through the builder, so that folding and merging happen again. */
+#ifndef SPIRV_GEN_OPT_H
+#define SPIRV_GEN_OPT_H
+
+#include "spirv_gen/ir/ir.h"
+
+/* How gradients reach memory (opt/accumulate.c; estimators: contracts.md, Fixed-point scale). */
+typedef enum opt_accumulate {
+    OPT_ACCUMULATE_FIXED,  /* gradient element i = words 2i, 2i+1 of the gradient buffer: 64-bit two's complement, low word first */
+    OPT_ACCUMULATE_FLOAT,  /* float atomic add on word i */
+    OPT_ACCUMULATE_CAS     /* compare-exchange loop on word i */
+} opt_accumulate;
+
+typedef struct opt_options {
+    /* Acceleration structure for RAY_* (ray_bvh.c). */
+    uint32_t scene_buffer;   /* buffer with nodes and entries */
+    uint32_t node_base_word; /* word of the scene buffer that holds the word offset of node 0 */
+    uint32_t entry_base_word; /* ... of entry 0 */
+    uint32_t stack_size;     /* entries of the traversal stack: depth of the tree + 1 */
+    opt_accumulate accumulate;
+    uint32_t scale_buffer;      /* FIXED: buffer with the f32 scale of gradient element i at scale_base + i */
+    uint32_t scale_base;
+    uint32_t status_buffer;     /* FIXED: overflow and underflow counters */
+    uint32_t overflow_word, underflow_word;
+    void (*dump)(void *user, const char *pass, const ir_module *m); /* after each pass; NULL: none */
+    void *user;
+} opt_options;
+
+/* pipeline.c: everything that must and should happen before code generation, in order. Returns a new module; the old one stays. */
+bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err);
+
+/* The passes; each returns a new module. */
+ir_module *opt_dead(const ir_module *m);                                /* unused values, loop states, functions */
+ir_module *opt_rays(const ir_module *m, const opt_options *o);          /* RAY_* -> BVH traversal */
+ir_module *opt_inline_single(const ir_module *m);                       /* CALL with one target -> its body */
+ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
+ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the passes share: the module rebuild (rebuild.c) and liveness (live.c). Private to spirv_gen. */
+#ifndef SPIRV_GEN_OPT_PASS_H
+#define SPIRV_GEN_OPT_PASS_H
+
+#include "spirv_gen/opt/opt.h"
+
+/* ---- rebuild.c: a new module with every needed function re-emitted, callees before callers ---- */
+
+typedef struct opt_pass opt_pass;
+struct opt_pass {
+    const ir_module *from;
+    const opt_options *options;
+    ir_copy_hook hook; /* the copier's `user` is the opt_pass; NULL: plain copy */
+    /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
+    uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
+    void *user;
+    ir_module *to;        /* the result so far */
+    ir_func **functions;  /* new function by old index */
+};
+/* Functions that the entry cannot reach are dropped; a module without entry keeps all. A failure is in the new module's `error`. */
+ir_module *opt_rebuild(opt_pass *pass);
+/* Gives the results of the CALL or RAY_* `id`, which a hook has replaced, their new values. */
+void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
+
+/* ---- live.c: what a set of values and effects needs ---- */
+
+/* Per function of the module: does calling it change memory? malloc'ed. */
+uint8_t *opt_writes(const ir_module *m);
+/* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect? malloc'ed. */
+uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes);
+
+#endif

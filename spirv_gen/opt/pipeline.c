@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug builds and frees what the
+ * pass has read.
+ *
+ * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them; calls
+ * are inlined before rays and gradients are lowered, so that their operands are as constant as they get; steering functions are
+ * expanded last, so that equal calls of them have been merged before; a final sweep drops what became unused. */
+#include "spirv_gen/opt/pass.h"
+
+typedef struct pipeline {
+    const ir_module *source; /* the caller's: never freed */
+    const ir_module *now;
+    const opt_options *options;
+    bl_error *err;
+} pipeline;
+
+static void drop(pipeline *p)
+{
+    if (p->now != p->source)
+        ir_module_destroy((ir_module *)(uintptr_t)p->now); /* ours: made by a pass */
+    p->now = NULL;
+}
+
+static bl_result step(pipeline *p, const char *name, ir_module *next)
+{
+    drop(p);
+    p->now = next;
+    bl_error why = {0};
+    if (next->error.code != BL_OK)
+        return error_set(p->err, next->error.code, "pass %s: %s", name, next->error.text);
+#ifndef NDEBUG
+    if (ir_verify(next, &why) != BL_OK)
+        return error_set(p->err, BL_ERROR_COMPILE, "after pass %s: %s", name, why.text);
+#endif
+    if (p->options->dump)
+        p->options->dump(p->options->user, name, next);
+    return BL_OK;
+}
+
+static bl_result run(pipeline *p)
+{
+    const opt_options *o = p->options;
+    TRY(step(p, "dead", opt_dead(p->now)));
+    TRY(step(p, "inline_single", opt_inline_single(p->now)));
+    TRY(step(p, "rays", opt_rays(p->now, o)));
+    TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
+    TRY(step(p, "math", opt_math(p->now)));
+    return step(p, "dead", opt_dead(p->now));
+}
+
+bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)
+{
+    *out = NULL;
+    if (m->error.code != BL_OK)
+        return error_set(err, m->error.code, "%s", m->error.text);
+    pipeline p = {.source = m, .now = m, .options = options, .err = err};
+    bl_result result = run(&p);
+    if (result == BL_OK)
+        *out = (ir_module *)(uintptr_t)p.now;
+    else
+        drop(&p);
+    return result;
+}

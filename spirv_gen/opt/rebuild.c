@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The frame of every pass: a new module with the same buffers, in which each needed function is emitted again through the builder, so
+ * that folding and merging see the code once more. A pass is a hook on single instructions (ir_copier) or a choice of what to keep.
+ * Callees are rebuilt before their callers, because a CALL wants finished targets; recursion cannot occur for the same reason. */
+#include "spirv_gen/opt/pass.h"
+
+#include <stdlib.h>
+
+static void rebuild_function(opt_pass *pass, const ir_func *from);
+
+static void rebuild_targets(opt_pass *pass, const ir_func *from, const uint8_t *keep)
+{
+    for (uint32_t id = 1; id < from->inst.count; id++) {
+        ir_inst inst = from->inst.data[id];
+        if ((keep && !keep[id]) || (inst.op != IR_CALL && inst.op != IR_RAY_CLOSEST && inst.op != IR_RAY_ANY))
+            continue;
+        ir_operands o = ir_call_operands(from, inst);
+        for (uint32_t k = 0; k < o.target_count; k++)
+            rebuild_function(pass, pass->from->functions.data[o.targets[k]]);
+    }
+}
+
+static void map_parameters(const ir_func *from, ir_func *to, ir_ref *map)
+{
+    ir_ref *params = malloc((from->params.count + 1) * sizeof *params);
+    BL_ASSERT(params, "out of memory");
+    for (uint32_t k = 0; k < from->params.count; k++)
+        params[k] = ir_param(to, (ir_type)from->params.data[k]);
+    for (uint32_t id = 1; id < from->inst.count; id++)
+        if (from->inst.data[id].op == IR_PARAM)
+            map[id] = params[from->inst.data[id].a];
+    free(params);
+}
+
+static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const uint8_t *keep)
+{
+    ir_ref *map = calloc(from->inst.count, sizeof *map);
+    ir_ref *results = malloc((from->results.count + 1) * sizeof *results);
+    BL_ASSERT(map && results, "out of memory");
+    map_parameters(from, to, map);
+    ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook, .user = pass};
+    ir_copy_range(&c, 1, from->inst.count);
+    for (uint32_t k = 0; k < from->results.count; k++)
+        results[k] = ir_copied(&c, from->results.data[k].id);
+    ir_return(to, results, from->results.count);
+    free(results);
+    free(map);
+}
+
+static void rebuild_function(opt_pass *pass, const ir_func *from)
+{
+    if (pass->functions[from->index] || pass->to->error.code != BL_OK)
+        return;
+    BL_ASSERT(from->finished, "pass over the unfinished function \"%s\"", from->name);
+    uint8_t *keep = pass->keep ? pass->keep(pass, from) : NULL;
+    rebuild_targets(pass, from, keep);
+    ir_func *to = ir_func_create(pass->to, from->name);
+    pass->functions[from->index] = to;
+    copy_body(pass, from, to, keep);
+    free(keep);
+}
+
+ir_module *opt_rebuild(opt_pass *pass)
+{
+    const ir_module *from = pass->from;
+    ir_module *to = pass->to = ir_module_create();
+    pass->functions = calloc(from->functions.count + 1, sizeof *pass->functions);
+    BL_ASSERT(pass->functions, "out of memory");
+    to->no_fold = from->no_fold;
+    to->no_merge = from->no_merge;
+    to->uniform_count = from->uniform_count;
+    for (uint32_t k = 0; k < from->buffers.count; k++)
+        ir_buffer_add(to, from->buffers.data[k].name, from->buffers.data[k].constant, from->buffers.data[k].gradient);
+    for (uint32_t k = 0; k < from->functions.count; k++)
+        if (!from->entry || from->entry == from->functions.data[k])
+            rebuild_function(pass, from->functions.data[k]);
+    to->entry = from->entry ? pass->functions[from->entry->index] : NULL;
+    free(pass->functions);
+    pass->functions = NULL;
+    return to;
+}
+
+void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results)
+{
+    for (uint32_t k = id + 1; k < c->from->inst.count; k++) {
+        ir_inst inst = c->from->inst.data[k];
+        if (inst.op != IR_RESULT || inst.a != id)
+            break;
+        c->map[k] = results[inst.b];
+    }
+}

@@ -1,0 +1,274 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lowering of gradient accumulation, run by the interpreter: fixed-point sums against 64-bit integers in C, counters, float and
+ * compare-exchange forms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spirv_gen/opt/opt.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GRADIENTS, SCALES, STATUS, BUFFERS, ELEMENTS = 8, SCALE_BASE = 3, OVERFLOW_WORD = 1, UNDERFLOW_WORD = 2 };
+
+typedef struct adder {
+    ir_module *module;
+    const ir_func *f; /* (index, value) */
+    uint32_t gradients[2 * ELEMENTS], scales[SCALE_BASE + ELEMENTS], status[4];
+} adder;
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float bits_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static ir_module *trace_accum(opt_accumulate how, const uint32_t *constant_index)
+{
+    ir_module *m = ir_module_create(), *out;
+    ir_buffer_add(m, "gradients", false, -1);
+    ir_buffer_add(m, "scales", true, -1);
+    ir_buffer_add(m, "status", false, -1);
+    ir_func *f = ir_func_create(m, "add");
+    ir_ref index = ir_param(f, IR_U32), value = ir_param(f, IR_F32);
+    ir_accum(f, GRADIENTS, constant_index ? ir_u32(f, *constant_index) : index, value);
+    ir_return(f, NULL, 0);
+    opt_options o = {.accumulate = how,
+                     .scale_buffer = SCALES,
+                     .scale_base = SCALE_BASE,
+                     .status_buffer = STATUS,
+                     .overflow_word = OVERFLOW_WORD,
+                     .underflow_word = UNDERFLOW_WORD};
+    bl_error err = {0};
+    if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK || ir_verify(out, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    ir_module_destroy(m);
+    return out;
+}
+
+static adder adder_create(opt_accumulate how, float scale)
+{
+    adder a = {.module = trace_accum(how, NULL)};
+    a.f = a.module->functions.data[0];
+    for (int i = 0; i < ELEMENTS; i++)
+        a.scales[SCALE_BASE + i] = float_bits(scale);
+    return a;
+}
+
+static void add(adder *a, uint32_t index, float value)
+{
+    ir_value args[2] = {{.u = index}, {.u = 0}};
+    ir_eval_buffer buffers[BUFFERS] = {
+        {.words = a->gradients, .count = 2 * ELEMENTS}, {.words = a->scales, .count = SCALE_BASE + ELEMENTS}, {.words = a->status, .count = 4}};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFERS, .step_limit = 10000};
+    bl_error err = {0};
+    args[1].f = (double)value;
+    if (ir_eval(a->f, args, NULL, &env, &err) != BL_OK)
+        fail_msg("%s", err.text);
+}
+
+static int64_t sum_of(const adder *a, uint32_t index)
+{
+    return (int64_t)((uint64_t)a->gradients[2 * index + 1] << 32 | a->gradients[2 * index]);
+}
+
+static int64_t rounded(float value, float scale)
+{
+    float x = value * scale, size = fabsf(x);
+    double q = (double)size < 8388608.0 ? floor((double)(size + 0.5f)) : (double)size;
+    return (int64_t)(x < 0 ? -q : q);
+}
+
+static void expect_status(const adder *a, uint32_t overflow, uint32_t underflow)
+{
+    assert_int_equal(a->status[OVERFLOW_WORD], overflow);
+    assert_int_equal(a->status[UNDERFLOW_WORD], underflow);
+    assert_int_equal(a->status[0] | a->status[3], 0);
+}
+
+static uint32_t random_state = 1;
+static uint32_t random_word(void)
+{
+    random_state = random_state * 747796405u + 2891336453u;
+    uint32_t word = ((random_state >> ((random_state >> 28) + 4)) ^ random_state) * 277803737u;
+    return word ^ (word >> 22);
+}
+
+/* Magnitudes from 1 to nearly 2^52 in units of the scale, both signs. */
+static float random_value(float scale)
+{
+    float mantissa = 1 + (float)(random_word() >> 9) / 8388608.0f;
+    float value = ldexpf(mantissa, (int)(random_word() % 52)) / scale;
+    return random_word() & 1 ? -value : value;
+}
+
+static void sums_are_exact_in_any_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000 };
+    static float values[COUNT];
+    static uint32_t indices[COUNT];
+    const float scale = 1024;
+    int64_t expected[ELEMENTS] = {0};
+    adder forward = adder_create(OPT_ACCUMULATE_FIXED, scale), backward = adder_create(OPT_ACCUMULATE_FIXED, scale);
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = random_value(scale);
+        indices[i] = random_word() % ELEMENTS;
+        expected[indices[i]] += rounded(values[i], scale);
+        add(&forward, indices[i], values[i]);
+    }
+    for (int i = COUNT; i-- > 0;)
+        add(&backward, indices[i], values[i]);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        assert_true(sum_of(&forward, i) == expected[i]);
+        assert_true(sum_of(&backward, i) == expected[i]);
+    }
+    expect_status(&forward, 0, 0);
+    ir_module_destroy(forward.module);
+    ir_module_destroy(backward.module);
+}
+
+static void carries_and_borrows(void **state)
+{
+    (void)state;
+    static const float steps[] = {4294967040.0f, 255, 1, -1, -1, -4294967296.0f, 4294967296.0f, 1, -2, -4294967040.0f, -3, 0.5f, -0.5f, 1.49f, -1.5f,
+                                  8388607.5f, 8388609.0f, -8388609.0f, 16777215.0f, 1125899906842624.0f, -1125899906842624.0f, 1e-30f};
+    adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
+    int64_t expected = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        expected += rounded(steps[i], 1);
+        add(&a, 2, steps[i]);
+        assert_true(sum_of(&a, 2) == expected);
+    }
+    expect_status(&a, 0, 1);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        assert_true(i == 2 || sum_of(&a, i) == 0);
+    ir_module_destroy(a.module);
+}
+
+static void the_scale_belongs_to_the_element(void **state)
+{
+    (void)state;
+    adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
+    a.scales[SCALE_BASE + 5] = float_bits(65536);
+    add(&a, 5, 0.25f);
+    add(&a, 4, 3);
+    assert_int_equal(sum_of(&a, 5), 16384);
+    assert_int_equal(sum_of(&a, 4), 3);
+    ir_module_destroy(a.module);
+}
+
+static void overflow_is_counted_and_not_added(void **state)
+{
+    (void)state;
+    adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
+    add(&a, 0, 7);
+    static const float bad[] = {INFINITY, -INFINITY, NAN, 4503599627370496.0f, -4503599627370496.0f, 1e38f};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        add(&a, 0, bad[i]);
+    expect_status(&a, 6, 0);
+    assert_int_equal(sum_of(&a, 0), 7);
+    add(&a, 0, 4503599358935040.0f); /* the largest that fits */
+    expect_status(&a, 6, 0);
+    assert_true(sum_of(&a, 0) == 7 + 4503599358935040);
+    ir_module_destroy(a.module);
+}
+
+/* No sum reaches the wrap at 2^63 uncounted. */
+static void overflow_of_the_sum_is_counted(void **state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
+        uint32_t added = 0;
+        while (a.status[OVERFLOW_WORD] == 0 && added < 5000) {
+            add(&a, 1, (float)sign * 4503599358935040.0f);
+            added++;
+        }
+        assert_true(added > 1000 && added < 1100); /* 2^62 / 2^52 */
+        assert_true((sum_of(&a, 1) > 0) == (sign > 0));
+        ir_module_destroy(a.module);
+    }
+}
+
+static void underflow_is_counted(void **state)
+{
+    (void)state;
+    adder a = adder_create(OPT_ACCUMULATE_FIXED, 16);
+    add(&a, 0, 0.03f); /* 0.48 units */
+    add(&a, 0, -0.03f);
+    add(&a, 0, 0);
+    add(&a, 0, -0.0f);
+    expect_status(&a, 0, 2);
+    add(&a, 0, 0.0313f);
+    expect_status(&a, 0, 2);
+    assert_int_equal(sum_of(&a, 0), 1);
+    ir_module_destroy(a.module);
+}
+
+static void no_index_adds_nothing(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        adder a = adder_create((opt_accumulate)how, 1);
+        add(&a, ~0u, 1);
+        add(&a, ~0u, INFINITY);
+        expect_status(&a, 0, 0);
+        for (uint32_t i = 0; i < ELEMENTS; i++)
+            assert_int_equal(sum_of(&a, i), 0);
+        ir_module_destroy(a.module);
+        uint32_t none = ~0u, two = 2;
+        ir_module *dropped = trace_accum((opt_accumulate)how, &none), *kept = trace_accum((opt_accumulate)how, &two);
+        for (uint32_t id = 1; id < dropped->functions.data[0]->inst.count; id++)
+            assert_int_equal(dropped->functions.data[0]->inst.data[id].op, IR_PARAM);
+        assert_true(kept->functions.data[0]->inst.count > 3);
+        ir_module_destroy(dropped);
+        ir_module_destroy(kept);
+    }
+}
+
+static void float_forms_add_floats(void **state)
+{
+    (void)state;
+    for (int how = OPT_ACCUMULATE_FLOAT; how <= OPT_ACCUMULATE_CAS; how++) {
+        adder a = adder_create((opt_accumulate)how, 1);
+        float expected[ELEMENTS] = {0};
+        for (int i = 0; i < 200; i++) {
+            uint32_t at = random_word() % ELEMENTS;
+            float value = (float)(random_word() >> 8) / 65536.0f - 128;
+            expected[at] += value;
+            add(&a, at, value);
+        }
+        for (int i = 0; i < ELEMENTS; i++)
+            assert_true(bits_float(a.gradients[i]) == expected[i]);
+        ir_module_destroy(a.module);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_exact_in_any_order),
+        cmocka_unit_test(carries_and_borrows),
+        cmocka_unit_test(the_scale_belongs_to_the_element),
+        cmocka_unit_test(overflow_is_counted_and_not_added),
+        cmocka_unit_test(overflow_of_the_sum_is_counted),
+        cmocka_unit_test(underflow_is_counted),
+        cmocka_unit_test(no_index_adds_nothing),
+        cmocka_unit_test(float_forms_add_floats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
