@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Vulkan compute for the rest of Backlight: instances, devices, buffers, kernels, batches of dispatches.
+ *
+ * Takes SPIR-V words; never sees a trace. No global state: function tables per instance and per device. One thread at a
+ * time per device. Kernel convention (spirv_gen/spv and glsl/ both follow it): descriptor set 0, storage buffers at
+ * bindings 0 .. n-1; push constants are up to 32 words; entry point "main"; one-dimensional LocalSize. */
+#ifndef BL_GPU_H
+#define BL_GPU_H
+
+#include "base/base.h"
+
+typedef struct gpu gpu;               /* Vulkan instances: one through the loader, one per driver opened directly */
+typedef struct gpu_device gpu_device;
+typedef struct gpu_buffer gpu_buffer;
+typedef struct gpu_kernel gpu_kernel;
+typedef struct gpu_batch gpu_batch;
+
+typedef enum gpu_kind { GPU_DISCRETE, GPU_INTEGRATED, GPU_OTHER, GPU_LAVAPIPE, GPU_SWIFTSHADER } gpu_kind; /* default order */
+
+typedef struct gpu_info {
+    char name[256];   /* as the driver reports it */
+    char driver[256]; /* driver name and version */
+    char found[512];  /* how: "Vulkan loader", or the path of the library opened directly */
+    gpu_kind kind;
+    uint32_t api_version; /* VK_MAKE_API_VERSION */
+    uint32_t subgroup_size;
+    uint32_t max_buffer_range;   /* bytes one storage-buffer binding can address */
+    uint64_t max_allocation;     /* bytes */
+    uint32_t max_storage_buffers; /* per stage */
+    bool float_atomics;          /* shaderBufferFloat32AtomicAdd */
+    bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
+    bool int64_atomics;  /* shaderBufferInt64Atomics */
+    bool buffer_address; /* gpu_buffer_address works, kernels may use PhysicalStorageBuffer */
+    bool memory_model;   /* vulkanMemoryModel with device scope */
+    bool scalar_layout;  /* scalarBlockLayout */
+    bool validated;      /* the validation layer watches this device (never one opened directly) */
+} gpu_info;
+
+/* ---- device.c ---- */
+
+typedef struct gpu_options {
+    bool validation;        /* enable VK_LAYER_KHRONOS_validation; every message goes to `log` and is counted */
+    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: search BL_SWIFTSHADER, data folders, known programs */
+    void (*log)(void *user, const char *message);
+    void *user;
+} gpu_options;
+
+bl_result gpu_open(const gpu_options *options, gpu **out, bl_error *err);
+void gpu_close(gpu *g);
+uint32_t gpu_count(const gpu *g); /* devices found, in default order */
+const gpu_info *gpu_info_at(const gpu *g, uint32_t index);
+uint32_t gpu_validation_messages(const gpu *g);
+
+/* selector: NULL or "auto" (first in default order), "swiftshader", "lavapipe", or part of a name (case-insensitive).
+ * A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there is. */
+bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
+void gpu_device_destroy(gpu_device *d);
+const gpu_info *gpu_device_info(const gpu_device *d);
+
+typedef struct gpu_stats {
+    uint64_t pipelines_created, dispatches, submits;
+    uint64_t bytes_allocated, bytes_peak;
+    double driver_compile_seconds;
+} gpu_stats;
+gpu_stats gpu_device_stats(const gpu_device *d);
+
+/* ---- memory.c ---- */
+
+typedef enum gpu_memory { GPU_DEVICE, GPU_HOST } gpu_memory; /* GPU_HOST: mapped, cached, coherent */
+
+/* size in bytes, rounded up to 16, zero becomes 16; contents zeroed. */
+bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label, gpu_buffer **out, bl_error *err);
+void gpu_buffer_destroy(gpu_buffer *b);
+uint64_t gpu_buffer_size(const gpu_buffer *b);
+void *gpu_buffer_mapped(gpu_buffer *b); /* NULL for GPU_DEVICE memory that is not host-visible */
+/* Device address of byte 0, for buffers beyond max_buffer_range; 0 where the device has no buffer_address. */
+uint64_t gpu_buffer_address(const gpu_buffer *b);
+/* Blocking copies; staged where the memory is not mapped. */
+bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err);
+bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err);
+
+/* ---- kernel.c ---- */
+
+typedef struct gpu_kernel_desc {
+    const uint32_t *words;
+    size_t word_count;
+    uint32_t buffer_count; /* storage buffers at bindings 0 .. buffer_count-1 */
+    uint32_t push_words;   /* <= 32 */
+    uint32_t local_size;   /* as in the module */
+    const char *label;
+} gpu_kernel_desc;
+bl_result gpu_kernel_create(gpu_device *d, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
+void gpu_kernel_destroy(gpu_kernel *k);
+
+/* ---- dispatch.c: a batch is recorded, submitted, waited for; then it can be recorded again ---- */
+
+bl_result gpu_batch_create(gpu_device *d, gpu_batch **out, bl_error *err);
+void gpu_batch_destroy(gpu_batch *b);
+bl_result gpu_batch_begin(gpu_batch *b, bl_error *err);
+/* invocations: rounded up to whole workgroups; the kernel checks its own bound. Dispatches of more than 65535 groups
+ * are split over y; kernels compute the linear index x + y * 65535 * local_size.
+ * A full memory barrier (compute and transfer, read and write) precedes every command of a batch. */
+void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push, uint64_t invocations);
+void gpu_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
+void gpu_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to, uint64_t to_offset, uint64_t size);
+bl_result gpu_batch_submit(gpu_batch *b, bl_error *err);
+/* Blocks; *seconds (may be NULL) is the device's own time between begin and end of the batch, by timestamps where there
+ * are any, else host time. Device loss is BL_ERROR_DEVICE_LOST. */
+bl_result gpu_batch_wait(gpu_batch *b, double *seconds, bl_error *err);
+
+#endif

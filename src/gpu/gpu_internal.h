@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of src/gpu share. Nothing outside this folder includes it, except the tests that make Vulkan calls fail.
+ *
+ * Vulkan functions live in tables, one per instance and one per device, expanded from the lists below: a loader device and
+ * a SwiftShader opened directly may be in use at once, so one name has several addresses and nothing is linked. */
+#ifndef BL_GPU_INTERNAL_H
+#define BL_GPU_INTERNAL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv, strcasestr; this header comes first in every file */
+#endif
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include "gpu/gpu.h"
+
+/* ---- vulkan.c: function tables and errors ---- */
+
+#define GPU_INSTANCE_FUNCTIONS(X)                                                                            \
+    X(DestroyInstance)                                                                                       \
+    X(EnumeratePhysicalDevices)                                                                              \
+    X(EnumerateDeviceExtensionProperties)                                                                    \
+    X(GetPhysicalDeviceProperties)                                                                           \
+    X(GetPhysicalDeviceProperties2)                                                                          \
+    X(GetPhysicalDeviceFeatures2)                                                                            \
+    X(GetPhysicalDeviceMemoryProperties)                                                                     \
+    X(GetPhysicalDeviceQueueFamilyProperties)                                                                \
+    X(CreateDevice)                                                                                          \
+    X(GetDeviceProcAddr)
+
+/* Functions of VK_EXT_debug_utils, NULL where it is not enabled. */
+#define GPU_INSTANCE_OPTIONAL(X)                                                                             \
+    X(CreateDebugUtilsMessengerEXT)                                                                          \
+    X(DestroyDebugUtilsMessengerEXT)
+
+#define GPU_DEVICE_FUNCTIONS(X)                                                                              \
+    X(DestroyDevice)                                                                                         \
+    X(DeviceWaitIdle)                                                                                        \
+    X(GetDeviceQueue)                                                                                        \
+    X(QueueSubmit)                                                                                           \
+    X(AllocateMemory)                                                                                        \
+    X(FreeMemory)                                                                                            \
+    X(MapMemory)                                                                                             \
+    X(CreateBuffer)                                                                                          \
+    X(DestroyBuffer)                                                                                         \
+    X(GetBufferMemoryRequirements)                                                                           \
+    X(BindBufferMemory)                                                                                      \
+    X(GetBufferDeviceAddress)                                                                                \
+    X(CreateShaderModule)                                                                                    \
+    X(DestroyShaderModule)                                                                                   \
+    X(CreateDescriptorSetLayout)                                                                             \
+    X(DestroyDescriptorSetLayout)                                                                            \
+    X(CreatePipelineLayout)                                                                                  \
+    X(DestroyPipelineLayout)                                                                                 \
+    X(CreateComputePipelines)                                                                                \
+    X(DestroyPipeline)                                                                                       \
+    X(CreateDescriptorPool)                                                                                  \
+    X(DestroyDescriptorPool)                                                                                 \
+    X(ResetDescriptorPool)                                                                                   \
+    X(AllocateDescriptorSets)                                                                                \
+    X(UpdateDescriptorSets)                                                                                  \
+    X(CreateCommandPool)                                                                                     \
+    X(DestroyCommandPool)                                                                                    \
+    X(ResetCommandPool)                                                                                      \
+    X(AllocateCommandBuffers)                                                                                \
+    X(BeginCommandBuffer)                                                                                    \
+    X(EndCommandBuffer)                                                                                      \
+    X(CmdBindPipeline)                                                                                       \
+    X(CmdBindDescriptorSets)                                                                                 \
+    X(CmdPushConstants)                                                                                      \
+    X(CmdDispatch)                                                                                           \
+    X(CmdPipelineBarrier)                                                                                    \
+    X(CmdFillBuffer)                                                                                         \
+    X(CmdCopyBuffer)                                                                                         \
+    X(CmdResetQueryPool)                                                                                     \
+    X(CmdWriteTimestamp)                                                                                     \
+    X(CreateQueryPool)                                                                                       \
+    X(DestroyQueryPool)                                                                                      \
+    X(GetQueryPoolResults)                                                                                   \
+    X(CreateFence)                                                                                           \
+    X(DestroyFence)                                                                                          \
+    X(ResetFences)                                                                                           \
+    X(WaitForFences)
+
+#define GPU_DEVICE_OPTIONAL(X) X(SetDebugUtilsObjectNameEXT)
+
+#define GPU_FUNCTION_FIELD(name) PFN_vk##name name;
+typedef struct gpu_instance_table {
+    GPU_INSTANCE_FUNCTIONS(GPU_FUNCTION_FIELD)
+    GPU_INSTANCE_OPTIONAL(GPU_FUNCTION_FIELD)
+} gpu_instance_table;
+typedef struct gpu_device_table {
+    GPU_DEVICE_FUNCTIONS(GPU_FUNCTION_FIELD)
+    GPU_DEVICE_OPTIONAL(GPU_FUNCTION_FIELD)
+} gpu_device_table;
+#undef GPU_FUNCTION_FIELD
+
+bl_result gpu_load_instance_table(PFN_vkGetInstanceProcAddr get, VkInstance instance,
+                                  gpu_instance_table *table, bl_error *err);
+bl_result gpu_load_device_table(PFN_vkGetDeviceProcAddr get, VkDevice device, gpu_device_table *table,
+                                bl_error *err);
+
+const char *gpu_vk_result_name(VkResult result);
+bl_result gpu_result_of(VkResult result);
+/* Error of a failed call: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST". */
+bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
+
+/* GPU_TRY(d, err, QueueSubmit, queue, 1, &info, fence): calls through the device's table, returns on failure. */
+#define GPU_TRY(d, err, function, ...)                                                                       \
+    do {                                                                                                     \
+        VkResult vk_result_ = (d)->vk.function(__VA_ARGS__);                                                 \
+        if (vk_result_ != VK_SUCCESS)                                                                        \
+            return gpu_vk_error(err, "vk" #function, vk_result_);                                            \
+    } while (0)
+
+/* ---- swiftshader.c ---- */
+
+/* Opens SwiftShader as a driver without the loader. On success *library (for dlclose), *get and path are filled in.
+ * `explicit_path` NULL: search. The error text says where it looked or why the library is of no use. */
+bl_result gpu_swiftshader_open(const char *explicit_path, void **library, PFN_vkGetInstanceProcAddr *get,
+                               char *path, size_t path_size, bl_error *err);
+
+/* ---- instance.c: a driver is one VkInstance and where its functions come from ---- */
+
+typedef struct gpu_driver {
+    void *library; /* from dlopen; NULL: this driver is not in use */
+    PFN_vkGetInstanceProcAddr get;
+    VkInstance instance;
+    VkDebugUtilsMessengerEXT messenger;
+    gpu_instance_table vk;
+    char found[512];
+    bool validated;
+} gpu_driver;
+
+bl_result gpu_driver_open_loader(gpu *g, gpu_driver *driver, bool validation, bl_error *err);
+bl_result gpu_driver_open_swiftshader(gpu *g, gpu_driver *driver, const char *path, bl_error *err);
+void gpu_driver_close(gpu_driver *driver);
+
+/* ---- probe.c: what a physical device can do ---- */
+
+#define GPU_EXTENSIONS(X)                                                                                    \
+    X(shader_atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)                                        \
+    X(acceleration_structure, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME)                                  \
+    X(deferred_host_operations, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME)                              \
+    X(ray_query, VK_KHR_RAY_QUERY_EXTENSION_NAME)
+
+typedef struct gpu_extensions {
+#define GPU_EXTENSION_FIELD(field, name) bool field;
+    GPU_EXTENSIONS(GPU_EXTENSION_FIELD)
+#undef GPU_EXTENSION_FIELD
+} gpu_extensions;
+
+/* Feature structures, linked in a chain from `core`; those of absent extensions are left out of it. */
+typedef struct gpu_features {
+    VkPhysicalDeviceFeatures2 core;
+    VkPhysicalDeviceVulkan12Features vulkan12;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
+    VkPhysicalDeviceAccelerationStructureFeaturesKHR acceleration_structure;
+    VkPhysicalDeviceRayQueryFeaturesKHR ray_query;
+} gpu_features;
+
+typedef struct gpu_candidate {
+    const gpu_driver *driver;
+    VkPhysicalDevice physical;
+    VkPhysicalDeviceType type;
+    uint32_t queue_family, timestamp_bits;
+    uint32_t max_workgroup_size;
+    double timestamp_seconds; /* per tick */
+    gpu_extensions extensions;
+    gpu_info info;
+} gpu_candidate;
+
+/* False where Backlight cannot use the device: older than Vulkan 1.2, or without a compute queue. */
+bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, gpu_candidate *candidate);
+void gpu_features_query(const gpu_candidate *candidate, gpu_features *features);
+
+/* ---- device.c ---- */
+
+enum { GPU_LOADER, GPU_DIRECT, GPU_DRIVER_COUNT };
+
+struct gpu {
+    gpu_driver drivers[GPU_DRIVER_COUNT];
+    ARRAY(gpu_candidate) candidates;
+    text notes; /* why a driver is not there, for the error of a selector that matches nothing */
+    void (*log)(void *user, const char *message);
+    void *user;
+    uint32_t
+        messages; /* of the validation layer; written atomically, drivers may call from their own threads */
+    uint32_t devices_alive; /* the tables above must outlive them */
+};
+
+struct gpu_device {
+    gpu *owner;
+    const gpu_candidate *candidate;
+    VkDevice handle;
+    VkQueue queue;
+    gpu_device_table vk;
+    VkPhysicalDeviceMemoryProperties memory;
+    gpu_stats stats;
+    gpu_buffer *staging;  /* made when memory that is not mapped is first read or written */
+    gpu_batch *transfers; /* likewise */
+};
+
+void gpu_log(const gpu *g, const char *format, ...) BL_PRINTF(2, 3);
+/* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is NULL. */
+void gpu_label(gpu_device *d, VkObjectType type, uint64_t handle, const char *label);
+
+/* ---- memory.c ---- */
+
+struct gpu_buffer {
+    gpu_device *device;
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    uint64_t size, allocated; /* bytes: of the buffer, of its memory */
+    void *mapped;
+    char *label;
+};
+
+/* ---- kernel.c ---- */
+
+struct gpu_kernel {
+    gpu_device *device;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline pipeline;
+    uint32_t buffer_count, push_words, local_size;
+    char *label;
+};
+
+/* Handles that are pointers or integers, as the 64 bits that debug names want. */
+#define GPU_HANDLE(handle) ((uint64_t)(uintptr_t)(handle))
+
+#endif

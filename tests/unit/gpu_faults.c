@@ -1,0 +1,195 @@
+/* LABELS: swiftshader lavapipe */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What src/gpu does when a driver fails: every fallible Vulkan call in turn is replaced in the device's table by one that
+ * fails, on the device that BL_DEVICE names (default SwiftShader). The error must name the call, nothing may leak or be
+ * destroyed twice (the validation layer watches where there is one), and the device must work again afterwards. Also here:
+ * staged copies, which CPU devices would otherwise never take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpu/gpu_internal.h"
+#include "unit/gpu_add_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fixture {
+    gpu *instance;
+    gpu_device *device;
+} fixture;
+
+static VkResult fault; /* what the failing calls return */
+
+/* Stands in for functions of any signature: it ignores its arguments, which the calling conventions of C allow. */
+static VKAPI_ATTR VkResult VKAPI_CALL fail_call(void) { return fault; }
+
+static bl_result run_on(gpu_device *d, gpu_buffer *in, gpu_buffer *out, bl_error *err)
+{
+    gpu_kernel *k = NULL;
+    gpu_batch *b = NULL;
+    gpu_kernel_desc desc = {.words = add_words,
+                            .word_count = sizeof add_words / sizeof *add_words,
+                            .buffer_count = 2,
+                            .push_words = 3,
+                            .local_size = 64};
+    bl_result result = gpu_kernel_create(d, &desc, &k, err);
+    if (result == BL_OK)
+        result = gpu_batch_create(d, &b, err);
+    if (result == BL_OK)
+        result = gpu_batch_begin(b, err);
+    if (result == BL_OK) {
+        gpu_batch_dispatch(b, k, (gpu_buffer *[]){in, out}, (const uint32_t[]){256, 0, 5}, 256);
+        result = gpu_batch_submit(b, err);
+    }
+    double seconds;
+    if (result == BL_OK)
+        result = gpu_batch_wait(b, &seconds, err);
+    gpu_batch_destroy(b);
+    gpu_kernel_destroy(k);
+    return result;
+}
+
+/* Takes every path once: mapped and staged memory, a kernel, a batch. */
+static bl_result scenario(gpu_device *d, bl_error *err)
+{
+    gpu_buffer *in = NULL, *out = NULL;
+    uint32_t words[1024] = {0};
+    bl_result result = gpu_buffer_create(d, GPU_DEVICE, sizeof words, "in", &in, err);
+    if (result == BL_OK)
+        result = gpu_buffer_create(d, GPU_HOST, sizeof words, "out", &out, err);
+    if (result == BL_OK) {
+        in->mapped = NULL; /* from here on the library stages */
+        result = gpu_buffer_write(in, 0, words, sizeof words, err);
+    }
+    if (result == BL_OK)
+        result = run_on(d, in, out, err);
+    if (result == BL_OK)
+        result = gpu_buffer_read(out, 0, words, sizeof words, err);
+    if (result == BL_OK)
+        assert_true(words[0] == 5 && words[255] == 5 && words[256] == 0);
+    gpu_buffer_destroy(in);
+    gpu_buffer_destroy(out);
+    return result;
+}
+
+/* The device's own staging objects are made once; a fresh start makes their creation fail in turn as well. */
+static void drop_staging(gpu_device *d)
+{
+    gpu_batch_destroy(d->transfers);
+    gpu_buffer_destroy(d->staging);
+    d->transfers = NULL;
+    d->staging = NULL;
+}
+
+static void fail_one(gpu_device *d, const char *call, VkResult with, bl_result expected)
+{
+    bl_error err = {0};
+    fault = with;
+    bl_result result = scenario(d, &err);
+    drop_staging(d);
+    if (result == BL_ERROR_COMPILE && expected == BL_ERROR_DEVICE)
+        expected = BL_ERROR_COMPILE; /* a pipeline that fails for no better known reason */
+    if (result != expected || !strstr(err.text, call) || !strstr(err.text, gpu_vk_result_name(with)))
+        fail_msg("%s returning %s: %s, '%s'", call, gpu_vk_result_name(with), result_text(result), err.text);
+    assert_int_equal(d->stats.bytes_allocated, 0);
+}
+
+#define FALLIBLE(X)                                                                                          \
+    X(AllocateMemory)                                                                                        \
+    X(MapMemory)                                                                                             \
+    X(CreateBuffer)                                                                                          \
+    X(BindBufferMemory)                                                                                      \
+    X(CreateShaderModule)                                                                                    \
+    X(CreateDescriptorSetLayout)                                                                             \
+    X(CreatePipelineLayout)                                                                                  \
+    X(CreateComputePipelines)                                                                                \
+    X(CreateDescriptorPool)                                                                                  \
+    X(AllocateDescriptorSets)                                                                                \
+    X(CreateCommandPool)                                                                                     \
+    X(ResetCommandPool)                                                                                      \
+    X(AllocateCommandBuffers)                                                                                \
+    X(BeginCommandBuffer)                                                                                    \
+    X(EndCommandBuffer)                                                                                      \
+    X(CreateFence)                                                                                           \
+    X(ResetFences)                                                                                           \
+    X(QueueSubmit)                                                                                           \
+    X(WaitForFences)
+
+static void every_failing_call_is_reported(void **state)
+{
+    gpu_device *d = ((fixture *)*state)->device;
+    bl_error err = {0};
+    const gpu_device_table real = d->vk;
+    static const struct {
+        VkResult fault;
+        bl_result expected;
+    } faults[] = {
+        {VK_ERROR_OUT_OF_DEVICE_MEMORY, BL_ERROR_DEVICE_MEMORY},
+        {VK_ERROR_OUT_OF_HOST_MEMORY, BL_ERROR_MEMORY},
+        {VK_ERROR_DEVICE_LOST, BL_ERROR_DEVICE_LOST},
+        {VK_ERROR_UNKNOWN, BL_ERROR_DEVICE},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+#define FAIL_CALL(name)                                                                                      \
+    d->vk.name = (PFN_vk##name)(PFN_vkVoidFunction)fail_call;                                                \
+    fail_one(d, "vk" #name, faults[i].fault, faults[i].expected);                                            \
+    d->vk = real;
+        FALLIBLE(FAIL_CALL)
+#undef FAIL_CALL
+    }
+    if (scenario(d, &err) != BL_OK) /* none of it left a mark */
+        fail_msg("%s", err.text);
+}
+
+static void staged_copies_carry_bytes(void **state)
+{
+    gpu_device *d = ((fixture *)*state)->device;
+    enum { SIZE = 20000000 }; /* three pieces */
+    gpu_buffer *b;
+    bl_error err = {0};
+    assert_int_equal(gpu_buffer_create(d, GPU_DEVICE, SIZE, "staged", &b, &err), BL_OK);
+    b->mapped = NULL;
+    unsigned char *sent = malloc(SIZE), *received = calloc(1, SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        sent[i] = (unsigned char)((i * 2654435761u) >> 13);
+    assert_int_equal(gpu_buffer_write(b, 3, sent + 3, SIZE - 3, &err), BL_OK);
+    assert_int_equal(gpu_buffer_write(b, 0, sent, 3, &err), BL_OK);
+    assert_int_equal(gpu_buffer_read(b, 0, received, SIZE, &err), BL_OK);
+    assert_memory_equal(sent, received, SIZE);
+    free(sent);
+    free(received);
+    gpu_buffer_destroy(b);
+}
+
+int main(void)
+{
+    const char *named = getenv("BL_DEVICE"), *all = getenv("BL_REQUIRE_ALL");
+    const char *selector = named && *named ? named : "swiftshader";
+    fixture f = {0};
+    bl_error err = {0};
+    bl_result opened = gpu_open(&(gpu_options){.validation = true}, &f.instance, &err);
+    if (opened == BL_ERROR_UNSUPPORTED) /* no layer: the test is still worth its time */
+        opened = gpu_open(NULL, &f.instance, &err);
+    if (opened == BL_OK)
+        opened = gpu_device_create(f.instance, selector, &f.device, &err);
+    if (opened != BL_OK) {
+        print_message("skipped: %s\n", err.text);
+        gpu_close(f.instance);
+        return all && strcmp(all, "1") == 0 ? 1 : 77;
+    }
+    print_message("%s, %s\n", gpu_device_info(f.device)->name,
+                  gpu_device_info(f.device)->validated ? "validated" : "not validated");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(every_failing_call_is_reported, NULL, NULL, &f),
+        cmocka_unit_test_prestate_setup_teardown(staged_copies_carry_bytes, NULL, NULL, &f),
+    };
+    int failed = cmocka_run_group_tests_name("faults", tests, NULL, NULL);
+    gpu_device_destroy(f.device);
+    failed += gpu_validation_messages(f.instance) != 0;
+    gpu_close(f.instance);
+    return failed ? 1 : 0;
+}
