@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Buffers, push constants, the invocation index and local arrays.
+ *
+ * Buffer i is binding i of set 0, a Block of one runtime array of u32; other types are bit casts of its words, bool is
+ * word != 0. Float atomics need a float pointer, and logical addressing has no pointer casts: such a binding gets a second
+ * variable whose array is of floats, and both are then decorated Aliased. Atomics are relaxed at device scope.
+ * Push constants are a Block of u32 members. Everything is declared when first used. */
+#include "spirv_gen/spv/module.h"
+
+enum { MAX_PUSH_WORDS = 32, MAX_GROUPS = 65535 /* per dimension of a dispatch: gpu.h, gpu_batch_dispatch */ };
+
+/* ---- words and values ---- */
+
+static uint32_t from_word(spv_gen *g, spv_section section, ir_type type, uint32_t word)
+{
+    uint32_t operands[2] = {word, 0};
+    if (type == IR_U32)
+        return word;
+    if (type != IR_BOOL)
+        return spv_emit_value(g, section, SpvOpBitcast, spv_type(g, type), operands, 1);
+    operands[1] = spv_u32(g, 0);
+    return spv_emit_value(g, section, SpvOpINotEqual, spv_type(g, type), operands, 2);
+}
+
+static uint32_t to_word(spv_gen *g, ir_type type, uint32_t value)
+{
+    if (type == IR_U32)
+        return value;
+    if (type != IR_BOOL)
+        return SPV_VALUE(g, SpvOpBitcast, spv_type(g, IR_U32), value);
+    uint32_t one = spv_u32(g, 1), zero = spv_u32(g, 0);
+    return SPV_VALUE(g, SpvOpSelect, spv_type(g, IR_U32), value, one, zero);
+}
+
+/* ---- uniforms and the invocation index, loaded at the start of the function ---- */
+
+static uint32_t push_block(spv_gen *g)
+{
+    uint32_t members[MAX_PUSH_WORDS], count = g->m->uniform_count, type;
+    for (uint32_t i = 0; i < count; i++)
+        members[i] = spv_type(g, IR_U32);
+    type = spv_type_of(g, SpvOpTypeStruct, members, count);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, type, SpvDecorationBlock);
+    for (uint32_t i = 0; i < count; i++)
+        SPV_EMIT(g, SPV_DECORATIONS, SpvOpMemberDecorate, type, i, SpvDecorationOffset, 4 * i);
+    return spv_global(g, SpvStorageClassPushConstant, type);
+}
+
+static uint32_t push_word(spv_gen *g, uint32_t word)
+{
+    uint32_t pointer = spv_pointer(g, SpvStorageClassPushConstant, spv_type(g, IR_U32)), at[2];
+    if (g->push == 0)
+        g->push = push_block(g);
+    at[0] = g->push;
+    at[1] = spv_u32(g, word);
+    pointer = spv_emit_value(g, SPV_PREAMBLE, SpvOpAccessChain, pointer, at, 2);
+    return spv_emit_value(g, SPV_PREAMBLE, SpvOpLoad, spv_type(g, IR_U32), &pointer, 1);
+}
+
+uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word)
+{
+    if (word >= g->m->uniform_count || g->m->uniform_count > MAX_PUSH_WORDS) {
+        spv_fail(g, "spv: uniform %u of %u push-constant words; a kernel has at most %d", word, g->m->uniform_count, MAX_PUSH_WORDS);
+        return 1;
+    }
+    if (g->uniforms[word][IR_U32] == 0)
+        g->uniforms[word][IR_U32] = push_word(g, word);
+    if (g->uniforms[word][type] == 0)
+        g->uniforms[word][type] = from_word(g, SPV_PREAMBLE, type, g->uniforms[word][IR_U32]);
+    return g->uniforms[word][type];
+}
+
+/* x + y * (groups per row * local size); z is not used. */
+uint32_t spv_global_id(spv_gen *g)
+{
+    uint32_t word = spv_type(g, IR_U32), vector, input, loaded, x, y, row;
+    if (g->global_id)
+        return g->global_id;
+    vector = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 3}, 2);
+    input = spv_global(g, SpvStorageClassInput, vector);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, input, SpvDecorationBuiltIn, SpvBuiltInGlobalInvocationId);
+    row = spv_u32(g, MAX_GROUPS * g->options.local_size);
+    loaded = spv_emit_value(g, SPV_PREAMBLE, SpvOpLoad, vector, &input, 1);
+    x = spv_emit_value(g, SPV_PREAMBLE, SpvOpCompositeExtract, word, (const uint32_t[]){loaded, 0}, 2);
+    y = spv_emit_value(g, SPV_PREAMBLE, SpvOpCompositeExtract, word, (const uint32_t[]){loaded, 1}, 2);
+    y = spv_emit_value(g, SPV_PREAMBLE, SpvOpIMul, word, (const uint32_t[]){y, row}, 2);
+    g->global_id = spv_emit_value(g, SPV_PREAMBLE, SpvOpIAdd, word, (const uint32_t[]){x, y}, 2);
+    spv_name(g, g->global_id, "global_id");
+    return g->global_id;
+}
+
+/* ---- buffers ---- */
+
+static uint32_t block_type(spv_gen *g, ir_type element)
+{
+    uint32_t *cached = element == IR_F32 ? &g->reals_type : &g->words_type, array = spv_type(g, element);
+    if (*cached)
+        return *cached;
+    array = spv_type_of(g, SpvOpTypeRuntimeArray, &array, 1);
+    *cached = spv_type_of(g, SpvOpTypeStruct, &array, 1);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, array, SpvDecorationArrayStride, 4);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, *cached, SpvDecorationBlock);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpMemberDecorate, *cached, 0, SpvDecorationOffset, 0);
+    return *cached;
+}
+
+static uint32_t declare_view(spv_gen *g, uint32_t buffer, ir_type element)
+{
+    uint32_t variable = spv_global(g, SpvStorageClassStorageBuffer, block_type(g, element));
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationDescriptorSet, 0);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationBinding, buffer);
+    if (g->m->buffers.data[buffer].constant)
+        SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationNonWritable);
+    spv_name(g, variable, g->m->buffers.data[buffer].name);
+    return variable;
+}
+
+static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, ir_type element)
+{
+    spv_binding *binding = &g->bindings[inst.b];
+    uint32_t *view = element == IR_F32 ? &binding->reals : &binding->words, index = spv_operand(g, frame, inst.a);
+    uint32_t type = spv_pointer(g, SpvStorageClassStorageBuffer, spv_type(g, element)), member = spv_u32(g, 0);
+    if (*view == 0)
+        *view = declare_view(g, inst.b, element);
+    return SPV_VALUE(g, SpvOpAccessChain, type, *view, member, index);
+}
+
+void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
+    uint32_t word = SPV_VALUE(g, SpvOpLoad, spv_type(g, IR_U32), pointer);
+    frame->id[id] = from_word(g, SPV_BODY, (ir_type)inst.type, word);
+    spv_name(g, frame->id[id], g->m->buffers.data[inst.b].name);
+}
+
+void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    uint32_t word = to_word(g, ir_type_of(frame->f, (ir_ref){inst.c}), spv_operand(g, frame, inst.c));
+    (void)id;
+    SPV_EMIT(g, SPV_BODY, SpvOpStore, element_pointer(g, frame, inst, IR_U32), word);
+}
+
+void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    ir_type type = (ir_type)inst.type;
+    uint32_t value = spv_operand(g, frame, inst.c), pointer = element_pointer(g, frame, inst, type);
+    uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
+    if (type == IR_F32) {
+        spv_capability(g, SpvCapabilityAtomicFloat32AddEXT);
+        spv_extension(g, "SPV_EXT_shader_atomic_float_add");
+    }
+    frame->id[id] =
+        SPV_VALUE(g, type == IR_F32 ? SpvOpAtomicFAddEXT : SpvOpAtomicIAdd, spv_type(g, type), pointer, scope, relaxed, value);
+}
+
+void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    const uint32_t *refs = frame->f->pool.data + inst.c;
+    uint32_t expected = spv_operand(g, frame, refs[0]), value = spv_operand(g, frame, refs[1]);
+    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
+    uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
+    frame->id[id] =
+        SPV_VALUE(g, SpvOpAtomicCompareExchange, spv_type(g, IR_U32), pointer, scope, relaxed, relaxed, value, expected);
+}
+
+void spv_memory_end(spv_gen *g)
+{
+    for (uint32_t i = 0; i < g->m->buffers.count; i++) {
+        if (g->bindings[i].words == 0 || g->bindings[i].reals == 0)
+            continue;
+        SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].words, SpvDecorationAliased);
+        SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].reals, SpvDecorationAliased);
+    }
+}
+
+/* ---- local arrays: a function has one variable per LOCAL, whatever the number of places it is inlined at, because
+ * contents do not outlive it and it is never active twice ---- */
+
+void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    const ir_func *f = frame->f;
+    uint32_t **variables = &g->locals[f->index], array[2];
+    if (inst.a == 0) {
+        spv_fail(g, "spv: function \"%s\": %%%u is a local array of no elements", f->name, id);
+        return;
+    }
+    if (*variables == NULL)
+        *variables = arena_alloc(&g->arena, f->inst.count * sizeof **variables);
+    if ((*variables)[id] == 0) {
+        const uint32_t storage = SpvStorageClassFunction;
+        array[0] = spv_type(g, (ir_type)inst.type);
+        array[1] = spv_u32(g, inst.a);
+        uint32_t pointer = spv_pointer(g, SpvStorageClassFunction, spv_type_of(g, SpvOpTypeArray, array, 2));
+        (*variables)[id] = spv_emit_value(g, SPV_VARIABLES, SpvOpVariable, pointer, &storage, 1);
+        spv_name(g, (*variables)[id], "local");
+    }
+    frame->id[id] = (*variables)[id];
+}
+
+static uint32_t local_pointer(spv_gen *g, spv_frame *frame, ir_inst inst)
+{
+    ir_type element = ir_type_of(frame->f, (ir_ref){inst.a});
+    uint32_t type = spv_pointer(g, SpvStorageClassFunction, spv_type(g, element));
+    uint32_t variable = spv_operand(g, frame, inst.a), index = spv_operand(g, frame, inst.b);
+    return SPV_VALUE(g, SpvOpAccessChain, type, variable, index);
+}
+
+void spv_lower_lload(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    frame->id[id] = SPV_VALUE(g, SpvOpLoad, spv_type(g, (ir_type)inst.type), local_pointer(g, frame, inst));
+}
+
+void spv_lower_lstore(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
+{
+    uint32_t value = spv_operand(g, frame, inst.c);
+    (void)id;
+    SPV_EMIT(g, SPV_BODY, SpvOpStore, local_pointer(g, frame, inst), value);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over a trace
+ * (lower.c: values; control.c: if, loop, call; memory.c: buffers, uniforms, locals, atomics).
+ *
+ * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block` is the label
+ * of the block that the body stream is in, which is what a phi has to name as predecessor. */
+#ifndef SPIRV_GEN_SPV_MODULE_H
+#define SPIRV_GEN_SPV_MODULE_H
+
+#include "spirv_gen/spv/spv.h"
+#include <spirv/unified1/GLSL.std.450.h>
+#include <spirv/unified1/spirv.h>
+
+/* In the order of the finished module. The function is in four pieces, because variables have to come first in its first block, and
+ * uniforms are loaded there too. */
+typedef enum spv_section {
+    SPV_CAPABILITIES, SPV_EXTENSIONS, SPV_IMPORTS, SPV_MEMORY_MODEL, SPV_ENTRY, SPV_MODES, SPV_NAMES, SPV_DECORATIONS, SPV_GLOBALS,
+    SPV_FUNCTION, SPV_VARIABLES, SPV_PREAMBLE, SPV_BODY, SPV_SECTION_COUNT
+} spv_section;
+
+typedef ARRAY(uint32_t) spv_stream;
+
+typedef struct spv_binding {
+    uint32_t words, reals; /* variables of the two views of a buffer, 0: not used */
+} spv_binding;
+
+/* One function being lowered at one place: the entry, or a target of a call. The lists hold, in order, the PHIs of an IF, the STATEs of
+ * a LOOP, the RESULTs of a CALL: first[owner], then next[member], 0 at the end. */
+typedef struct spv_frame {
+    const ir_func *f;
+    const uint32_t *args; /* ids of the parameters */
+    uint32_t *id;         /* per instruction: the id of its value, 0: none yet */
+    uint32_t *first, *next, *last;
+    uint32_t *empty_else; /* per IF: nonzero where nothing is emitted between its ELSE and ENDIF */
+} spv_frame;
+
+/* An open IF or LOOP; the innermost region belongs to the innermost frame. */
+typedef struct spv_region {
+    uint32_t merge;    /* label of the merge block */
+    uint32_t other;    /* IF: label of the else block, 0 where it is empty; LOOP: label of the continue block */
+    uint32_t header;   /* IF: label of the block that branches; LOOP: of the header */
+    uint32_t then_end; /* IF: label of the block that the then-branch ends in */
+    uint32_t phis;     /* LOOP: offset in the body stream of the first STATE's phi */
+} spv_region;
+
+typedef struct spv_gen {
+    const ir_module *m;
+    spv_options options;
+    spv_stream section[SPV_SECTION_COUNT];
+    uint32_t last_id, block;
+    spv_stream interned;      /* hash table over SPV_GLOBALS: offset + 1, 0: free; count a power of two */
+    uint32_t interned_count;
+    uint32_t glsl, main;
+    uint32_t global_id;       /* value of GLOBAL_ID, 0: not used */
+    uint32_t push;            /* the push-constant block, 0: not used */
+    uint32_t words_type, reals_type; /* Block structs of buffers, 0: not used */
+    spv_binding *bindings;    /* per buffer of the module */
+    uint32_t (*uniforms)[IR_TYPE_COUNT]; /* per word and type: the id of its value */
+    uint32_t **locals;        /* per function and instruction: the variable of a LOCAL */
+    spv_stream interface;     /* module variables, for OpEntryPoint */
+    ARRAY(spv_region) regions;
+    arena arena;
+    bl_error error;
+} spv_gen;
+
+/* ---- module.c: words, ids, capabilities, types, constants ---- */
+
+void spv_emit(spv_gen *g, spv_section section, SpvOp op, const uint32_t *operands, uint32_t count);
+#define SPV_EMIT(g, section, op, ...)                                                                        \
+    spv_emit(g, section, op, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+/* An instruction with a result: type, new id, operands. Returns the id. */
+uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type, const uint32_t *operands, uint32_t count);
+#define SPV_VALUE(g, op, type, ...)                                                                          \
+    spv_emit_value(g, SPV_BODY, op, type, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count, const char *string,
+                   const uint32_t *after, uint32_t after_count);
+uint32_t spv_id(spv_gen *g);
+void spv_fail(spv_gen *g, const char *format, ...) BL_PRINTF(2, 3);
+void spv_name(spv_gen *g, uint32_t id, const char *name); /* only where names are asked for */
+void spv_capability(spv_gen *g, SpvCapability capability);
+void spv_extension(spv_gen *g, const char *name);
+uint32_t spv_glsl(spv_gen *g); /* the GLSL.std.450 import */
+uint32_t spv_type(spv_gen *g, ir_type type);
+uint32_t spv_type_of(spv_gen *g, SpvOp op, const uint32_t *operands, uint32_t count); /* hash-consed */
+uint32_t spv_pointer(spv_gen *g, SpvStorageClass storage, uint32_t type);
+uint32_t spv_const(spv_gen *g, ir_type type, uint32_t bits);
+static inline uint32_t spv_u32(spv_gen *g, uint32_t value) { return spv_const(g, IR_U32, value); }
+uint32_t spv_global(spv_gen *g, SpvStorageClass storage, uint32_t type); /* a module variable */
+void spv_module_begin(spv_gen *g);
+bl_result spv_module_end(spv_gen *g, spv_code *out);
+
+/* ---- opcode.c: the spv columns of ops.def ---- */
+
+typedef enum spv_form { SPV_FORM_NONE, SPV_FORM_CORE, SPV_FORM_GLSL, SPV_FORM_LOWER } spv_form;
+typedef struct spv_opcode {
+    spv_form form;
+    uint32_t code;
+} spv_opcode;
+spv_opcode spv_opcode_of(ir_op op, ir_type operand);
+
+/* ---- lower.c ---- */
+
+/* Lowers a function's body at the current place; results receives one id per result of the function. */
+void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint32_t *results);
+uint32_t spv_operand(spv_gen *g, spv_frame *frame, uint32_t ref);
+void spv_begin_block(spv_gen *g, uint32_t label);
+void spv_branch(spv_gen *g, uint32_t label);
+typedef void (*spv_lower)(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
+/* ---- control.c ---- */
+
+void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_call(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
+/* ---- memory.c ---- */
+
+uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word);
+uint32_t spv_global_id(spv_gen *g);
+void spv_memory_end(spv_gen *g); /* what is known only at the end */
+void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_lload(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_lstore(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Trace -> SPIR-V words. The module must be lowered (opt_run). Equal modules give equal words. */
+#ifndef SPIRV_GEN_SPV_H
+#define SPIRV_GEN_SPV_H
+
+#include "spirv_gen/ir/ir.h"
+
+typedef struct spv_options {
+    uint32_t local_size;               /* 0: 64 */
+    bool names;                        /* OpName for functions, buffers, values' ops */
+    bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
+} spv_options;
+
+typedef struct spv_code {
+    uint32_t *words; /* malloc'ed; free with spv_code_free */
+    size_t word_count;
+} spv_code;
+
+/* Binding i = buffer i of the module, descriptor set 0. Push constants: m->uniform_count words. Every f32 arithmetic op is decorated
+ * NoContraction. Float atomics (ATOMIC_ADD of f32) request VK_EXT_shader_atomic_float's capability. */
+bl_result spv_generate(const ir_module *m, const spv_options *options, spv_code *out, bl_error *err);
+void spv_code_free(spv_code *code);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Running lowered traces on a device and in the interpreter, on the same memory, inside cmocka tests. Whatever goes wrong
+ * fails the running test with its reason. Every module that is generated passes SPIRV-Tools' validator first.
+ *
+ *     run_memory a = .., b = a copy;
+ *     device_run_kernel(d, m, &a, 64);
+ *     interpret_kernel(m, &b, 64);
+ *     .. compare a and b                                                                                       */
+#ifndef TESTS_DEVICE_RUN_H
+#define TESTS_DEVICE_RUN_H
+
+#include "gpu/gpu.h"
+#include "spirv_gen/spv/spv.h"
+
+/* ---- the device that BL_DEVICE names, SwiftShader where it says nothing ---- */
+
+typedef struct device_run {
+    gpu *instance;
+    gpu_device *device;
+    bl_error err;
+} device_run;
+
+/* False, with a message on the reason, where there is no such device; then main returns device_run_missing(). */
+bool device_run_open(device_run *d);
+void device_run_close(device_run *d);
+int device_run_missing(void); /* 77 (skipped), or 1 under BL_REQUIRE_ALL=1 */
+/* Do division and square root round correctly? Both CPU drivers do. */
+bool device_run_rounds(const device_run *d);
+
+/* ---- memory of a kernel: one array of words per buffer of its module ---- */
+
+enum { RUN_BUFFERS = 16 };
+typedef struct run_memory {
+    uint32_t *words[RUN_BUFFERS];
+    uint32_t counts[RUN_BUFFERS];
+    uint32_t buffer_count;
+    uint32_t uniforms[32];
+} run_memory;
+
+run_memory run_memory_create(const uint32_t *counts, uint32_t buffer_count); /* zeroed */
+run_memory run_memory_copy(const run_memory *from);
+void run_memory_free(run_memory *memory);
+
+/* ---- running ---- */
+
+/* Generates and validates; the caller frees. */
+spv_code checked_spirv(const ir_module *m, const spv_options *options);
+/* invocations: 1, or a multiple of 64, because every lane of a workgroup runs. The memory is read and written back. */
+void device_run_kernel(device_run *d, const ir_module *m, run_memory *memory, uint32_t invocations);
+/* The same, one invocation after the other. */
+void interpret_kernel(const ir_module *m, run_memory *memory, uint32_t invocations);
+
+/* Distance of two floats in units of the last place; 0 for equal values (zeros of either sign, NaNs). */
+uint32_t ulp_distance(uint32_t a, uint32_t b);
+
+#endif

@@ -1,0 +1,654 @@
+/* LABELS: swiftshader lavapipe */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module runs in both on
+ * the same memory, and the memory must then be equal, bit for bit: every row of ops.def for every type, control flow, calls,
+ * local arrays, atomics, uniforms, and random traces. Left out is what SPIR-V leaves open: denormals, integer division by
+ * zero, conversions out of range, payloads of NaNs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spirv_gen/opt/opt.h"
+#include "spirv_gen/spv/module.h"
+#include "support/device_run.h"
+#include "support/device_safe.h"
+#include "support/random_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static device_run device; /* one for all tests of this program */
+
+static void finish(ir_module *m, ir_func *f)
+{
+    bl_error err = {0};
+    ir_return(f, NULL, 0);
+    m->entry = f;
+    if (ir_finish(m, &err) != BL_OK || ir_verify(m, &err) != BL_OK)
+        fail_msg("%s", err.text);
+}
+
+/* Buffers 0 input and 1 output, both of one word per invocation and more. */
+enum { LANES = 256, INPUT_WORDS = 4 * LANES };
+
+static ir_module *kernel_module(ir_func **f)
+{
+    ir_module *m = ir_module_create();
+    ir_buffer_add(m, "input", true, -1);
+    ir_buffer_add(m, "output", false, -1);
+    *f = ir_func_create(m, "main");
+    return m;
+}
+
+/* The entry without parameters is created last, because its callees have to be finished first. */
+static ir_module *calling_module(void)
+{
+    ir_module *m = ir_module_create();
+    ir_buffer_add(m, "input", true, -1);
+    ir_buffer_add(m, "output", false, -1);
+    return m;
+}
+
+static void compare_words(const char *what, const run_memory *got, const run_memory *expected)
+{
+    for (uint32_t b = 0; b < got->buffer_count; b++)
+        for (uint32_t i = 0; i < got->counts[b]; i++)
+            if (got->words[b][i] != expected->words[b][i])
+                fail_msg("%s: buffer %u, word %u: device 0x%08x, interpreter 0x%08x", what, b, i, got->words[b][i], expected->words[b][i]);
+}
+
+/* Runs a finished kernel_module on random input in both; destroys it. */
+static void check(const char *what, ir_module *traced)
+{
+    ir_module *m = opt_math(traced);
+    const uint32_t counts[2] = {INPUT_WORDS, INPUT_WORDS};
+    run_memory memory = run_memory_create(counts, 2), expected;
+    uint64_t seed = 7;
+    for (uint32_t i = 0; i < INPUT_WORDS; i++)
+        memory.words[0][i] = (uint32_t)random_bits(&seed);
+    for (uint32_t i = 0; i < 32; i++)
+        memory.uniforms[i] = 3 * i + 1;
+    expected = run_memory_copy(&memory);
+    device_run_kernel(&device, m, &memory, LANES);
+    interpret_kernel(m, &expected, LANES);
+    compare_words(what, &memory, &expected);
+    run_memory_free(&memory);
+    run_memory_free(&expected);
+    ir_module_destroy(m);
+    ir_module_destroy(traced);
+}
+
+static ir_ref input(ir_func *f, uint32_t offset) { return ir_load(f, IR_U32, 0, ir_add(f, ir_global_id(f), ir_u32(f, offset))); }
+static void output(ir_func *f, uint32_t k, ir_ref value)
+{
+    ir_store(f, 1, ir_add(f, ir_mul(f, ir_global_id(f), ir_u32(f, 4)), ir_u32(f, k)), value);
+}
+
+/* ---- every row of ops.def, for every type it has ---- */
+
+enum { SPECIALS = 16, RANDOM_ROWS = 4096, OP_LANES = SPECIALS * SPECIALS * SPECIALS + RANDOM_ROWS };
+
+static const uint32_t special_words[SPECIALS] = {0,          1,          ~0u,        0x80000000u, 0x7fffffffu, 31, 32, 33,
+                                                 0x55555555u, 0xfffffffeu, 1000,       0x00ffffffu, 0x01000001u, 2,  7,  0xff7fffffu};
+static const uint32_t special_reals[SPECIALS] = {
+    0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00800000u, /* 0 1 inf nan min */
+    0x7f7fffffu, 0xff7fffffu, 0x3f000000u, 0x40490fdbu, 0x4e6e6b28u, 0xc0200000u, 0x3effffffu, 0x42b17218u  /* max .5 pi 1e9 .. */
+};
+
+static bool is_denormal(uint32_t word) { return (word & 0x7fffffffu) && (word & 0x7fffffffu) < 0x00800000u; }
+
+/* A random word: for reals half of them moderate numbers, the others any finite ones. */
+static uint32_t random_operand(uint64_t *seed, ir_type type)
+{
+    uint32_t word = (uint32_t)random_bits(seed);
+    if (type != IR_F32)
+        return random_below(seed, 3) ? word : word & 255u;
+    if (random_below(seed, 2))
+        word = (word & 0x807fffffu) | (120u + random_below(seed, 15)) << 23;
+    return is_denormal(word) ? 0 : word;
+}
+
+/* Operand k of lane i, within what is defined for the op. */
+static uint32_t operand_word(ir_op op, ir_type type, uint32_t k, uint32_t i, uint64_t *seed)
+{
+    static const uint32_t stride[3] = {1, SPECIALS, SPECIALS * SPECIALS};
+    bool special = i < SPECIALS * SPECIALS * SPECIALS;
+    uint32_t which = i / stride[k] % SPECIALS;
+    uint32_t word = !special ? random_operand(seed, type) : type == IR_F32 ? special_reals[which] : special_words[which];
+    uint32_t exponent = word >> 23 & 255u;
+    if ((op == IR_DIV || op == IR_MOD) && k == 1 && type != IR_F32)
+        return type == IR_I32 ? (word & 0x7fffffffu) | 1u : word | 1u;
+    if (op == IR_MOD && type == IR_I32) /* the sign of a remainder of negative numbers differs between devices */
+        return word & 0x7fffffffu;
+    if (op == IR_TO_U32 && type == IR_F32)
+        return exponent > 157 ? 0x3fc00000u : word & 0x7fffffffu;
+    if (op == IR_TO_I32 && type == IR_F32)
+        return exponent > 156 ? 0xbfc00000u : word;
+    return word;
+}
+
+static ir_ref typed_operand(ir_func *f, ir_type type, uint32_t buffer)
+{
+    if (type == IR_BOOL)
+        return ir_ne(f, ir_and(f, ir_load(f, IR_U32, buffer, ir_global_id(f)), ir_u32(f, 1)), ir_u32(f, 0));
+    return ir_load(f, type, buffer, ir_global_id(f));
+}
+
+static void operand_types(ir_op op, ir_type type, ir_type operands[3])
+{
+    operands[0] = op == IR_SELECT ? IR_BOOL : type;
+    operands[1] = ir_op_table[op].rule == IR_RULE_SHIFT ? IR_U32 : type;
+    operands[2] = type;
+}
+
+static ir_module *op_module(ir_op op, ir_type type, ir_type *result_type)
+{
+    ir_module *m = ir_module_create(), *lowered;
+    ir_func *f;
+    ir_ref operands[3] = {{0}}, result;
+    ir_type types[3];
+    for (uint32_t k = 0; k < 3; k++)
+        ir_buffer_add(m, "operand", true, -1);
+    ir_buffer_add(m, "result", false, -1);
+    f = ir_func_create(m, "main");
+    operand_types(op, type, types);
+    for (uint32_t k = 0; k < ir_op_table[op].arity; k++)
+        operands[k] = typed_operand(f, types[k], k);
+    result = ir_value_op(f, op, operands[0], operands[1], operands[2]);
+    *result_type = ir_type_of(f, result);
+    ir_store(f, 3, ir_global_id(f), *result_type == IR_BOOL ? ir_to_u32(f, result) : result);
+    finish(m, f);
+    lowered = opt_math(m);
+    ir_module_destroy(m);
+    return lowered;
+}
+
+/* ulp allowed on this device: division and square root are 2.5 and 3 where they are not rounded correctly. */
+static uint32_t tolerance(ir_op op, ir_type type)
+{
+    bool divides = op == IR_DIV || op == IR_SQRT || op == IR_ATAN2 || op == IR_ACOS;
+    return divides && type == IR_F32 && !device_run_rounds(&device) ? 4 : 0;
+}
+
+static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_memory *got, const run_memory *expected)
+{
+    for (uint32_t i = 0; i < OP_LANES; i++) {
+        uint32_t a = got->words[3][i], b = expected->words[3][i];
+        bool nan = (a & b & 0x7f800000u) == 0x7f800000u && (a & 0x7fffffu) && (b & 0x7fffffu);
+        if (a == b || (nan && (result_type == IR_F32 || op == IR_BITS_TO_U32)))
+            continue;
+        if (result_type == IR_F32 && (is_denormal(b) || ulp_distance(a, b) - 1 < tolerance(op, type)))
+            continue;
+        fail_msg("%s of %s: (0x%08x, 0x%08x, 0x%08x) gives 0x%08x, expected 0x%08x", ir_op_table[op].name, ir_type_names[type],
+                 got->words[0][i], got->words[1][i], got->words[2][i], a, b);
+    }
+}
+
+static void check_op(ir_op op, ir_type type)
+{
+    const uint32_t counts[4] = {OP_LANES, OP_LANES, OP_LANES, OP_LANES};
+    run_memory memory = run_memory_create(counts, 4), expected;
+    uint64_t seed = (uint64_t)op * 8 + type;
+    ir_type result_type, types[3];
+    ir_module *m = op_module(op, type, &result_type);
+    operand_types(op, type, types);
+    for (uint32_t i = 0; i < OP_LANES; i++)
+        for (uint32_t k = 0; k < 3; k++)
+            memory.words[k][i] = operand_word(op, types[k], k, i, &seed);
+    expected = run_memory_copy(&memory);
+    device_run_kernel(&device, m, &memory, OP_LANES);
+    interpret_kernel(m, &expected, OP_LANES);
+    compare_op(op, type, result_type, &memory, &expected);
+    run_memory_free(&memory);
+    run_memory_free(&expected);
+    ir_module_destroy(m);
+}
+
+static void every_row_equals_the_interpreter(void **state)
+{
+    (void)state;
+    for (int op = 1; op < IR_OP_COUNT; op++)
+        for (int type = IR_BOOL; ir_op_table[op].arity && type < IR_TYPE_COUNT; type++)
+            if (spv_opcode_of((ir_op)op, (ir_type)type).form != SPV_FORM_NONE)
+                check_op((ir_op)op, (ir_type)type);
+}
+
+/* ---- if ---- */
+
+static void branches(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref x = input(f, 0), y = input(f, LANES), odd = ir_ne(f, ir_and(f, x, ir_u32(f, 1)), ir_u32(f, 0)), a, b, c, outer, inner;
+    (void)state;
+    outer = ir_if(f, odd);
+    a = ir_mul(f, x, y);
+    inner = ir_if(f, ir_lt(f, x, y));
+    b = ir_sub(f, y, x);
+    ir_else(f);
+    ir_endif(f);
+    b = ir_phi(f, inner, b, a);
+    output(f, 0, b);
+    ir_else(f);
+    c = ir_add(f, ir_add(f, x, y), ir_u32(f, 5));
+    ir_endif(f);
+    a = ir_phi(f, outer, b, c);
+    c = ir_phi(f, outer, ir_u32(f, 1), ir_u32(f, 2));
+    output(f, 1, ir_xor(f, a, c));
+    outer = ir_if(f, ir_lt(f, a, y)); /* an empty then-branch */
+    ir_else(f);
+    b = ir_add(f, a, y);
+    ir_endif(f);
+    output(f, 2, ir_phi(f, outer, x, b));
+    ir_if(f, ir_lt(f, y, a)); /* no results, both empty */
+    ir_else(f);
+    ir_endif(f);
+    b = ir_to_u32(f, ir_lt(f, a, x));
+    output(f, 3, b);
+    finish(m, f);
+    check("branches", m);
+}
+
+/* ---- loops ---- */
+
+/* Three states that change places: phis of one header are read together. */
+static void loop_states_rotate(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref s[4] = {input(f, 0), input(f, LANES), input(f, 2 * LANES), ir_u32(f, 0)}, loop;
+    ir_ref trips = ir_and(f, input(f, 3), ir_u32(f, 15));
+    (void)state;
+    loop = ir_loop(f, s, 4);
+    ir_while(f, ir_lt(f, s[3], trips));
+    ir_endloop(f, loop, (ir_ref[]){s[1], s[2], s[0], ir_add(f, s[3], ir_u32(f, 1))}, 4);
+    for (uint32_t k = 0; k < 4; k++)
+        output(f, k, s[k]);
+    finish(m, f);
+    check("rotating states", m);
+}
+
+/* A loop in a loop, with a branch before the inner test and one in the body, and the outer counter seen inside. */
+static void loops_nest(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref x = input(f, 0), outer[2] = {ir_u32(f, 0), x}, inner[2], outer_loop, inner_loop, branch, step, next;
+    (void)state;
+    outer_loop = ir_loop(f, outer, 2);
+    ir_while(f, ir_lt(f, outer[0], ir_u32(f, 5)));
+    inner[0] = ir_u32(f, 0);
+    inner[1] = outer[1];
+    inner_loop = ir_loop(f, inner, 2);
+    branch = ir_if(f, ir_lt(f, ir_and(f, inner[1], ir_u32(f, 255)), ir_u32(f, 128)));
+    step = ir_u32(f, 7);
+    ir_else(f);
+    step = ir_mul(f, inner[1], ir_u32(f, 3));
+    ir_endif(f);
+    step = ir_phi(f, branch, ir_u32(f, 7), step);
+    ir_while(f, ir_and(f, ir_lt(f, inner[0], ir_add(f, outer[0], ir_u32(f, 3))), ir_ne(f, ir_and(f, step, ir_u32(f, 31)), ir_u32(f, 9))));
+    branch = ir_if(f, ir_lt(f, inner[1], x));
+    next = ir_add(f, inner[1], step);
+    ir_else(f);
+    ir_endif(f);
+    next = ir_phi(f, branch, next, outer[0]);
+    ir_endloop(f, inner_loop, (ir_ref[]){ir_add(f, inner[0], ir_u32(f, 1)), ir_xor(f, next, inner[1])}, 2);
+    output(f, 2, inner[0]);
+    ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], ir_u32(f, 1)), ir_add(f, inner[1], inner[0])}, 2);
+    output(f, 0, outer[0]);
+    output(f, 1, outer[1]);
+    finish(m, f);
+    check("nested loops", m);
+}
+
+/* States that never change, of every type; a loop without states would not end, but one without trips does. */
+static void idle_states(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref x = input(f, 0), s[4] = {ir_lt(f, x, ir_u32(f, 1u << 31)), ir_to_i32(f, x), ir_to_f32(f, x), ir_u32(f, 9)}, loop;
+    (void)state;
+    loop = ir_loop(f, s, 4);
+    ir_while(f, ir_lt(f, s[3], ir_u32(f, 4)));
+    ir_endloop(f, loop, s, 4);
+    output(f, 0, ir_to_u32(f, s[0]));
+    output(f, 1, s[1]);
+    output(f, 2, s[2]);
+    loop = ir_loop(f, s, 0);
+    ir_while(f, ir_bool(f, false));
+    output(f, 3, x);
+    ir_endloop(f, loop, s, 0);
+    finish(m, f);
+    check("idle states", m);
+}
+
+/* ---- calls ---- */
+
+typedef ir_ref (*body)(ir_func *f, ir_ref x, ir_ref y);
+static ir_ref body_add(ir_func *f, ir_ref x, ir_ref y) { return ir_add(f, x, y); }
+static ir_ref body_first(ir_func *f, ir_ref x, ir_ref y) { return (void)f, (void)y, x; }
+static ir_ref body_constant(ir_func *f, ir_ref x, ir_ref y) { return (void)x, (void)y, ir_u32(f, 42); }
+
+static ir_ref body_branch(ir_func *f, ir_ref x, ir_ref y)
+{
+    ir_ref branch = ir_if(f, ir_lt(f, x, y)), a = ir_sub(f, y, x), b;
+    ir_else(f);
+    b = ir_mul(f, x, ir_uniform(f, IR_U32, 1));
+    ir_endif(f);
+    return ir_phi(f, branch, a, b);
+}
+
+static ir_ref body_loop(ir_func *f, ir_ref x, ir_ref y)
+{
+    ir_ref s[2] = {x, ir_u32(f, 0)}, loop = ir_loop(f, s, 2);
+    ir_while(f, ir_lt(f, s[1], ir_and(f, y, ir_u32(f, 7))));
+    ir_endloop(f, loop, (ir_ref[]){ir_xor(f, ir_mul(f, s[0], ir_u32(f, 5)), ir_global_id(f)), ir_add(f, s[1], ir_u32(f, 1))}, 2);
+    return s[0];
+}
+
+static ir_ref body_local(ir_func *f, ir_ref x, ir_ref y)
+{
+    ir_ref array = ir_local(f, IR_U32, 4), at = ir_and(f, x, ir_u32(f, 3));
+    for (uint32_t k = 0; k < 4; k++)
+        ir_lstore(f, array, ir_u32(f, k), ir_add(f, y, ir_u32(f, k)));
+    ir_lstore(f, array, at, x);
+    return ir_lload(f, array, ir_and(f, y, ir_u32(f, 3)));
+}
+
+/* A function of x, y with two results: the body's and x ^ y. */
+static ir_func *callee(ir_module *m, const char *name, body make)
+{
+    ir_func *f = ir_func_create(m, name);
+    ir_ref x = ir_param(f, IR_U32), y = ir_param(f, IR_U32), results[2] = {make(f, x, y), {0}};
+    results[1] = ir_xor(f, x, y);
+    ir_return(f, results, 2);
+    return f;
+}
+
+static ir_func *nested_callee(ir_module *m, ir_func *const *targets, uint32_t count)
+{
+    ir_func *f = ir_func_create(m, "nested");
+    ir_ref x = ir_param(f, IR_U32), y = ir_param(f, IR_U32), r[2];
+    ir_call(f, ir_mod(f, y, ir_u32(f, count)), targets, count, (ir_ref[]){y, x}, 2, r);
+    r[0] = ir_add(f, r[0], ir_u32(f, 1));
+    ir_return(f, r, 2);
+    return f;
+}
+
+static void calls_dispatch(void **state)
+{
+    ir_module *m = calling_module();
+    ir_func *t[7] = {callee(m, "add", body_add),       callee(m, "branch", body_branch), callee(m, "loop", body_loop),
+                     callee(m, "constant", body_constant), callee(m, "local", body_local), NULL, callee(m, "first", body_first)};
+    ir_func *f;
+    ir_ref x, y, r[2];
+    (void)state;
+    t[5] = nested_callee(m, t, 5);
+    f = ir_func_create(m, "main");
+    x = input(f, 0), y = input(f, LANES);
+    ir_call(f, ir_mod(f, ir_global_id(f), ir_u32(f, 7)), t, 7, (ir_ref[]){x, y}, 2, r);
+    output(f, 0, r[0]);
+    output(f, 1, r[1]);
+    ir_call(f, ir_u32(f, 0), &t[2], 1, (ir_ref[]){y, x}, 2, r); /* one target: no switch */
+    output(f, 2, r[0]);
+    ir_call(f, ir_mod(f, x, ir_u32(f, 4)), (ir_func *const[]){t[1], t[0], t[1], t[0]}, 4, (ir_ref[]){x, y}, 2, r); /* repeated ones */
+    output(f, 3, r[0]);
+    finish(m, f);
+    check("calls", m);
+}
+
+/* Calls inside a loop and a branch, whose results are the next states. */
+static void calls_in_control_flow(void **state)
+{
+    ir_module *m = calling_module();
+    ir_func *t[3] = {callee(m, "branch", body_branch), callee(m, "loop", body_loop), callee(m, "local", body_local)}, *f;
+    ir_ref s[3], loop, r[2], branch, chosen;
+    (void)state;
+    f = ir_func_create(m, "main");
+    s[0] = input(f, 0), s[1] = input(f, LANES), s[2] = ir_u32(f, 0);
+    loop = ir_loop(f, s, 3);
+    ir_while(f, ir_lt(f, s[2], ir_u32(f, 6)));
+    branch = ir_if(f, ir_lt(f, s[0], s[1]));
+    ir_call(f, ir_mod(f, s[0], ir_u32(f, 3)), t, 3, (ir_ref[]){s[0], s[1]}, 2, r);
+    ir_else(f);
+    ir_endif(f);
+    chosen = ir_phi(f, branch, r[0], s[2]);
+    ir_endloop(f, loop, (ir_ref[]){s[1], chosen, ir_add(f, s[2], ir_u32(f, 1))}, 3);
+    output(f, 0, s[0]);
+    output(f, 1, s[1]);
+    finish(m, f);
+    check("calls in control flow", m);
+}
+
+/* ---- local arrays ---- */
+
+/* Insertion sort of eight words, and an array of each other type. */
+static void local_arrays(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref array = ir_local(f, IR_U32, 8), flags = ir_local(f, IR_BOOL, 2), reals = ir_local(f, IR_F32, 2), ints = ir_local(f, IR_I32, 2);
+    ir_ref s[1], value, before, loop, go, at;
+    (void)state;
+    for (uint32_t k = 0; k < 8; k++) {
+        value = input(f, k * 64);
+        s[0] = ir_u32(f, k);
+        loop = ir_loop(f, s, 1);
+        before = ir_sub(f, ir_select(f, ir_eq(f, s[0], ir_u32(f, 0)), ir_u32(f, 1), s[0]), ir_u32(f, 1));
+        go = k ? ir_lt(f, value, ir_lload(f, array, before)) : ir_bool(f, false);
+        ir_while(f, ir_and(f, go, ir_ne(f, s[0], ir_u32(f, 0))));
+        ir_lstore(f, array, s[0], ir_lload(f, array, before));
+        ir_endloop(f, loop, &before, 1);
+        ir_lstore(f, array, s[0], value);
+    }
+    at = ir_and(f, input(f, 1), ir_u32(f, 1));
+    for (uint32_t k = 0; k < 2; k++) {
+        ir_lstore(f, flags, ir_u32(f, k), ir_lt(f, input(f, k), input(f, k + 1)));
+        ir_lstore(f, reals, ir_u32(f, k), ir_to_f32(f, input(f, k)));
+        ir_lstore(f, ints, ir_u32(f, k), ir_to_i32(f, input(f, k)));
+    }
+    output(f, 0, ir_lload(f, array, ir_and(f, input(f, 0), ir_u32(f, 7))));
+    output(f, 1, ir_to_u32(f, ir_lload(f, flags, at)));
+    output(f, 2, ir_lload(f, reals, at));
+    output(f, 3, ir_lload(f, ints, at));
+    finish(m, f);
+    check("local arrays", m);
+}
+
+/* ---- uniforms, invocation index ---- */
+
+static void uniforms_of_every_type(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    (void)state;
+    output(f, 0, ir_uniform(f, IR_U32, 31));
+    output(f, 1, ir_neg(f, ir_uniform(f, IR_I32, 2)));
+    output(f, 2, ir_uniform(f, IR_F32, 2));
+    ir_if(f, ir_lt(f, input(f, 0), ir_u32(f, 1u << 31)));
+    output(f, 3, ir_uniform(f, IR_U32, 7)); /* first used inside a branch, then outside it */
+    ir_else(f);
+    ir_endif(f);
+    output(f, 3, ir_add(f, ir_uniform(f, IR_U32, 7), ir_u32(f, 1)));
+    finish(m, f);
+    check("uniforms", m);
+}
+
+/* More groups than one dimension of a dispatch holds. */
+static void invocations_are_numbered_over_rows(void **state)
+{
+    const uint32_t count = 65535 * 64 + 5 * 64;
+    ir_module *m = ir_module_create();
+    run_memory memory = run_memory_create(&count, 1);
+    ir_func *f;
+    (void)state;
+    ir_buffer_add(m, "output", false, -1);
+    f = ir_func_create(m, "main");
+    ir_if(f, ir_lt(f, ir_global_id(f), ir_u32(f, count)));
+    ir_atomic_add(f, 0, ir_global_id(f), ir_add(f, ir_global_id(f), ir_u32(f, 1)));
+    ir_else(f);
+    ir_endif(f);
+    finish(m, f);
+    device_run_kernel(&device, m, &memory, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (memory.words[0][i] != i + 1)
+            fail_msg("invocation %u: %u", i, memory.words[0][i]);
+    run_memory_free(&memory);
+    ir_module_destroy(m);
+}
+
+/* ---- atomics ---- */
+
+enum { ATOMIC_LANES = 4096, COUNTERS = 4 };
+
+static ir_module *atomic_module(ir_func **f)
+{
+    ir_module *m = ir_module_create();
+    ir_buffer_add(m, "counters", false, -1);
+    ir_buffer_add(m, "tickets", false, -1);
+    *f = ir_func_create(m, "main");
+    return m;
+}
+
+static run_memory run_atomics(ir_module *m, ir_func *f)
+{
+    const uint32_t counts[2] = {COUNTERS, ATOMIC_LANES};
+    run_memory memory = run_memory_create(counts, 2);
+    finish(m, f);
+    device_run_kernel(&device, m, &memory, ATOMIC_LANES);
+    ir_module_destroy(m);
+    return memory;
+}
+
+static void atomic_adds_give_tickets(void **state)
+{
+    ir_func *f;
+    ir_module *m = atomic_module(&f);
+    ir_ref id = ir_global_id(f), ticket = ir_atomic_add(f, 0, ir_and(f, id, ir_u32(f, COUNTERS - 1)), ir_u32(f, 1));
+    run_memory memory;
+    uint8_t seen[ATOMIC_LANES] = {0};
+    (void)state;
+    ir_store(f, 1, id, ticket);
+    memory = run_atomics(m, f);
+    for (uint32_t k = 0; k < COUNTERS; k++)
+        assert_int_equal(memory.words[0][k], ATOMIC_LANES / COUNTERS);
+    for (uint32_t i = 0; i < ATOMIC_LANES; i++) {
+        uint32_t place = memory.words[1][i] * COUNTERS + i % COUNTERS;
+        assert_true(place < ATOMIC_LANES && !seen[place]++);
+    }
+    run_memory_free(&memory);
+}
+
+/* Float sums by compare-exchange: integers below 2^24, so that order does not matter. */
+static void compare_exchange_loses_nothing(void **state)
+{
+    ir_func *f;
+    ir_module *m = atomic_module(&f);
+    ir_ref at = ir_and(f, ir_global_id(f), ir_u32(f, COUNTERS - 1)), s[2], loop, next, got;
+    run_memory memory;
+    (void)state;
+    s[0] = ir_load(f, IR_U32, 0, at);
+    s[1] = ir_bool(f, true);
+    loop = ir_loop(f, s, 2);
+    ir_while(f, s[1]);
+    next = ir_bits_to_u32(f, ir_add(f, ir_bits_to_f32(f, s[0]), ir_f32(f, 3.0f)));
+    got = ir_atomic_cas(f, 0, at, s[0], next);
+    ir_endloop(f, loop, (ir_ref[]){got, ir_ne(f, got, s[0])}, 2);
+    memory = run_atomics(m, f);
+    for (uint32_t k = 0; k < COUNTERS; k++)
+        assert_int_equal(memory.words[0][k], 0x45400000u); /* 3072.0f */
+    run_memory_free(&memory);
+}
+
+static void float_atomics_where_there_are_any(void **state)
+{
+    ir_func *f;
+    ir_module *m = atomic_module(&f);
+    ir_ref at = ir_and(f, ir_global_id(f), ir_u32(f, COUNTERS - 1));
+    run_memory memory;
+    (void)state;
+    ir_store(f, 1, ir_global_id(f), ir_atomic_add(f, 0, at, ir_f32(f, 3.0f)));
+    if (!gpu_device_info(device.device)->float_atomics) {
+        finish(m, f);
+        ir_module_destroy(m);
+        print_message("the device has no float atomics\n");
+        return;
+    }
+    memory = run_atomics(m, f);
+    for (uint32_t k = 0; k < COUNTERS; k++)
+        assert_int_equal(memory.words[0][k], 0x45400000u);
+    run_memory_free(&memory);
+}
+
+/* ---- random traces, after the whole pipeline ---- */
+
+static ir_module *random_module(uint64_t seed)
+{
+    random_trace_options options = {.no_fold = seed % 3 == 1, .no_merge = seed % 5 == 1, .size = 40};
+    ir_module *m = random_trace(seed, options), *lowered = NULL, *safe;
+    bl_error err = {0};
+    if (opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+    safe = device_safe(lowered);
+    if (ir_finish(safe, &err) != BL_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+    ir_module_destroy(lowered);
+    ir_module_destroy(m);
+    return safe;
+}
+
+static void random_traces_equal_the_interpreter(void **state)
+{
+    const char *wanted = getenv("BL_RANDOM_TRACES");
+    uint64_t count = wanted ? (uint64_t)atoll(wanted) : gpu_device_info(device.device)->kind == GPU_LAVAPIPE ? 8 : 60;
+    uint32_t counts[RANDOM_TRACE_BUFFERS];
+    (void)state;
+    for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
+        counts[i] = RANDOM_TRACE_WORDS;
+    for (uint64_t seed = 0; seed < count; seed++) {
+        ir_module *m = random_module(seed);
+        run_memory memory = run_memory_create(counts, RANDOM_TRACE_BUFFERS), expected;
+        char what[64];
+        for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
+            random_trace_fill(seed * 8 + i, memory.words[i], RANDOM_TRACE_WORDS);
+        random_trace_fill(seed * 8 + 7, memory.uniforms, RANDOM_TRACE_UNIFORMS);
+        device_safe_words(memory.uniforms, RANDOM_TRACE_UNIFORMS);
+        expected = run_memory_copy(&memory);
+        device_run_kernel(&device, m, &memory, 1);
+        interpret_kernel(m, &expected, 1);
+        snprintf(what, sizeof what, "random trace %llu", (unsigned long long)seed);
+        compare_words(what, &memory, &expected);
+        run_memory_free(&memory);
+        run_memory_free(&expected);
+        ir_module_destroy(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_equals_the_interpreter),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(loop_states_rotate),
+        cmocka_unit_test(loops_nest),
+        cmocka_unit_test(idle_states),
+        cmocka_unit_test(calls_dispatch),
+        cmocka_unit_test(calls_in_control_flow),
+        cmocka_unit_test(local_arrays),
+        cmocka_unit_test(uniforms_of_every_type),
+        cmocka_unit_test(invocations_are_numbered_over_rows),
+        cmocka_unit_test(atomic_adds_give_tickets),
+        cmocka_unit_test(compare_exchange_loses_nothing),
+        cmocka_unit_test(float_atomics_where_there_are_any),
+        cmocka_unit_test(random_traces_equal_the_interpreter),
+    };
+    int failed;
+    if (!device_run_open(&device))
+        return device_run_missing();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    device_run_close(&device);
+    return failed;
+}
