@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From the raw tree to objects of registered classes: every property and nested object must be asked for by the class's tables, every
+ * required one must be there, references are resolved (an object referenced twice is one object), and what is missing gets its default.
+ *
+ * Nested objects: one whose name is that of a textured parameter gives that parameter; all others go to the class's slots, by category.
+ * A class with several slots of one category (a shape's media, interior and exterior) needs the name of the slot.
+ * Indices follow the order in which objects are created, which is depth-first in document order. */
+#include "scene/scene_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAIN_MAX = 200 /* nesting through references, which recursion follows */ };
+
+const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name)
+{
+    for (uint32_t i = 0; i < registry->count; i++)
+        if (registry->classes[i]->category == category && strcmp(registry->classes[i]->name, name) == 0)
+            return registry->classes[i];
+    return NULL;
+}
+
+scene_object *object_create(binder *b, const plugin_class *cls, scene_place where)
+{
+    scene_object *object = arena_alloc(b->raw->memory, sizeof *object);
+    *object = (scene_object){.cls = cls, .where = where, .index = b->scene->object_count++};
+    object->values = arena_alloc(b->raw->memory, cls->param_count * sizeof *object->values);
+    return object;
+}
+
+static const char *category_name(const scene_object *object) { return plugin_category_names[object->cls->category]; }
+
+/* ---- which class ---- */
+
+/* Mitsuba's ways to spell a constant texture: type, and the name of its one parameter. */
+static const char *constant_parameter(const char *type)
+{
+    if (strcmp(type, "srgb") == 0)
+        return "color";
+    return strcmp(type, "uniform") == 0 || strcmp(type, "rawconstant") == 0 ? "value" : NULL;
+}
+
+static bl_result find_class(binder *b, const raw_node *node, const plugin_class **cls)
+{
+    const char *type = raw_attribute_get(node, "type");
+    type = type ? type : "scene";
+    *cls = registry_find(b->registry, node->category, type);
+    if (!*cls && node->category == PLUGIN_TEXTURE && constant_parameter(type))
+        *cls = b->constant;
+    return *cls ? BL_OK : plugin_missing(b->registry, node->category, type, node->where, b->err);
+}
+
+/* ---- names of parameters ---- */
+
+static int find_param(const plugin_class *cls, const char *name)
+{
+    for (uint32_t i = 0; i < cls->param_count; i++)
+        if (strcmp(cls->params[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static bl_result unknown_param(binder *b, const scene_object *object, const char *name, scene_place where)
+{
+    const plugin_class *cls = object->cls;
+    uint32_t distance = UINT32_MAX;
+    const char *nearest = NULL;
+    text list = {0};
+    for (uint32_t i = 0; i < cls->param_count; i++) {
+        const char *found = name_nearest(name, &cls->params[i].name, 1, &distance);
+        nearest = found ? found : nearest;
+        text_add(&list, "%s%s", i ? ", " : "it has ", cls->params[i].name);
+    }
+    if (nearest)
+        scene_error(b->err, BL_ERROR_SCENE, where, "unknown parameter \"%.100s\" of %s \"%s\"; did you mean \"%s\"?", name,
+                    category_name(object), cls->name, nearest);
+    else
+        scene_error(b->err, BL_ERROR_SCENE, where, "unknown parameter \"%.100s\" of %s \"%s\"; %s", name, category_name(object),
+                    cls->name, list.data ? list.data : "it has none");
+    text_free(&list);
+    return BL_ERROR_SCENE;
+}
+
+static bl_result bind_property(binder *b, scene_object *object, const raw_node *owner, const raw_node *node)
+{
+    const char *name = node->name ? node->name : "";
+    if (object->cls == b->constant) {
+        const char *type = raw_attribute_get(owner, "type"), *spelled = type ? constant_parameter(type) : NULL;
+        if (spelled && strcmp(spelled, name) == 0)
+            name = object->cls->params[0].name;
+    }
+    int index = find_param(object->cls, name);
+    if (index < 0)
+        return unknown_param(b, object, name, node->where);
+    return value_parse(b, object, (uint32_t)index, node);
+}
+
+/* ---- nested objects ---- */
+
+static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_object **out);
+
+static bl_result unknown_id(binder *b, const raw_node *ref, const char *id)
+{
+    uint32_t distance = UINT32_MAX;
+    const char *nearest = NULL;
+    for (uint32_t i = 0; i < b->raw->id_capacity; i++)
+        if (b->raw->ids[i].id) {
+            const char *found = name_nearest(id, &b->raw->ids[i].id, 1, &distance);
+            nearest = found ? found : nearest;
+        }
+    if (nearest)
+        return scene_error(b->err, BL_ERROR_SCENE, ref->where, "there is no object with id \"%.100s\"; did you mean \"%s\"?", id,
+                           nearest);
+    return scene_error(b->err, BL_ERROR_SCENE, ref->where, "there is no object with id \"%.100s\"", id);
+}
+
+/* A texture for a textured parameter. */
+static bl_result give_texture(binder *b, scene_object *object, uint32_t index, scene_object *texture, const raw_node *node)
+{
+    const plugin_param *param = &object->cls->params[index];
+    scene_value *value = &object->values[index];
+    if (param->kind != PLUGIN_TEXTURED || texture->cls->category != PLUGIN_TEXTURE)
+        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" of %s \"%s\" is %s, not a %s", param->name,
+                           category_name(object), object->cls->name, kind_name(param->kind), category_name(texture));
+    if (value->given)
+        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" is given twice (before at line %u of %s)",
+                           param->name, value->where.line, value->where.file);
+    if (texture->cls == b->constant)
+        TRY(colour_check(node->where, object->cls, param, texture->values[0].vector, b->err));
+    value->given = true;
+    value->where = node->where;
+    value->object = texture;
+    return BL_OK;
+}
+
+/* The slot for a nested object, or -1 with the reason. */
+static int find_slot(binder *b, const scene_object *object, const scene_object *child, const raw_node *node)
+{
+    const plugin_class *cls = object->cls;
+    int first = -1, count = 0;
+    for (uint32_t i = 0; i < cls->slot_count; i++) {
+        if (cls->slots[i].category != child->cls->category)
+            continue;
+        if (node->name && cls->slots[i].name && strcmp(cls->slots[i].name, node->name) == 0)
+            return (int)i;
+        first = first < 0 ? (int)i : first;
+        count++;
+    }
+    if (count == 1)
+        return first;
+    if (count > 1)
+        scene_error(b->err, BL_ERROR_SCENE, node->where, "a %s inside %s \"%s\" needs a name, such as \"%s\"", category_name(child),
+                    category_name(object), cls->name, cls->slots[first].name);
+    else if (child->cls->category == PLUGIN_TEXTURE && node->name)
+        unknown_param(b, object, node->name, node->where);
+    else if (child->cls->category == PLUGIN_TEXTURE)
+        scene_error(b->err, BL_ERROR_SCENE, node->where, "a texture inside %s \"%s\" needs the name of the parameter it is for",
+                    category_name(object), cls->name);
+    else
+        scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" cannot hold a %s", category_name(object), cls->name,
+                    category_name(child));
+    return -1;
+}
+
+/* `slot_counts`: how many children each slot of the class has so far. */
+static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, uint32_t *slot_counts)
+{
+    raw_node *target = node;
+    if (node->kind == RAW_REF) {
+        const char *id = raw_attribute_get(node, "id");
+        target = raw_find_id(b->raw, id);
+        if (!target)
+            return unknown_id(b, node, id);
+    }
+    scene_object *child = NULL;
+    TRY(bind_object(b, target, node->where, &child));
+    if (!child->name)
+        child->name = node->name;
+    int index = node->name ? find_param(object->cls, node->name) : -1;
+    if (index >= 0)
+        return give_texture(b, object, (uint32_t)index, child, node);
+    int slot = find_slot(b, object, child, node);
+    if (slot < 0)
+        return BL_ERROR_SCENE;
+    const plugin_slot *s = &object->cls->slots[slot];
+    if (s->most && slot_counts[slot] >= s->most)
+        return scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" can hold %u %s%s, not more", category_name(object),
+                           object->cls->name, s->most, category_name(child), s->most > 1 ? "s" : "");
+    slot_counts[slot]++;
+    object->children[object->child_count] = child;
+    object->child_names[object->child_count++] = node->name ? node->name : s->name;
+    return BL_OK;
+}
+
+/* ---- one object ---- */
+
+static bl_result check_complete(binder *b, scene_object *object, const uint32_t *slot_counts)
+{
+    for (uint32_t i = 0; i < object->cls->param_count; i++)
+        if (!object->values[i].given)
+            TRY(value_preset(b, object, i));
+    for (uint32_t i = 0; i < object->cls->slot_count; i++) {
+        const plugin_slot *s = &object->cls->slots[i];
+        if (slot_counts[i] < s->least)
+            return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs %u %s%s, and has %u", category_name(object),
+                               object->cls->name, s->least, plugin_category_names[s->category], s->least > 1 ? "s" : "",
+                               slot_counts[i]);
+    }
+    return BL_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const raw_node *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+    if (order == 0) /* so that the later one is reported */
+        order = (*x)->where.line < (*y)->where.line ? -1 : (*x)->where.line > (*y)->where.line;
+    return order;
+}
+
+/* Names of nested objects are parts of parameter names, so they must differ. */
+static bl_result check_names(binder *b, const raw_node *node)
+{
+    ARRAY(const raw_node *) named = {0};
+    for (const raw_node *child = node->first; child; child = child->next)
+        if (child->name && (child->kind == RAW_OBJECT || child->kind == RAW_REF))
+            array_push(&named, child);
+    bl_result result = BL_OK;
+    if (named.count)
+        qsort(named.data, named.count, sizeof *named.data, compare_names);
+    for (uint32_t i = 1; i < named.count && result == BL_OK; i++)
+        if (strcmp(named.data[i]->name, named.data[i - 1]->name) == 0)
+            result = scene_error(b->err, BL_ERROR_SCENE, named.data[i]->where,
+                                 "\"%.100s\" is given twice (before at line %u of %s)", named.data[i]->name,
+                                 named.data[i - 1]->where.line, named.data[i - 1]->where.file);
+    array_free(&named);
+    return result;
+}
+
+static bl_result bind_content(binder *b, raw_node *node, scene_object *object)
+{
+    uint32_t nested = 0;
+    for (const raw_node *child = node->first; child; child = child->next)
+        nested += child->kind == RAW_OBJECT || child->kind == RAW_REF;
+    object->children = arena_alloc(b->raw->memory, nested * sizeof *object->children);
+    object->child_names = arena_alloc(b->raw->memory, nested * sizeof *object->child_names);
+    uint32_t *slot_counts = arena_alloc(b->raw->memory, object->cls->slot_count * sizeof *slot_counts);
+    TRY(check_names(b, node));
+    for (raw_node *child = node->first; child; child = child->next) {
+        if (child->kind == RAW_OBJECT || child->kind == RAW_REF)
+            TRY(bind_nested(b, object, child, slot_counts));
+        else
+            TRY(bind_property(b, object, node, child));
+    }
+    return check_complete(b, object, slot_counts);
+}
+
+static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_object **out)
+{
+    const char *id = raw_attribute_get(node, "id");
+    *out = node->object;
+    if (node->open)
+        return scene_error(b->err, BL_ERROR_SCENE, from, "circular reference: \"%.100s\" contains itself", id ? id : node->tag);
+    if (node->object)
+        return BL_OK;
+    if (b->depth >= CHAIN_MAX)
+        return scene_error(b->err, BL_ERROR_SCENE, from, "objects are nested more than %d deep", CHAIN_MAX);
+    const plugin_class *cls = NULL;
+    TRY(find_class(b, node, &cls));
+    scene_object *object = object_create(b, cls, node->where);
+    object->id = id;
+    object->name = node->name;
+    *out = node->object = object;
+    node->open = true;
+    b->depth++;
+    TRY(bind_content(b, node, object));
+    b->depth--;
+    node->open = false;
+    return BL_OK;
+}
+
+bl_result bind_scene(binder *b)
+{
+    b->constant = registry_find(b->registry, PLUGIN_TEXTURE, "constant");
+    BL_ASSERT(b->constant && b->constant->param_count > 0 && b->constant->params[0].kind == PLUGIN_COLOR,
+              "the registry needs a texture \"constant\" whose first parameter is a colour");
+    return bind_object(b, b->raw->root, b->raw->root->where, &b->scene->root);
+}

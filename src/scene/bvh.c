@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A two-wide bounding volume hierarchy: binned surface area heuristic (Wald 2007) with 16 bins on each axis, leaves of 1 to 4.
+ *
+ * Node = 16 words: [0..2] left child's box minimum, [3..5] its maximum, [6..8] and [9..11] the right child's (f32), [12] left and
+ * [13] right reference, [14] and [15] zero. A reference is the number of an inner node; or BVH_LEAF (bit 31) with count - 1 in bits
+ * 28..30 and the index of the first entry of `order` in bits 0..27; or BVH_NONE, with the inverted box (+inf, -inf). Node 0 is the
+ * root, and nodes follow each other depth first, so that near memory is near in space.
+ *
+ * Depth: a node with r levels left below and including itself may hold at most 4 * 2^r primitives; a split that would break this is
+ * replaced by the median, which never does.
+ *
+ * Threads take ranges of primitives from a shared stack. A range of n primitives owns 2n - 1 places of the temporary tree, so where a
+ * subtree lands, and so every byte of the result, does not depend on who built it or when. */
+#include "scene/scene_internal.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BIN_COUNT = 16, TASK_SMALL = 2048 /* primitives: built without sharing */, THREADS_MAX = 16, COUNT_MAX = 1 << 28 };
+static const double traversal_cost = 1, primitive_cost = 1;
+
+typedef struct box {
+    float least[3], most[3];
+} box;
+
+typedef struct tree_node {
+    box bounds;
+    uint32_t first, count; /* leaf: entries; inner: count is 0 */
+    uint32_t right;        /* inner; the left child is the next place */
+} tree_node;
+
+typedef struct task {
+    uint32_t place, first, count, level; /* level: of inner nodes left, including this one */
+} task;
+
+typedef struct builder {
+    const float (*bounds)[6];
+    uint32_t *order;
+    tree_node *tree;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    ARRAY(task) tasks; /* under lock */
+    uint32_t working;  /* under lock: threads that hold a task */
+} builder;
+
+/* ---- boxes ---- */
+
+static box box_empty(void)
+{
+    return (box){{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+}
+
+static void box_add(box *b, const float *least, const float *most)
+{
+    for (int i = 0; i < 3; i++) {
+        b->least[i] = least[i] < b->least[i] ? least[i] : b->least[i];
+        b->most[i] = most[i] > b->most[i] ? most[i] : b->most[i];
+    }
+}
+
+static double box_area(const box *b)
+{
+    double x = (double)b->most[0] - b->least[0], y = (double)b->most[1] - b->least[1], z = (double)b->most[2] - b->least[2];
+    return x < 0 ? 0 : x * y + y * z + z * x;
+}
+
+/* Twice the centre, in double: sums of two floats do not overflow. */
+static double centre(const float *bounds, int axis) { return (double)bounds[axis] + bounds[axis + 3]; }
+
+/* ---- splits ---- */
+
+typedef struct split {
+    int axis; /* -1: none */
+    uint32_t bin; /* the last one that goes left */
+    double cost;
+} split;
+
+typedef struct span {
+    double least[3], scale[3]; /* of centres */
+} span;
+
+static uint32_t bin_of(const span *s, int axis, const float *bounds)
+{
+    double at = (centre(bounds, axis) - s->least[axis]) * s->scale[axis];
+    return at >= BIN_COUNT - 1 ? BIN_COUNT - 1 : (uint32_t)at;
+}
+
+static span measure(const builder *b, const task *t, box *bounds)
+{
+    span s = {{INFINITY, INFINITY, INFINITY}, {0}};
+    double most[3] = {-INFINITY, -INFINITY, -INFINITY};
+    *bounds = box_empty();
+    for (uint32_t i = 0; i < t->count; i++) {
+        const float *p = b->bounds[b->order[t->first + i]];
+        box_add(bounds, p, p + 3);
+        for (int axis = 0; axis < 3; axis++) {
+            s.least[axis] = fmin(s.least[axis], centre(p, axis));
+            most[axis] = fmax(most[axis], centre(p, axis));
+        }
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        double extent = most[axis] - s.least[axis];
+        s.scale[axis] = extent > 0 ? BIN_COUNT / extent : 0;
+        if (!isfinite(s.scale[axis]))
+            s.scale[axis] = 0;
+    }
+    return s;
+}
+
+/* The cheapest of the 15 planes of one axis. */
+static void sweep(const box *bins, const uint32_t *counts, int axis, uint32_t total, split *best)
+{
+    double right_area[BIN_COUNT];
+    box grown = box_empty();
+    for (uint32_t i = BIN_COUNT - 1; i > 0; i--) {
+        box_add(&grown, bins[i].least, bins[i].most);
+        right_area[i] = box_area(&grown);
+    }
+    grown = box_empty();
+    uint32_t left = 0;
+    for (uint32_t i = 0; i + 1 < BIN_COUNT; i++) {
+        box_add(&grown, bins[i].least, bins[i].most);
+        left += counts[i];
+        if (left == 0 || left == total)
+            continue;
+        double cost = box_area(&grown) * left + right_area[i + 1] * (total - left);
+        if (cost < best->cost)
+            *best = (split){axis, i, cost};
+    }
+}
+
+static split find_split(const builder *b, const task *t, const span *s)
+{
+    box bins[3][BIN_COUNT];
+    uint32_t counts[3][BIN_COUNT] = {{0}};
+    split best = {-1, 0, INFINITY};
+    for (int axis = 0; axis < 3; axis++)
+        for (int i = 0; i < BIN_COUNT; i++)
+            bins[axis][i] = box_empty();
+    for (uint32_t i = 0; i < t->count; i++) {
+        const float *p = b->bounds[b->order[t->first + i]];
+        for (int axis = 0; axis < 3; axis++) {
+            uint32_t bin = bin_of(s, axis, p);
+            counts[axis][bin]++;
+            box_add(&bins[axis][bin], p, p + 3);
+        }
+    }
+    for (int axis = 0; axis < 3; axis++)
+        if (s->scale[axis] > 0)
+            sweep(bins[axis], counts[axis], axis, t->count, &best);
+    return best;
+}
+
+static uint32_t partition(builder *b, const task *t, const span *s, split by)
+{
+    uint32_t *order = b->order + t->first, left = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t primitive = order[i];
+        if (bin_of(s, by.axis, b->bounds[primitive]) <= by.bin) {
+            order[i] = order[left];
+            order[left++] = primitive;
+        }
+    }
+    return left;
+}
+
+/* Whether primitive p comes before q on an axis; their numbers decide between equals. */
+static bool before(const builder *b, int axis, uint32_t p, uint32_t q)
+{
+    double x = centre(b->bounds[p], axis), y = centre(b->bounds[q], axis);
+    return x < y || (x == y && p < q);
+}
+
+/* Quickselect (Hoare), middle element as pivot: afterwards the lower half of the range comes before the upper one. */
+static uint32_t split_median(builder *b, const task *t, const span *s)
+{
+    int axis = 0;
+    for (int i = 1; i < 3; i++) /* the smallest positive scale is the largest extent */
+        if (s->scale[i] > 0 && (s->scale[axis] == 0 || s->scale[i] < s->scale[axis]))
+            axis = i;
+    uint32_t *order = b->order + t->first, half = t->count / 2;
+    int64_t low = 0, high = (int64_t)t->count - 1;
+    while (low < high) {
+        uint32_t pivot = order[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (before(b, axis, order[i], pivot))
+                i++;
+            while (before(b, axis, pivot, order[j]))
+                j--;
+            if (i <= j) {
+                uint32_t swap = order[i];
+                order[i++] = order[j];
+                order[j--] = swap;
+            }
+        }
+        if (half <= j)
+            high = j;
+        else if (half >= i)
+            low = i;
+        else
+            break;
+    }
+    return half;
+}
+
+/* How many primitives fit below a node with `level` levels of inner nodes. */
+static uint64_t capacity(uint32_t level) { return (uint64_t)BVH_LEAF_MAX << level; }
+
+/* Makes the node of a task: a leaf (false), or an inner node whose children are the two tasks. */
+static bool divide(builder *b, const task *t, task children[2])
+{
+    tree_node *node = &b->tree[t->place];
+    span s = measure(b, t, &node->bounds);
+    node->first = t->first;
+    node->count = t->count;
+    if (t->count == 1)
+        return false;
+    split by = find_split(b, t, &s);
+    double area = box_area(&node->bounds);
+    if (t->count <= BVH_LEAF_MAX &&
+        (by.axis < 0 || t->level == 0 || primitive_cost * t->count * area <= traversal_cost * area + primitive_cost * by.cost))
+        return false;
+    BL_ASSERT(t->level > 0 && t->count <= capacity(t->level), "%u primitives, %u levels", t->count, t->level);
+    uint32_t left = by.axis >= 0 ? partition(b, t, &s, by) : 0;
+    uint32_t more = left > t->count - left ? left : t->count - left;
+    if (left == 0 || left == t->count || more > capacity(t->level - 1))
+        left = split_median(b, t, &s);
+    node->count = 0;
+    node->right = t->place + 2 * left;
+    children[0] = (task){t->place + 1, t->first, left, t->level - 1};
+    children[1] = (task){node->right, t->first + left, t->count - left, t->level - 1};
+    return true;
+}
+
+static void build_small(builder *b, const task *t)
+{
+    task children[2];
+    if (divide(b, t, children)) {
+        build_small(b, &children[0]);
+        build_small(b, &children[1]);
+    }
+}
+
+/* ---- threads ---- */
+
+static void *work(void *user)
+{
+    builder *b = user;
+    pthread_mutex_lock(&b->lock);
+    for (;;) {
+        while (b->tasks.count == 0 && b->working > 0)
+            pthread_cond_wait(&b->changed, &b->lock);
+        if (b->tasks.count == 0)
+            break;
+        task t = b->tasks.data[--b->tasks.count], children[2];
+        b->working++;
+        pthread_mutex_unlock(&b->lock);
+        bool shared = false;
+        if (t.count <= TASK_SMALL)
+            build_small(b, &t);
+        else
+            shared = divide(b, &t, children);
+        pthread_mutex_lock(&b->lock);
+        b->working--;
+        if (shared) {
+            array_push(&b->tasks, children[1]);
+            array_push(&b->tasks, children[0]);
+        }
+        pthread_cond_broadcast(&b->changed);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+static void build_tree(builder *b, uint32_t count, uint32_t threads)
+{
+    pthread_t others[THREADS_MAX];
+    uint32_t started = 0;
+    task whole = {0, 0, count, BVH_DEPTH_MAX};
+    array_push(&b->tasks, whole);
+    while (started + 1 < threads && started < THREADS_MAX && pthread_create(&others[started], NULL, work, b) == 0)
+        started++; /* without more threads this one does it all */
+    work(b);
+    while (started > 0)
+        pthread_join(others[--started], NULL);
+    array_free(&b->tasks);
+}
+
+/* ---- the final layout ---- */
+
+static void put_child(uint32_t *node, int side, const box *bounds, uint32_t reference)
+{
+    memcpy(node + 6 * side, bounds->least, sizeof bounds->least);
+    memcpy(node + 6 * side + 3, bounds->most, sizeof bounds->most);
+    node[12 + side] = reference;
+}
+
+static uint32_t leaf_reference(const tree_node *leaf) { return BVH_LEAF | (leaf->count - 1) << 28 | leaf->first; }
+
+/* Writes the inner node at `place` and all below it; returns its number. */
+static uint32_t flatten(const builder *b, uint32_t place, uint32_t depth, scene_bvh *out)
+{
+    const tree_node *node = &b->tree[place];
+    const uint32_t children[2] = {place + 1, node->right}, number = out->node_count++;
+    out->depth = depth > out->depth ? depth : out->depth;
+    for (int side = 0; side < 2; side++) {
+        const tree_node *child = &b->tree[children[side]];
+        uint32_t reference = child->count ? leaf_reference(child) : flatten(b, children[side], depth + 1, out);
+        put_child(out->nodes + 16 * (size_t)number, side, &child->bounds, reference);
+    }
+    return number;
+}
+
+static uint32_t count_inner(const builder *b, uint32_t place)
+{
+    const tree_node *node = &b->tree[place];
+    return node->count ? 0 : 1 + count_inner(b, place + 1) + count_inner(b, node->right);
+}
+
+/* A root whose children are a leaf, or nothing. */
+static void single_node(const tree_node *leaf, scene_bvh *out)
+{
+    box empty = box_empty();
+    put_child(out->nodes, 0, leaf ? &leaf->bounds : &empty, leaf ? leaf_reference(leaf) : BVH_NONE);
+    put_child(out->nodes, 1, &empty, BVH_NONE);
+    out->node_count = out->depth = 1;
+}
+
+static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error *err)
+{
+    if (count > COUNT_MAX)
+        return error_set(err, BL_ERROR_SCENE, "%u primitives are more than a hierarchy can hold (%d)", count, COUNT_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        for (int axis = 0; axis < 3; axis++)
+            if (!isfinite(bounds[i][axis]) || !isfinite(bounds[i][axis + 3]) || bounds[i][axis] > bounds[i][axis + 3])
+                return error_set(err, BL_ERROR_SCENE, "primitive %u has no finite bounds", i);
+    return BL_OK;
+}
+
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out, bl_error *err)
+{
+    *out = (scene_bvh){.count = count};
+    TRY(check_bounds(bounds, count, err));
+    builder b = {.bounds = bounds, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    b.order = malloc((count ? count : 1) * sizeof *b.order);
+    b.tree = count ? malloc((2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
+    if (!b.order || (count && !b.tree)) {
+        free(b.order);
+        free(b.tree);
+        return error_set(err, BL_ERROR_MEMORY, "out of memory for a hierarchy over %u primitives", count);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        b.order[i] = i;
+    if (count)
+        build_tree(&b, count, threads);
+    uint32_t inner = count ? count_inner(&b, 0) : 0;
+    out->nodes = calloc(inner ? inner : 1, 16 * sizeof *out->nodes);
+    if (!out->nodes) {
+        free(b.order);
+        free(b.tree);
+        return error_set(err, BL_ERROR_MEMORY, "out of memory for %u nodes", inner);
+    }
+    out->order = b.order;
+    if (inner)
+        flatten(&b, 0, 1, out);
+    else
+        single_node(count ? &b.tree[0] : NULL, out);
+    free(b.tree);
+    return BL_OK;
+}
+
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, scene_bvh *out, bl_error *err)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return bvh_build_threads(bounds, count, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
+}
+
+void bvh_free(scene_bvh *b)
+{
+    if (!b)
+        return;
+    free(b->nodes);
+    free(b->order);
+    *b = (scene_bvh){0};
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images: which format (by content when reading, by extension when writing), limits, and atomic files. The decoders and encoders work on
+ * bytes in memory.
+ *
+ * Limits: at most 2^28 pixels, and no more than the bytes of the file can stand for. The densest format is a single-coloured PIZ image,
+ * where a few hundred bytes stand for a chunk of 32 lines; PIXELS_PER_BYTE leaves room above it. */
+#include "scene/scene_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IMAGE_BYTES_MAX ((size_t)4 << 30)
+enum { PIXELS_PER_BYTE = 8192, PIXELS_ALWAYS = 1 << 16 };
+
+bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint32_t channels, size_t bytes, bl_error *err)
+{
+    *image = (scene_image){0};
+    if (width == 0 || height == 0)
+        return error_set(err, BL_ERROR_FORMAT, "the image is empty");
+    if (width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX || width * height > IMAGE_PIXELS_MAX)
+        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels are more than are supported", (uintmax_t)width, (uintmax_t)height);
+    if (width * height > PIXELS_ALWAYS && width * height / PIXELS_PER_BYTE > bytes)
+        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels cannot be in a file of %zu bytes", (uintmax_t)width, (uintmax_t)height,
+                         bytes);
+    float *pixels = calloc((size_t)(width * height), channels * sizeof *pixels);
+    if (!pixels)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory for %ju x %ju pixels", (uintmax_t)width, (uintmax_t)height);
+    *image = (scene_image){.width = (uint32_t)width, .height = (uint32_t)height, .channels = channels, .pixels = pixels};
+    return BL_OK;
+}
+
+void image_free(scene_image *image)
+{
+    if (!image)
+        return;
+    free(image->pixels);
+    *image = (scene_image){0};
+}
+
+/* ---- reading ---- */
+
+static bool starts_with(const uint8_t *data, size_t size, const char *magic, size_t length)
+{
+    return size >= length && memcmp(data, magic, length) == 0;
+}
+
+/* Formats that are known and not read yet. */
+static const char *unsupported_format(const uint8_t *data, size_t size)
+{
+    if (starts_with(data, size, "\xFF\xD8\xFF", 3))
+        return "JPEG";
+    if (starts_with(data, size, "#?RADIANCE", 10) || starts_with(data, size, "#?RGBE", 6))
+        return "Radiance HDR";
+    if (starts_with(data, size, "BM", 2))
+        return "BMP";
+    if (starts_with(data, size, "DDS ", 4))
+        return "DDS";
+    return starts_with(data, size, "II*\0", 4) || starts_with(data, size, "MM\0*", 4) ? "TIFF" : NULL;
+}
+
+static bl_result check_finite(const scene_image *image, bl_error *err)
+{
+    size_t row = (size_t)image->width * image->channels, count = row * image->height;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(image->pixels[i]))
+            return error_set(err, BL_ERROR_FORMAT, "pixel (%zu, %zu) is not a finite number", i % row / image->channels, i / row);
+    return BL_OK;
+}
+
+bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    bl_result result;
+    const char *other = unsupported_format(data, size);
+    *out = (scene_image){0};
+    if (other)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s images are not implemented yet", other);
+    if (starts_with(data, size, "\x76\x2F\x31\x01", 4))
+        result = image_decode_exr(data, size, out, err);
+    else if (starts_with(data, size, "\x89PNG\r\n\x1A\n", 8))
+        result = image_decode_png(data, size, raw, out, err);
+    else if (starts_with(data, size, "PF", 2) || starts_with(data, size, "Pf", 2))
+        result = image_decode_pfm(data, size, out, err);
+    else
+        result = error_set(err, BL_ERROR_FORMAT, "neither an EXR, a PNG nor a PFM image");
+    if (result == BL_OK)
+        result = check_finite(out, err);
+    if (result != BL_OK)
+        image_free(out);
+    return result;
+}
+
+bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err)
+{
+    void *data = NULL;
+    size_t size = 0;
+    bl_error reason = {0};
+    *out = (scene_image){0};
+    TRY(file_read(path, IMAGE_BYTES_MAX, &data, &size, err));
+    bl_result result = image_decode(data, size, raw, out, &reason);
+    free(data);
+    return result == BL_OK ? BL_OK : error_set(err, result, "%s: %s", path, reason.text);
+}
+
+/* ---- writing ---- */
+
+static bool has_extension(const char *path, const char *extension)
+{
+    size_t length = strlen(path), tail = strlen(extension);
+    return length > tail && strcmp(path + length - tail, extension) == 0;
+}
+
+bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err)
+{
+    /* The encoders only read the pixels. */
+    const scene_image image = {.width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
+    if (channels != 1 && channels != 3)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
+    if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width, height);
+    text encoded = {0};
+    bl_error reason = {0};
+    bl_result result;
+    if (has_extension(path, ".exr"))
+        result = image_encode_exr(&image, half, &encoded, &reason);
+    else if (has_extension(path, ".png"))
+        result = image_encode_png(&image, &encoded, &reason);
+    else if (has_extension(path, ".pfm"))
+        result = image_encode_pfm(&image, &encoded, &reason);
+    else
+        result = error_set(&reason, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png or .pfm");
+    if (result == BL_OK)
+        result = file_write(path, encoded.data, encoded.length, err);
+    else
+        error_set(err, result, "%s: %s", path, reason.text);
+    text_free(&encoded);
+    return result;
+}

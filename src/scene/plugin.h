@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the loader has to know of a plugin: its category, name, parameters and the objects it may hold. Classes are defined beside the
+ * code that implements them (src/render/<category>/<name>.c) and handed to the loader as a registry; the parameter table drives
+ * loading, validation, parameter names, help and docs. Names and defaults are Mitsuba 3's. */
+#ifndef BL_SCENE_PLUGIN_H
+#define BL_SCENE_PLUGIN_H
+
+#include "base/base.h"
+
+typedef enum plugin_category {
+    PLUGIN_SCENE, PLUGIN_BSDF, PLUGIN_EMITTER, PLUGIN_FILM, PLUGIN_INTEGRATOR, PLUGIN_MEDIUM, PLUGIN_PHASE, PLUGIN_RFILTER,
+    PLUGIN_SAMPLER, PLUGIN_SENSOR, PLUGIN_SHAPE, PLUGIN_TEXTURE, PLUGIN_VOLUME, PLUGIN_CATEGORY_COUNT
+} plugin_category;
+extern const char *const plugin_category_names[PLUGIN_CATEGORY_COUNT]; /* the XML tags */
+
+typedef enum plugin_kind {
+    PLUGIN_FLOAT,
+    PLUGIN_INTEGER,
+    PLUGIN_BOOLEAN,
+    PLUGIN_STRING,
+    PLUGIN_FILE,      /* a string; resolved against the scene's resource folders when loaded */
+    PLUGIN_POINT,     /* <point> or <vector>: three numbers */
+    PLUGIN_TRANSFORM, /* 4x4, or 3x3 stored in the upper left (to_uv) */
+    PLUGIN_COLOR,     /* three numbers, by the colour rules; not textured */
+    PLUGIN_TEXTURED   /* always an object of category texture: float, rgb, spectrum become the class "constant" (value: colour);
+                         the default too */
+} plugin_kind;
+
+enum plugin_flags {
+    PLUGIN_REQUIRED = 1,        /* no default */
+    PLUGIN_ABSENT = 2,          /* optional without a default: value.given is false where it is missing */
+    PLUGIN_DIFFERENTIABLE = 4,
+    PLUGIN_REFLECTANCE = 8,     /* colour in [0,1]; outside is an error */
+    PLUGIN_EMISSION = 16        /* colour by the rules for emitters */
+};
+
+typedef struct plugin_param {
+    const char *name;
+    plugin_kind kind;
+    unsigned flags;
+    const char *preset;  /* default, spelled as in XML ("0.5", "true", "identity"); NULL with REQUIRED or ABSENT */
+    double least, most;  /* range of numbers; both 0: any finite number */
+    const char *help;
+} plugin_param;
+
+/* Nested objects that are not parameters. name: how the parent calls it in parameter names ("bsdf"); most 0: any number. */
+typedef struct plugin_slot {
+    plugin_category category;
+    const char *name;
+    uint32_t least, most;
+} plugin_slot;
+
+typedef struct plugin_class {
+    plugin_category category;
+    const char *name;
+    const plugin_param *params;
+    uint32_t param_count;
+    const plugin_slot *slots;
+    uint32_t slot_count;
+    const char *help;
+} plugin_class;
+
+typedef struct plugin_registry {
+    const plugin_class *const *classes; /* must hold {TEXTURE, "constant"} with params[0] = value: COLOR */
+    uint32_t count;
+} plugin_registry;
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Loading a scene (read, parse, bind) and looking into the result. Everything a description holds lies in its arena. */
+#include "scene/scene_internal.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCENE_BYTES_MAX = 256 << 20 };
+
+bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...)
+{
+    char what[800];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(what, sizeof what, format, args) < 0)
+        what[0] = 0;
+    va_end(args);
+    return error_set(err, code, "%s:%u: %s", where.file ? where.file : "?", where.line, what);
+}
+
+/* ---- loading ---- */
+
+static bl_result check_used(const raw_scene *raw, bl_error *err)
+{
+    for (uint32_t i = 0; i < raw->parameters.count; i++) {
+        const raw_parameter *p = &raw->parameters.data[i];
+        if (p->from_user && !p->used)
+            return scene_error(err, BL_ERROR_SCENE, raw->root->where, "the scene does not use the parameter \"%.100s\" (-D %.100s=%.100s)",
+                               p->key, p->key, p->value);
+    }
+    return BL_OK;
+}
+
+static bl_result add_defines(raw_scene *raw, const scene_load_options *options, bl_error *err)
+{
+    for (uint32_t i = 0; i < options->define_count; i++) {
+        const scene_define *d = &options->defines[i];
+        if (!d->key || !d->key[0] || !d->value)
+            return error_set(err, BL_ERROR_ARGUMENT, "-D needs key=value");
+        uint32_t before = raw->parameters.count;
+        TRY(raw_define(raw, (scene_place){"-D", i + 1}, d->key, d->value, err));
+        if (raw->parameters.count == before)
+            return error_set(err, BL_ERROR_ARGUMENT, "-D %.100s is given twice", d->key);
+        raw->parameters.data[before].from_user = true;
+    }
+    return BL_OK;
+}
+
+static bl_result load(scene_description *scene, raw_scene *raw, const scene_load_options *options, const char *name,
+                      const char *folder, const char *xml, size_t size, bl_error *err)
+{
+    TRY(add_defines(raw, options, err));
+    TRY(raw_parse(raw, name, folder, xml, size, err));
+    binder b = {.raw = raw, .registry = options->registry, .scene = scene, .err = err};
+    TRY(bind_scene(&b));
+    return check_used(raw, err);
+}
+
+static bl_result load_text(const char *name, const char *folder, const char *xml, size_t size, const scene_load_options *options,
+                           scene_description **out, bl_error *err)
+{
+    scene_description *scene = calloc(1, sizeof *scene);
+    *out = NULL;
+    if (!scene)
+        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
+    scene_paths paths;
+    name = arena_strdup(&scene->memory, name);
+    folder = arena_strdup(&scene->memory, folder);
+    paths_init(&paths, &scene->memory, folder, options);
+    raw_scene raw = {.memory = &scene->memory, .paths = &paths, .warnings = &scene->warnings};
+    bl_result result = load(scene, &raw, options, name, folder, xml, size, err);
+    raw_free(&raw);
+    paths_free(&paths);
+    if (result == BL_OK)
+        *out = scene;
+    else
+        scene_free(scene);
+    return result;
+}
+
+bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out, bl_error *err)
+{
+    void *xml = NULL;
+    size_t size = 0;
+    arena memory = {0};
+    *out = NULL;
+    TRY(file_read(path, SCENE_BYTES_MAX, &xml, &size, err));
+    bl_result result = load_text(path, path_folder(&memory, path), xml, size, options, out, err);
+    arena_free(&memory);
+    free(xml);
+    return result;
+}
+
+bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options, scene_description **out,
+                            bl_error *err)
+{
+    return load_text("<string>", folder ? folder : ".", xml, strlen(xml), options, out, err);
+}
+
+void scene_free(scene_description *s)
+{
+    if (!s)
+        return;
+    text_free(&s->warnings);
+    arena_free(&s->memory);
+    free(s);
+}
+
+/* ---- looking ---- */
+
+int scene_param_index(const scene_object *o, const char *name)
+{
+    uint32_t index = 0;
+    while (index < o->cls->param_count && strcmp(o->cls->params[index].name, name) != 0)
+        index++;
+    BL_ASSERT(index < o->cls->param_count, "%s \"%s\" has no parameter \"%s\"", plugin_category_names[o->cls->category], o->cls->name,
+              name);
+    return (int)index;
+}
+
+const scene_value *scene_get(const scene_object *o, const char *name) { return &o->values[scene_param_index(o, name)]; }
+
+double scene_number(const scene_object *o, const char *name) { return scene_get(o, name)->number; }
+
+scene_object *scene_child(const scene_object *o, plugin_category category)
+{
+    for (uint32_t i = 0; i < o->child_count; i++)
+        if (o->children[i]->cls->category == category)
+            return o->children[i];
+    return NULL;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Scenes on the host: XML to a validated tree of objects, meshes, images, the acceleration structure. Knows plugins by their
+ * parameter tables only (plugin.h). All input is hostile: sizes are checked before allocation. */
+#ifndef BL_SCENE_H
+#define BL_SCENE_H
+
+#include "base/base.h"
+#include "scene/plugin.h"
+
+/* ---- the object tree ---- */
+
+typedef struct scene_place {
+    const char *file;
+    uint32_t line;
+} scene_place;
+
+typedef struct scene_object scene_object;
+
+typedef struct scene_value {
+    bool given;          /* written in the file (as opposed to the default) */
+    scene_place where;
+    double number;       /* FLOAT, INTEGER, BOOLEAN */
+    const char *text;    /* STRING; FILE: as written */
+    const char *path;    /* FILE: resolved, exists */
+    double vector[3];    /* POINT, COLOR */
+    double matrix[16];   /* TRANSFORM, row-major; acts on column vectors */
+    scene_object *object; /* TEXTURED */
+} scene_value;
+
+struct scene_object {
+    const plugin_class *cls;
+    const char *id;   /* explicit id, or NULL */
+    const char *name; /* explicit name in its first parent, or NULL */
+    scene_place where;
+    scene_value *values; /* one per parameter of the class */
+    scene_object **children; /* nested objects that are not parameters, in document order; shared when referenced twice */
+    const char **child_names; /* the name each child has under this parent (slot name or explicit name) */
+    uint32_t child_count;
+    uint32_t index; /* unique in the scene, in order of first visit from the root (depth first): for side tables */
+};
+
+typedef struct scene_define {
+    const char *key, *value;
+} scene_define;
+
+typedef struct scene_load_options {
+    const plugin_registry *registry;
+    const scene_define *defines; /* -D key=value */
+    uint32_t define_count;
+    bool untrusted;              /* files only below the scene's folder and roots[] */
+    const char *const *roots;
+    uint32_t root_count;
+} scene_load_options;
+
+typedef struct scene_description {
+    arena memory;
+    scene_object *root;    /* class of category SCENE */
+    uint32_t object_count; /* indices are below */
+    text warnings;         /* one a line */
+} scene_description;
+
+/* Loads and validates. Errors: file:line: what, plugin, parameter, nearest known name. */
+bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out, bl_error *err);
+bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options, scene_description **out, bl_error *err);
+void scene_free(scene_description *s);
+
+int scene_param_index(const scene_object *o, const char *name);               /* asserts that the class has it */
+const scene_value *scene_get(const scene_object *o, const char *name);
+double scene_number(const scene_object *o, const char *name);
+scene_object *scene_child(const scene_object *o, plugin_category category);   /* first, or NULL */
+/* "file:line: " + text, for errors found later by the code that knows the plugin. */
+bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...) BL_PRINTF(4, 5);
+
+/* ---- meshes (malloc'ed; mesh_free) ---- */
+
+typedef struct scene_mesh {
+    uint32_t vertex_count, face_count;
+    float *positions; /* 3 a vertex */
+    float *normals;   /* 3 a vertex, or NULL */
+    float *uvs;       /* 2 a vertex, or NULL */
+    uint32_t *faces;  /* 3 vertex indices a face, all in range */
+} scene_mesh;
+
+/* In object space. Missing normals stay NULL (mesh_generate_normals makes them). */
+bl_result mesh_load_obj(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+bl_result mesh_parse_obj(const char *text, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+void mesh_rectangle(scene_mesh *out); /* [-1,1]^2, normal +z, uv [0,1]^2 */
+void mesh_cube(scene_mesh *out);      /* [-1,1]^3, 12 faces, normals and uv per face as Mitsuba's cube */
+void mesh_generate_normals(scene_mesh *m); /* angle-weighted (Thuermer and Wuethrich 1998) */
+void mesh_drop_normals(scene_mesh *m);
+/* Positions by the matrix, normals by its inverse transpose; flips both normals and winding where asked. Singular matrix: error. */
+bl_result mesh_transform(scene_mesh *m, const double matrix[16], bool flip_normals, bl_error *err);
+void mesh_free(scene_mesh *m);
+
+bool matrix_invert(const double m[16], double out[16]); /* false: singular */
+
+/* ---- images ---- */
+
+typedef struct scene_image {
+    uint32_t width, height, channels; /* 1 or 3 after image_load; row 0 is the top */
+    float *pixels;                    /* linear; malloc'ed */
+    bool eight_bit;                   /* came from 8-bit data (tagged sRGB) */
+} scene_image;
+
+/* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), PFM, by content not by name. raw: no sRGB decoding
+ * of 8-bit data. Alpha is dropped. NaN or infinity is an error that names the pixel. */
+bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
+/* By extension: .exr (float32, or float16 if half), .pfm, .png (sRGB-encoded, clamped). Atomic. channels 1 or 3. */
+bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err);
+void image_free(scene_image *image);
+
+/* ---- bounding volume hierarchy (layout of nodes: spirv_gen/opt/ray_bvh.c) ---- */
+
+typedef struct scene_bvh {
+    uint32_t *nodes; /* 16 words each; malloc'ed */
+    uint32_t node_count;
+    uint32_t *order; /* entry i is primitive order[i] */
+    uint32_t count;
+    uint32_t depth;  /* greatest number of inner nodes on a path from the root, so a traversal stack of depth + 1 suffices */
+} scene_bvh;
+
+/* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most 4, all cores; deterministic. Zero primitives give one
+ * empty node. Non-finite bounds are an error. Depth is bounded (median split below a limit). */
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, scene_bvh *out, bl_error *err);
+void bvh_free(scene_bvh *b);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of src/scene share among themselves: numbers, names, file lookup, the raw XML tree and the steps that turn it into
+ * objects. Nobody outside this folder (and its tests) includes it. */
+#ifndef BL_SCENE_INTERNAL_H
+#define BL_SCENE_INTERNAL_H
+
+#include "scene/scene.h"
+
+/* ---- number.c: independent of the process's locale ---- */
+
+/* One finite number at `at`, before `end`; returns what follows it, or NULL. */
+const char *number_scan(const char *at, const char *end, double *out);
+/* The whole text, blanks around it allowed. */
+bool number_parse(const char *chars, double *out);
+bool integer_parse(const char *chars, int64_t *out);
+/* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
+ * of the first that is malformed. */
+int numbers_parse(const char *chars, double *out, int most, const char **malformed);
+
+/* ---- names.c ---- */
+
+/* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of several calls when
+ * *distance is carried over; start with UINT32_MAX. */
+const char *name_nearest(const char *name, const char *const *names, uint32_t count, uint32_t *distance);
+/* Mitsuba's own plugins, zero-terminated list. */
+const char *const *plugin_known_names(plugin_category category);
+/* Fills in the reason why the registry has no such plugin. */
+bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name, scene_place where,
+                         bl_error *err);
+
+/* ---- paths.c: where files are looked for, and what an untrusted scene may open ---- */
+
+typedef struct scene_paths {
+    arena *memory;
+    const char *scene_folder;
+    ARRAY(const char *) resources; /* added by <path>; the last one is searched first */
+    ARRAY(const char *) allowed;   /* untrusted: canonical folders */
+    bool untrusted;
+} scene_paths;
+
+void paths_init(scene_paths *p, arena *memory, const char *scene_folder, const scene_load_options *options);
+void paths_free(scene_paths *p);
+/* Resource folders, the scene's folder, then own_folder (may be NULL). A regular file, or a folder where `folder`. NULL: none. */
+const char *paths_find(const scene_paths *p, const char *name, const char *own_folder, bool folder);
+const char *path_folder(arena *memory, const char *path); /* "." where the path has none */
+
+/* ---- xml.c: text to raw tree; includes, defaults, substitution, aliases and paths are gone after this ---- */
+
+typedef enum raw_kind {
+    RAW_OBJECT, RAW_FLOAT, RAW_INTEGER, RAW_BOOLEAN, RAW_STRING, RAW_POINT, RAW_RGB, RAW_SPECTRUM, RAW_TRANSFORM, RAW_TRANSLATE,
+    RAW_SCALE, RAW_ROTATE, RAW_LOOKAT, RAW_MATRIX, RAW_REF, RAW_INCLUDE, RAW_ALIAS, RAW_DEFAULT, RAW_PATH
+} raw_kind;
+
+typedef struct raw_attribute {
+    const char *name, *value;
+} raw_attribute;
+
+typedef struct raw_node raw_node;
+struct raw_node {
+    raw_kind kind;
+    const char *tag;
+    plugin_category category; /* RAW_OBJECT */
+    scene_place where;
+    const char *folder; /* of the file it stands in */
+    const raw_attribute *attributes;
+    uint32_t attribute_count;
+    const char *name;    /* attribute "name", or NULL */
+    raw_node *parent, *first, *last, *next;
+    raw_node *splice;    /* root of an included scene: children go to this node instead */
+    uint32_t depth;
+    bool old;            /* the file's version is below 2.0 */
+    scene_object *object; /* bind.c */
+    bool open;            /* bind.c: being bound, so a reference to it is a cycle */
+};
+
+typedef struct raw_parameter {
+    const char *key, *value;
+    bool used, from_user;
+} raw_parameter;
+
+typedef struct raw_id {
+    const char *id;
+    raw_node *node;
+} raw_id;
+
+typedef struct raw_scene {
+    arena *memory;
+    scene_paths *paths;
+    raw_node *root;
+    ARRAY(raw_parameter) parameters;
+    raw_id *ids; /* hash table, linear probing */
+    uint32_t id_count, id_capacity;
+    uint32_t file_count;
+    text *warnings;
+} raw_scene;
+
+bl_result raw_parse(raw_scene *scene, const char *name, const char *folder, const char *xml, size_t size, bl_error *err);
+void raw_free(raw_scene *scene);
+const char *raw_attribute_get(const raw_node *node, const char *name); /* NULL where absent */
+raw_node *raw_find_id(const raw_scene *scene, const char *id);
+bl_result raw_add_id(raw_scene *scene, const char *id, raw_node *node, scene_place where, bl_error *err);
+raw_node *raw_child_create(arena *memory, raw_node *parent, raw_kind kind, const char *tag, const char *name);
+/* "$name" replaced, "\$" unescaped; *out lives in the arena. */
+bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value, const char **out, bl_error *err);
+bl_result raw_define(raw_scene *scene, scene_place where, const char *key, const char *value, bl_error *err);
+
+/* ---- upgrade.c: files of versions below 2.0 ---- */
+void raw_upgrade(arena *memory, raw_node *object);
+
+/* ---- transform.c, colour.c, value.c, bind.c ---- */
+
+bl_result transform_parse(const raw_node *node, double matrix[16], bl_error *err);
+/* Three numbers from x/y/z or value (1 or 3 numbers). Where `missing` is NULL all of x, y and z are needed. */
+bl_result vector_parse(const raw_node *node, const double *missing, double out[3], bl_error *err);
+/* Colour of a float, integer, rgb, point, vector or spectrum tag, by the flags of the parameter it is for. */
+bl_result colour_parse(const raw_node *node, unsigned flags, double out[3], bl_error *err);
+bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param, const double colour[3], bl_error *err);
+
+typedef struct binder {
+    raw_scene *raw;
+    const plugin_registry *registry;
+    const plugin_class *constant; /* texture */
+    scene_description *scene;
+    uint32_t depth;
+    bl_error *err;
+} binder;
+
+const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name);
+scene_object *object_create(binder *b, const plugin_class *cls, scene_place where);
+bl_result bind_scene(binder *b);
+/* Value of one parameter from a property tag. */
+bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node);
+bl_result value_preset(binder *b, scene_object *object, uint32_t index);
+const char *kind_name(plugin_kind kind); /* "a float", for messages */
+
+/* ---- image_*.c: one decoder and one encoder a format; bytes in memory, so that limits and atomic writing are in one place ---- */
+
+enum { IMAGE_PIXELS_MAX = 1 << 28, IMAGE_SIDE_MAX = 1 << 20 };
+
+/* Allocates pixels after checking that `bytes` bytes of file can stand for that many pixels at all. */
+bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint32_t channels, size_t bytes, bl_error *err);
+bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
+bl_result image_decode_exr(const uint8_t *data, size_t size, scene_image *out, bl_error *err);
+bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err);
+bl_result image_decode_pfm(const uint8_t *data, size_t size, scene_image *out, bl_error *err);
+bl_result image_encode_exr(const scene_image *image, bool half, text *out, bl_error *err);
+bl_result image_encode_png(const scene_image *image, text *out, bl_error *err);
+bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
+
+/* ---- bvh.c ---- */
+
+enum { BVH_DEPTH_MAX = 48, BVH_LEAF_MAX = 4 };
+#define BVH_LEAF 0x80000000u
+#define BVH_NONE 0xFFFFFFFFu
+/* As bvh_build, with a given number of threads. The result does not depend on it. */
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out, bl_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every truncation of every input of tests/data, and every one of its bytes changed, must load or fail with a message; under the
+ * sanitizers. What is cut lies in memory of exactly its size, so that a read behind the end is seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scene/scene_internal.h"
+#include "support/test_registry.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef bl_result (*try_input)(const uint8_t *data, size_t size, bl_error *err);
+
+static bl_result try_image(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_image image;
+    bl_result result = image_decode(data, size, false, &image, err);
+    assert_true((result == BL_OK) == (image.pixels != NULL));
+    image_free(&image);
+    return result;
+}
+
+static bl_result try_obj(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_mesh mesh;
+    bl_result result = mesh_parse_obj((const char *)data, size, true, &mesh, err);
+    mesh_free(&mesh);
+    return result;
+}
+
+static const char *data_folder(void)
+{
+    static char path[1000];
+    const char *source = getenv("BL_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/tests/data", source ? source : ".");
+    return path;
+}
+
+static bl_result try_xml(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_load_options options = {.registry = &test_registry, .untrusted = true};
+    scene_description *scene = NULL;
+    char *text = malloc(size + 1);
+    memcpy(text, data, size);
+    text[size] = 0;
+    bl_result result = scene_load_string(text, data_folder(), &options, &scene, err);
+    scene_free(scene);
+    free(text);
+    return result;
+}
+
+static void try_one(const char *name, try_input load, const uint8_t *data, size_t size, const char *what, size_t at, bool must_fail)
+{
+    bl_error err = {0};
+    uint8_t *exact = malloc(size ? size : 1);
+    memcpy(exact, data, size);
+    bl_result result = load(exact, size, &err);
+    free(exact);
+    if (result != BL_OK && (err.code != result || !err.text[0]))
+        fail_msg("%s, %s %zu: result %d without a message", name, what, at, result);
+    if (result == BL_OK && must_fail)
+        fail_msg("%s, %s %zu: loads", name, what, at);
+}
+
+/* `tail`: how many bytes at the end can be missing without a loss (a newline, trailing blanks). */
+static void try_all(const char *name, try_input load, size_t tail)
+{
+    char path[1300];
+    void *loaded = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/%s", data_folder(), name);
+    assert_int_equal(file_read(path, 1 << 20, &loaded, &size, NULL), BL_OK);
+    uint8_t *data = loaded;
+    for (size_t cut = 0; cut < size; cut++)
+        try_one(name, load, data, cut, "cut at byte", cut, cut + tail < size);
+    for (size_t i = 0; i < size; i++) {
+        static const uint8_t changes[] = {0xFF, 0x80, 0x01};
+        for (size_t k = 0; k < sizeof changes; k++) {
+            data[i] ^= changes[k];
+            try_one(name, load, data, size, "changed byte", i, false);
+            data[i] ^= changes[k];
+        }
+    }
+    free(loaded);
+}
+
+static void images(void **state)
+{
+    (void)state;
+    char path[1300], name[300];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/images", data_folder());
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "images/%s", entry->d_name);
+        try_all(name, try_image, 0);
+        count++;
+    }
+    closedir(folder);
+    assert_true(count >= 20);
+}
+
+static void pfm(void **state)
+{
+    uint8_t file[12 + 24] = "PF\n2 1\n-1.0\n";
+    (void)state;
+    for (size_t cut = 0; cut < sizeof file; cut++)
+        try_one("pfm", try_image, file, cut, "cut at byte", cut, true);
+    for (size_t i = 0; i < sizeof file; i++)
+        for (int change = 1; change < 256; change++) {
+            file[i] ^= (uint8_t)change;
+            try_one("pfm", try_image, file, sizeof file, "changed byte", i, false);
+            file[i] ^= (uint8_t)change;
+        }
+}
+
+static void obj(void **state)
+{
+    (void)state;
+    try_all("tri.obj", try_obj, SIZE_MAX / 2); /* lines may be missing */
+}
+
+static void xml(void **state)
+{
+    (void)state;
+    try_all("small.xml", try_xml, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm), cmocka_unit_test(obj), cmocka_unit_test(xml)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
