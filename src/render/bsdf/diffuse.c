@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lambertian reflection, one-sided: f = reflectance / pi, sampled with density cos / pi. */
+#include "render/classes.h"
+
+static const float inverse_pi = 0.31830988618379067154f;
+
+static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
+{
+    ir_ref zero = t_f32(t, 0);
+    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
+}
+
+static ir_ref diffuse_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    (void)n, (void)record, (void)uv;
+    return ir_select(t->f, both_above(t, wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
+}
+
+static bsdf_sample diffuse_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    (void)u_lobe;
+    bsdf_sample s = {.wo = warp_cosine_hemisphere(t, u1, u2), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false), .lobe = t_u32(t, 0)};
+    s.pdf = diffuse_pdf(t, n, record, wi, s.wo, uv);
+    return s;
+}
+
+static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    (void)delta, (void)lobe;
+    return color_scale(t, plan_texture(t, n, record, "reflectance", uv), diffuse_pdf(t, n, record, wi, wo, uv));
+}
+
+static const plugin_param diffuse_params[] = {
+    {"reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo"},
+};
+const bsdf_class bsdf_diffuse = {
+    .base.plugin = {PLUGIN_BSDF, "diffuse", diffuse_params, 1, NULL, 0, "ideally diffuse, one-sided"},
+    .sample = diffuse_sample,
+    .pdf = diffuse_pdf,
+    .value = diffuse_value,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Makes one-sided materials scatter on both sides: on the back the local frame is turned over (z of wi and wo changes sign) and the second
+ * nested material, or the first if there is one only, answers. With two different materials both are evaluated and one is selected. */
+#include "render/classes.h"
+
+typedef struct side {
+    const class_node *node;
+    ir_ref record;
+} side;
+
+static side side_of(tracer *t, const class_node *n, ir_ref record, uint32_t k)
+{
+    k = k < n->child_count ? k : 0;
+    return (side){n->child[k], t_offset(t, record, n->child_word[k])};
+}
+
+static vec3 turned(tracer *t, ir_ref back, vec3 v) { return v3(v.x, v.y, ir_select(t->f, back, ir_neg(t->f, v.z), v.z)); }
+static ir_ref is_back(tracer *t, vec3 wi) { return ir_lt(t->f, wi.z, t_f32(t, 0)); }
+
+static bsdf_sample choose(tracer *t, ir_ref c, bsdf_sample a, bsdf_sample b)
+{
+    ir_func *f = t->f;
+    return (bsdf_sample){v3_select(t, c, a.wo, b.wo), ir_select(f, c, a.pdf, b.pdf), ir_select(f, c, a.eta, b.eta),
+                         ir_select(f, c, a.delta, b.delta), ir_select(f, c, a.lobe, b.lobe)};
+}
+
+static bsdf_sample twosided_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    ir_ref back = is_back(t, wi);
+    wi = turned(t, back, wi);
+    bsdf_sample s[2];
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        s[k] = bsdf_of(face.node)->sample(t, face.node, face.record, wi, uv, u_lobe, u1, u2);
+    }
+    bsdf_sample r = n->child_count == 2 ? choose(t, back, s[1], s[0]) : s[0];
+    r.wo = turned(t, back, r.wo);
+    return r;
+}
+
+static ir_ref twosided_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    ir_ref back = is_back(t, wi), p[2];
+    wi = turned(t, back, wi), wo = turned(t, back, wo);
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        p[k] = bsdf_of(face.node)->pdf(t, face.node, face.record, wi, wo, uv);
+    }
+    return n->child_count == 2 ? ir_select(t->f, back, p[1], p[0]) : p[0];
+}
+
+static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    ir_ref back = is_back(t, wi);
+    wi = turned(t, back, wi), wo = turned(t, back, wo);
+    color v[2];
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        v[k] = bsdf_of(face.node)->value(t, face.node, face.record, wi, wo, uv, delta, lobe);
+    }
+    return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
+}
+
+static const plugin_param twosided_params[] = {
+    {"allow_transmission", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accept nested materials that transmit"},
+};
+static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "bsdf", 1, 2}};
+const bsdf_class bsdf_twosided = {
+    .base.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1, "one or two one-sided materials, front and back"},
+    .sample = twosided_sample,
+    .pdf = twosided_pdf,
+    .value = twosided_value,
+};

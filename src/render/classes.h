@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every class of the renderer, for the registry and for those who refer to one by name; and helpers that several classes share. */
+#ifndef BL_RENDER_CLASSES_H
+#define BL_RENDER_CLASSES_H
+
+#include "render/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const texture_class texture_constant, texture_bitmap, texture_checkerboard;
+extern const bsdf_class bsdf_diffuse, bsdf_twosided;
+extern const emitter_class emitter_area, emitter_point, emitter_constant;
+extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_sphere;
+extern const filter_class filter_box, filter_gaussian;
+extern const render_class sensor_perspective, film_hdrfilm, sampler_independent, integrator_path, integrator_direct, integrator_prb,
+    class_scene;
+
+vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
+void texture_transform_words(const scene_object *o, uint32_t *words);
+
+/* The tracing functions behind a node. */
+static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
+
+static inline uint32_t float_word(float v)
+{
+    uint32_t w;
+    memcpy(&w, &v, sizeof w);
+    return w;
+}
+
+#endif

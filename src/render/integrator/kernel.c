@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Around the walk: see kernel.h. Lane = pixel * strips + strip, so that neighbouring lanes share a pixel and walk alike; a strip is a fixed
+ * share of the pixel's samples, whatever the device and the slicing (contracts.md, Lanes). */
+#include "render/integrator/kernel.h"
+
+/* ---- loop state ---- */
+
+void state_put(loop_state *s, ir_ref r)
+{
+    BL_ASSERT(s->count < STATE_MOST, "%u values of loop state", s->count);
+    s->r[s->count++] = r;
+}
+void state_put_vec3(loop_state *s, vec3 v) { state_put(s, v.x), state_put(s, v.y), state_put(s, v.z); }
+void state_put_color(loop_state *s, color v)
+{
+    for (int c = 0; c < 3; c++)
+        state_put(s, v.c[c]);
+}
+ir_ref state_get(loop_state *s)
+{
+    BL_ASSERT(s->cursor < s->count, "state %u of %u", s->cursor, s->count);
+    return s->r[s->cursor++];
+}
+vec3 state_get_vec3(loop_state *s)
+{
+    ir_ref x = state_get(s), y = state_get(s), z = state_get(s);
+    return v3(x, y, z);
+}
+color state_get_color(loop_state *s)
+{
+    color v;
+    for (int c = 0; c < 3; c++)
+        v.c[c] = state_get(s);
+    return v;
+}
+
+/* ---- module and lane ---- */
+
+ir_module *kernel_module(void)
+{
+    ir_module *m = ir_module_create();
+    static const struct {
+        const char *name;
+        bool constant;
+        int32_t gradient;
+    } buffers[BUFFER_COUNT] = {
+        [BUFFER_SCENE] = {"scene", true, -1},      [BUFFER_VALUES] = {"values", true, BUFFER_GRADIENT},
+        [BUFFER_GRADIENT] = {"gradient", false, -1}, [BUFFER_FILM] = {"film", false, -1},
+        [BUFFER_STATUS] = {"status", false, -1},   [BUFFER_ADJOINT] = {"adjoint", true, -1},
+        [BUFFER_FROZEN] = {"frozen", true, -1},    [BUFFER_SCALE] = {"scale", true, -1},
+    };
+    for (int k = 0; k < BUFFER_COUNT; k++)
+        ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
+    return m;
+}
+
+lane kernel_lane(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    m->entry = f;
+    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS), spp = ir_uniform(f, IR_U32, UNIFORM_SPP);
+    ir_ref index = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
+    w->seed = ir_uniform(f, IR_U32, UNIFORM_SEED);
+    w->stream = ir_uniform(f, IR_U32, UNIFORM_STREAM);
+    w->pixel = ir_div(f, index, strips);
+    ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
+    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    lane l = {.inside = ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT))};
+    l.film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
+    /* strip k owns samples [k q + min(k, r), ..) with spp = q strips + r */
+    ir_ref q = ir_div(f, spp, strips), r = ir_sub(f, spp, ir_mul(f, q, strips));
+    ir_ref start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
+    ir_ref own = ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+    l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
+    l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
+    l.last = ir_select(f, l.inside, l.last, l.first);
+    return l;
+}
+
+/* ---- throughput ---- */
+
+throughput throughput_start(walk *w)
+{
+    ir_ref zero = t_u32(&w->t, 0), one = t_f32(&w->t, 1);
+    return (throughput){color_all(one), {zero, zero, zero}, one};
+}
+
+static color where_zeros(walk *w, const throughput *b, uint32_t count)
+{
+    tracer *t = &w->t;
+    COLOR_EACH(r, ir_select(t->f, ir_eq(t->f, b->zeros[c], t_u32(t, count)), b->beta.c[c], t_f32(t, 0)));
+    return r;
+}
+color throughput_whole(walk *w, const throughput *b) { return where_zeros(w, b, 0); }
+color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b, 1); }
+
+passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value, throughput *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), two = t_u32(t, 2);
+    ir_ref inverse = t_ratio(t, one, v->sample.pdf);
+    color living;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_eq(f, value.c[c], zero);
+        b->beta.c[c] = ir_mul(f, b->beta.c[c], ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse));
+        b->zeros[c] = ir_min(f, two, ir_add(f, b->zeros[c], ir_to_u32(f, lost)));
+        living.c[c] = ir_select(f, ir_lt(f, b->zeros[c], two), b->beta.c[c], zero);
+    }
+    b->eta = ir_mul(f, b->eta, v->sample.eta);
+    ir_ref most = color_max(t, living);
+    ir_ref q = walk_survival(w, ir_add(f, depth, t_u32(t, 1)), most, b->eta);
+    ir_ref survives = ir_lt(f, v->u_roulette, q);
+    ir_ref up = t_ratio(t, one, q);
+    b->beta = color_scale(t, b->beta, up);
+    return (passage){.alive = ir_and(f, ir_and(f, v->goes_on, survives), ir_and(f, ir_gt(f, v->sample.pdf, zero), ir_gt(f, most, zero))),
+                     .inverse_pdf = ir_mul(f, inverse, up)};
+}
+
+/* ---- positions ---- */
+
+walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive)
+{
+    tracer *t = &w->t;
+    return (walk_position){.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
+                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = v->sample.pdf, .delta = v->sample.delta};
+}
+
+walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
+{
+    ir_func *f = w->t.f;
+    ir_ref branch = ir_if(f, fresh);
+    walk_position camera = walk_camera(w, at.sample);
+    ir_else(f);
+    ir_endif(f);
+    const ir_ref from[9] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta};
+    const ir_ref old[9] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta};
+    ir_ref r[9];
+    for (int k = 0; k < 9; k++)
+        r[k] = ir_phi(f, branch, from[k], old[k]);
+    return (walk_position){.sample = at.sample, .depth = at.depth, .o = v3(r[0], r[1], r[2]), .d = v3(r[3], r[4], r[5]), .tmax = r[6],
+                           .pdf = r[7], .delta = r[8]};
+}
+
+/* ---- small things ---- */
+
+void kernel_count(walk *w, ir_ref condition, enum status_word word)
+{
+    tracer *t = &w->t;
+    ir_if(t->f, condition);
+    ir_atomic_add(t->f, BUFFER_STATUS, t_u32(t, word), t_u32(t, 1));
+    ir_else(t->f);
+    ir_endif(t->f);
+}
+
+ir_ref color_finite(tracer *t, color c)
+{
+    ir_func *f = t->f;
+    ir_ref most = t_f32(t, 1e30f);
+    return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most), ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
+}
+
+void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
+{
+    ir_func *f = t->f;
+    ir_ref sum = ir_add(f, *number, v), part = ir_sub(f, sum, *number);
+    ir_ref lost = ir_add(f, ir_sub(f, *number, ir_sub(f, sum, part)), ir_sub(f, v, part));
+    *number = sum;
+    *error = ir_add(f, *error, lost);
+}
+
+/* ---- the entrance ---- */
+
+bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err)
+{
+    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
+    const render_scene *s = p->scene;
+    ir_module *m = kernel_module();
+    walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
+    bl_result r = walk_begin(&w, m, ir_func_create(m, names[pass]));
+    if (r == BL_OK && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE))
+        r = kernel_primal(&w, m);
+    else if (r == BL_OK && pass == RENDER_GRADIENT)
+        r = kernel_gradient(&w, m);
+    else if (r == BL_OK)
+        r = kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
+    if (r == BL_OK)
+        r = ir_finish(m, err);
+    if (r != BL_OK) {
+        ir_module_destroy(m);
+        return r;
+    }
+    *out = m;
+    return BL_OK;
+}

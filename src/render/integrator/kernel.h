@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What every kernel does around the walk: module and buffers, lane to pixel and samples, loop state as a list, throughput and its zeros. */
+#ifndef BL_RENDER_KERNEL_H
+#define BL_RENDER_KERNEL_H
+
+#include "render/integrator/walk.h"
+
+/* Loop state: put in one order, got back in the same order. */
+enum { STATE_MOST = 64 };
+typedef struct loop_state {
+    ir_ref r[STATE_MOST];
+    uint32_t count, cursor;
+} loop_state;
+void state_put(loop_state *s, ir_ref r);
+void state_put_vec3(loop_state *s, vec3 v);
+void state_put_color(loop_state *s, color c);
+ir_ref state_get(loop_state *s);
+vec3 state_get_vec3(loop_state *s);
+color state_get_color(loop_state *s);
+
+typedef struct lane {
+    ir_ref inside;       /* bool: within the range */
+    ir_ref film;         /* u32: first word of its sums */
+    ir_ref first, last;  /* samples of this range, absolute indices */
+} lane;
+
+/* Buffers in the order of enum render_buffer. */
+ir_module *kernel_module(void);
+/* Opens the entry function, sets the walk's pixel, seed and stream. */
+lane kernel_lane(walk *w, ir_module *m);
+
+/* Throughput of a walk whose gradient is wanted (estimators.md 3): the product of the factors that are not zero, and how many were, per
+ * channel, counted to 2. A path goes on while some channel has fewer than two zeros: contributions that miss exactly one factor are
+ * the derivative with respect to that factor. */
+typedef struct throughput {
+    color beta;
+    ir_ref zeros[3]; /* u32 */
+    ir_ref eta;
+} throughput;
+throughput throughput_start(walk *w);
+/* beta where no factor was zero, else 0; and beta where exactly one was. */
+color throughput_whole(walk *w, const throughput *b);
+color throughput_but_one(walk *w, const throughput *b);
+typedef struct passage {
+    ir_ref alive;       /* bool */
+    ir_ref inverse_pdf; /* 1 / (pdf * survival) */
+} passage;
+/* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
+passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
+
+/* Position at the next vertex. Where the path has ended, tmax is -1. */
+walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
+/* `fresh ? camera : at`, with the camera ray built only where needed. */
+walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
+
+/* status[word] += 1 where condition */
+void kernel_count(walk *w, ir_ref condition, enum status_word word);
+/* bool: every channel is finite */
+ir_ref color_finite(tracer *t, color c);
+/* number + error += v, exactly (Knuth's two-sum) */
+void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
+
+bl_result kernel_primal(walk *w, ir_module *m);
+bl_result kernel_gradient(walk *w, ir_module *m);
+bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with next-event estimation, MIS and
+ * roulette as design section 5), fused: each sample is walked twice by the same compiled loop body. In phase 0 the light that every vertex
+ * contributes is added to L; in phase 1 it is subtracted again, which leaves in L at each vertex exactly the radiance still to come, and
+ * the adjoint dL is backpropagated through
+ *
+ *     Le' + Ld' + L * replace_grad(1, value'/value)
+ *
+ * One body for both phases makes replay exact by construction on a device that computes the same operation alike twice; the decisions' hash and
+ * the residual of L measure it all the same (status_word STATUS_DRIFT).
+ *
+ * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of contributions that miss
+ * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
+ *
+ * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing (estimators.md 9). */
+#include "render/integrator/kernel.h"
+#include "spirv_gen/ad/ad.h"
+
+static const float residual_tolerance = 1e-4f; /* of the path's radiance */
+
+typedef struct replay_state {
+    walk_position at;
+    ir_ref phase;                   /* bool: subtracting and backpropagating */
+    throughput b;
+    color L, L_error, M, M_error;
+    color size;                     /* what L was after phase 0 */
+    ir_ref hash, hash_first;
+} replay_state;
+
+static void pack(loop_state *s, const replay_state *p)
+{
+    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
+    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put(s, p->phase), state_put(s, p->b.eta);
+    state_put_color(s, p->b.beta);
+    for (int c = 0; c < 3; c++)
+        state_put(s, p->b.zeros[c]);
+    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
+    state_put_color(s, p->size);
+    state_put(s, p->hash), state_put(s, p->hash_first);
+}
+
+static replay_state unpack(loop_state *s)
+{
+    replay_state p;
+    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
+    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.phase = state_get(s), p.b.eta = state_get(s);
+    p.b.beta = state_get_color(s);
+    for (int c = 0; c < 3; c++)
+        p.b.zeros[c] = state_get(s);
+    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
+    p.size = state_get_color(s);
+    p.hash = state_get(s), p.hash_first = state_get(s);
+    return p;
+}
+
+/* Terms of one vertex, per channel, without throughput. */
+typedef struct contribution {
+    color hit, light;     /* mis * radiance; mis * visibility / pdf * value * radiance */
+    color light_radiance; /* radiance of the sampled light */
+    color for_light, for_sample; /* material values */
+} contribution;
+
+static contribution contribute(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    contribution k = {.hit = color_all(t_f32(t, 0)), .light = color_all(t_f32(t, 0)), .light_radiance = color_all(t_f32(t, 0))};
+    walk_values(w, v, false, &k.for_light, &k.for_sample);
+    if (w->plan->scene->emitters.count == 0)
+        return k;
+    k.hit = color_scale(t, walk_radiance(w, v->hit, false), v->hit_mis);
+    if (w->next_event) {
+        k.light_radiance = walk_radiance(w, v->light, false);
+        k.light = color_scale(t, color_mul(t, k.light_radiance, k.for_light), v->light_weight);
+    }
+    return k;
+}
+
+/* L and M gain the vertex's light in phase 0 and lose it in phase 1. */
+static void account(walk *w, replay_state *p, const contribution *k)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color whole = throughput_whole(w, &p->b), but_one = throughput_but_one(w, &p->b);
+    for (int c = 0; c < 3; c++) {
+        ir_ref term = ir_add(f, k->hit.c[c], k->light.c[c]);
+        ir_ref to_l = ir_mul(f, whole.c[c], term), to_m = ir_mul(f, but_one.c[c], term);
+        two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, p->phase, ir_neg(f, to_l), to_l));
+        two_float_add(t, &p->M.c[c], &p->M_error.c[c], ir_select(f, p->phase, ir_neg(f, to_m), to_m));
+    }
+}
+
+static void backward_color(tracer *t, color value, color seed)
+{
+    ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
+}
+
+/* Le' and the light's side of Ld'. Inside an IF, so that only lights that are there reach memory. */
+static void adjoint_light(walk *w, walk_light light, color seed)
+{
+    ir_func *f = w->t.f;
+    ir_if(f, light.there);
+    backward_color(&w->t, walk_radiance(w, light, true), seed);
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* The material's side of Ld', and L * value'/value. */
+static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color seed_whole, color dL)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), outputs[6], seeds[6];
+    color for_light, for_sample;
+    walk_values(w, v, true, &for_light, &for_sample);
+    for (int c = 0; c < 3; c++) {
+        outputs[c] = for_light.c[c];
+        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, v->light_weight, k->light_radiance.c[c]));
+        outputs[3 + c] = for_sample.c[c];
+        ir_ref value = k->for_sample.c[c], lost = ir_eq(f, value, zero), clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
+        ir_ref to_come = ir_add(f, p->L.c[c], p->L_error.c[c]), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
+        ir_ref radiance = ir_select(f, lost, but_one, ir_div(f, to_come, ir_select(f, lost, t_f32(t, 1), value)));
+        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance), zero);
+    }
+    ir_if(f, v->goes_on);
+    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color dL)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
+    ir_if(f, p->phase);
+    if (w->plan->scene->emitters.count > 0)
+        adjoint_light(w, v->hit, color_scale(t, seed_whole, v->hit_mis));
+    if (w->plan->scene->emitters.count > 0 && w->next_event)
+        adjoint_light(w, v->light, color_scale(t, color_mul(t, seed_whole, k->for_light), v->light_weight));
+    adjoint_bsdf(w, p, v, k, seed_whole, dL);
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* bool: something of L is left after everything was subtracted */
+static ir_ref residual(walk *w, const replay_state *p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref left = ir_bool(f, false);
+    for (int c = 0; c < 3; c++) {
+        ir_ref rest = ir_abs(f, ir_add(f, p->L.c[c], p->L_error.c[c]));
+        left = ir_or(f, left, ir_gt(f, rest, ir_mul(f, ir_abs(f, p->size.c[c]), t_f32(t, residual_tolerance))));
+    }
+    return left;
+}
+
+/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. */
+static void finish_path(walk *w, replay_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L), zero = t_f32(t, 0);
+    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
+    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), residual(w, p))), STATUS_DRIFT);
+    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay)); /* what is not finite is not replayed */
+    for (int c = 0; c < 3; c++) {
+        p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
+        p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]), p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
+        p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]), p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
+        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], t_f32(t, 1));
+        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
+    }
+    p->b.eta = ir_select(f, alive, p->b.eta, t_f32(t, 1));
+    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
+    p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
+    p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
+    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
+}
+
+static replay_state start(walk *w, const lane *l)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
+    color black = color_all(zero);
+    return (replay_state){.at = {.sample = l->first, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
+                                 .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(t->f, true)},
+                          .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
+                          .M_error = black, .size = black, .hash = none, .hash_first = none};
+}
+
+/* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
+static color sample_adjoint(walk *w, const lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref at = ir_mul(f, ir_select(f, l->inside, w->pixel, t_u32(t, 0)), t_u32(t, 3));
+    ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+    COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
+    return r;
+}
+
+bl_result kernel_gradient(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    color dL = sample_adjoint(w, &l);
+    replay_state p = start(w, &l);
+    loop_state state = {0}, next = {0};
+    pack(&state, &p);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(&state);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    walk_vertex v = walk_visit(w, p.at);
+    contribution k = contribute(w, &v);
+    account(w, &p, &k);
+    adjoint(w, &p, &v, &k, dL);
+    passage onward = throughput_pass(w, p.at.depth, &v, k.for_sample, &p.b);
+    p.hash = ir_mul(f, ir_xor(f, p.hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
+    p.at = walk_next(w, p.at, &v, onward.alive);
+    finish_path(w, &p, onward.alive);
+    pack(&next, &p);
+    ir_endloop(f, loop, next.r, next.count);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

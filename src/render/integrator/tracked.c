@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two kernels that check the gradient kernel; both walk exactly its paths (same stream, same roulette, same treatment of zeros) but carry the
+ * weight of the path as a tracked expression over detached densities.
+ *
+ *   frozen    the image with directions, choices and densities from the job's values and weights from another set of values
+ *             (frozen-path differences, estimators.md 9). A loop, like the primal.
+ *   unrolled  depth vertices written out and differentiated as a whole in reverse mode: equal to path replay sample by sample, up to
+ *             rounding (PRB, section 4.1). One sample per lane: UNIFORM_FIRST_SAMPLE. */
+#include "render/integrator/kernel.h"
+#include "spirv_gen/ad/ad.h"
+
+typedef struct tracked_state {
+    walk_position at;
+    throughput b;       /* detached: decides the path */
+    color weight;       /* tracked throughput */
+    color radiance;     /* tracked */
+    ir_ref alive;
+} tracked_state;
+
+static ir_ref step(walk *w, tracked_state *p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_vertex v = walk_visit(w, p->at);
+    color for_light, for_sample, light_tracked, sample_tracked;
+    walk_values(w, &v, false, &for_light, &for_sample);
+    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    bool lights = w->plan->scene->emitters.count > 0;
+    for (int c = 0; lights && c < 3; c++) {
+        color hit = walk_radiance(w, v.hit, true);
+        ir_ref term = ir_mul(f, hit.c[c], v.hit_mis);
+        if (w->next_event)
+            term = t_mad(t, ir_mul(f, walk_radiance(w, v.light, true).c[c], light_tracked.c[c]), v.light_weight, term);
+        p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);
+    }
+    passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
+    p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    return onward.alive;
+}
+
+static tracked_state start(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    return (tracked_state){.at = {.sample = sample, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
+                                  .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(t->f, true)},
+                           .b = throughput_start(w), .weight = color_all(t_f32(t, 1)), .radiance = color_all(zero)};
+}
+
+/* ---- frozen ---- */
+
+static void pack(loop_state *s, const tracked_state *p, color sum)
+{
+    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
+    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put(s, p->b.eta);
+    state_put_color(s, p->b.beta);
+    for (int c = 0; c < 3; c++)
+        state_put(s, p->b.zeros[c]);
+    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
+}
+
+static tracked_state unpack(loop_state *s, color *sum)
+{
+    tracked_state p = {0};
+    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
+    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.b.eta = state_get(s);
+    p.b.beta = state_get_color(s);
+    for (int c = 0; c < 3; c++)
+        p.b.zeros[c] = state_get(s);
+    p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
+    return p;
+}
+
+static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
+    kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
+    for (int c = 0; c < 3; c++) {
+        sum->c[c] = ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), p->radiance.c[c], zero));
+        p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
+        p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
+        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], one);
+        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
+    }
+    p->b.eta = ir_select(f, alive, p->b.eta, one);
+    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
+}
+
+static void frozen_loop(walk *w, const lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracked_state p = start(w, l->first);
+    ir_ref word = ir_select(f, l->inside, l->film, t_u32(t, 0));
+    color sum;
+    for (unsigned c = 0; c < 3; c++)
+        sum.c[c] = ir_load(f, IR_F32, BUFFER_FILM, t_offset(t, word, c));
+    loop_state state = {0}, next = {0};
+    pack(&state, &p, sum);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(&state, &sum);
+    ir_while(f, ir_lt(f, p.at.sample, l->last));
+    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    ir_ref alive = step(w, &p);
+    finish_path(w, &p, &sum, alive);
+    pack(&next, &p, sum);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    unpack(&state, &sum);
+    ir_if(f, l->inside);
+    for (unsigned c = 0; c < 3; c++)
+        ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), sum.c[c]);
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* ---- unrolled ---- */
+
+static void unrolled_path(walk *w, const lane *l, uint32_t depth)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
+    p.at = walk_camera(w, p.at.sample);
+    for (uint32_t k = 0; k < depth; k++)
+        step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
+    ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    for (unsigned c = 0; c < 3; c++)
+        seeds[c] = ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
+    ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);
+    for (unsigned c = 0; c < 3; c++)
+        ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), p.radiance.c[c]);
+}
+
+bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth)
+{
+    lane l = kernel_lane(w, m);
+    if (unrolled_depth)
+        unrolled_path(w, &l, unrolled_depth);
+    else
+        frozen_loop(w, &l);
+    ir_return(w->t.f, NULL, 0);
+    return BL_OK;
+}

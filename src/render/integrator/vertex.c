@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling. Semantics are those of Mitsuba's path
+ * integrator (mitsuba3-facts 1.10): depth counts segments from 0, lights are sampled at every surface while depth + 1 < max_depth, MIS by the
+ * power heuristic.
+ *
+ * Everything in here is detached: it decides the path. What carries derivatives (walk_radiance, walk_values) is evaluated separately
+ * at the decided path. */
+#include "render/integrator/walk.h"
+
+/* Self-intersection: 1500 ulp of (1 + max |p|), ten times that at the light's end (Mitsuba). */
+static const float ray_epsilon = 1500 * 0x1p-24f;
+
+/* ---- traced functions per class ---- */
+
+static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = ir_param(f, IR_F32);
+}
+
+static vec3 vec3_at(const ir_ref *r) { return v3(r[0], r[1], r[2]); }
+static void vec3_put(vec3 v, ir_ref *out) { out[0] = v.x, out[1] = v.y, out[2] = v.z; }
+
+static tracer sub_tracer(const walk *w, ir_func *f, bool tracked)
+{
+    return (tracer){.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+}
+
+static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
+{
+    ir_func *f = ir_func_create(w->t.f->module, kind->name);
+    tracer t = sub_tracer(w, f, false);
+    ir_ref data = ir_param(f, IR_U32), p[8], out[3];
+    params_f32(f, p, 8);
+    kind->intersect(&t, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], out);
+    ir_return(f, out, 3);
+    return f;
+}
+
+static ir_func *make_interact(walk *w, const shape_kind_class *kind)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "interact");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[11];
+    params_f32(f, p, 9);
+    interaction si = {0};
+    kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
+    vec3_put(si.p, out), vec3_put(si.ng, out + 3), vec3_put(si.ns, out + 6);
+    out[9] = si.uv.x, out[10] = si.uv.y;
+    ir_return(f, out, 11);
+    return f;
+}
+
+static ir_func *make_bsdf_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
+    params_f32(f, p, 11);
+    const bsdf_class *cls = bsdf_of(n);
+    vec2 uv = {p[3], p[4]};
+    out[0] = cls->pdf(&t, n, record, vec3_at(p), vec3_at(p + 5), uv);
+    bsdf_sample s = cls->sample(&t, n, record, vec3_at(p), uv, p[8], p[9], p[10]);
+    vec3_put(s.wo, out + 1);
+    out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
+    ir_return(f, out, 8);
+    return f;
+}
+
+static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_value_tracked" : "bsdf_value");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
+    params_f32(f, p, 11);
+    ir_ref delta = ir_param(f, IR_BOOL), lobe = ir_param(f, IR_U32);
+    const bsdf_class *cls = bsdf_of(n);
+    vec2 uv = {p[3], p[4]};
+    color light = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 5), uv, ir_bool(f, false), t_u32(&t, 0));
+    color sample = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 8), uv, delta, lobe);
+    for (int c = 0; c < 3; c++)
+        out[c] = light.c[c], out[3 + c] = sample.c[c];
+    ir_return(f, out, 6);
+    return f;
+}
+
+static ir_func *make_emitter_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[5], out[8];
+    params_f32(f, p, 5);
+    emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
+    vec3_put(s.d, out);
+    out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
+    ir_return(f, out, 8);
+    return f;
+}
+
+static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "emitter_radiance_tracked" : "emitter_radiance");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[3];
+    params_f32(f, p, 3);
+    color r = emitter_of(n)->radiance(&t, n, record, (vec2){p[0], p[1]}, p[2], ir_param(f, IR_BOOL));
+    ir_return(f, r.c, 3);
+    return f;
+}
+
+static ir_func *make_emitter_pdf(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[10];
+    params_f32(f, p, 10);
+    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, vec3_at(p), vec3_at(p + 3), p[6], vec3_at(p + 7));
+    ir_return(f, &pdf, 1);
+    return f;
+}
+
+static ir_func **func_array(walk *w, uint32_t n) { return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *)); }
+
+bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
+{
+    const plan *p = w->plan;
+    (void)m;
+    w->t = (tracer){.f = f, .plan = p};
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!p->scene->kind_used[k] && !(k == 0 && p->scene->primitives.count == 0))
+            continue; /* an empty scene still needs one kind for its ray ops */
+        w->fn.intersect[w->fn.kinds] = make_intersect(w, shape_kinds[k]);
+        w->fn.interact[w->fn.kinds++] = make_interact(w, shape_kinds[k]);
+    }
+    walk_functions *fn = &w->fn;
+    fn->bsdf_sample = func_array(w, p->bsdfs.count), fn->bsdf_value = func_array(w, p->bsdfs.count);
+    fn->bsdf_value_tracked = func_array(w, p->bsdfs.count);
+    for (uint32_t i = 0; i < p->bsdfs.count; i++) {
+        fn->bsdf_sample[i] = make_bsdf_sample(w, p->bsdfs.data[i]);
+        fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
+        fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
+    }
+    fn->emitter_sample = func_array(w, p->emitters.count), fn->emitter_radiance = func_array(w, p->emitters.count);
+    fn->emitter_radiance_tracked = func_array(w, p->emitters.count), fn->emitter_pdf = func_array(w, p->emitters.count);
+    for (uint32_t i = 0; i < p->emitters.count; i++) {
+        fn->emitter_sample[i] = make_emitter_sample(w, p->emitters.data[i]);
+        fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
+        fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
+        fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
+    }
+    return BL_OK;
+}
+
+/* ---- camera ---- */
+
+walk_position walk_camera(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_u32(t, 0), header = zero;
+    random4 r = random_block(t, w->pixel, sample, w->seed, w->stream, zero);
+    const class_node *filter = w->plan->filter;
+    const filter_class *cls = filter ? (const filter_class *)filter->cls : &filter_gaussian;
+    vec2 offset = cls->sample(t, t_word(t, header, HEADER_FILTER), r.u[0], r.u[1]);
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT), half = t_f32(t, 0.5f);
+    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width));
+    vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
+                 ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
+    ray r0 = perspective_ray(t, t_word(t, header, HEADER_SENSOR), film);
+    return (walk_position){.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, 1),
+                           .delta = ir_bool(f, true)};
+}
+
+/* ---- intersection ---- */
+
+static interaction intersect(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), hit[4];
+    ir_ref args[8] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, zero, at.tmax};
+    ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
+    interaction si = {.valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0]};
+    ir_ref entry = ir_select(f, si.valid, hit[1], t_u32(t, 0)), header = t_u32(t, 0);
+    si.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
+    si.shape = ir_add(f, t_word(t, header, HEADER_SHAPES), ir_mul(f, t_word(t, si.entry, 10), t_u32(t, SHAPE_WORDS)));
+    ir_ref in[11] = {si.entry, t_word(t, si.shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, hit[0], hit[2], hit[3]};
+    ir_ref out[11];
+    ir_call(f, t_word(t, si.entry, 9), w->fn.interact, w->fn.kinds, in, 11, out);
+    si.p = vec3_at(out), si.ng = vec3_at(out + 3), si.ns = vec3_at(out + 6), si.uv = (vec2){out[9], out[10]};
+    return si;
+}
+
+static vec3 offset_point(tracer *t, vec3 p, vec3 n, vec3 d)
+{
+    ir_func *f = t->f;
+    ir_ref size = ir_max(f, ir_abs(f, p.x), ir_max(f, ir_abs(f, p.y), ir_abs(f, p.z)));
+    ir_ref by = ir_mul(f, ir_add(f, t_f32(t, 1), size), t_f32(t, ray_epsilon));
+    by = ir_select(f, ir_lt(f, v3_dot(t, n, d), t_f32(t, 0)), ir_neg(f, by), by);
+    return v3_add(t, p, v3_scale(t, n, by));
+}
+
+/* a^2 / (a^2 + b^2) */
+static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
+{
+    ir_ref a2 = t_sqr(t, a);
+    return t_ratio(t, a2, ir_add(t->f, a2, t_sqr(t, b)));
+}
+
+/* ---- emission at the hit ---- */
+
+static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    const interaction *si = &v->si;
+    ir_ref in[11] = {v->hit.record, at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, si->t, si->ng.x, si->ng.y, si->ng.z}, pdf;
+    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 11, &pdf);
+    return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)w->plan->scene->emitters.count));
+}
+
+static void find_emission(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    ir_ref zero = t_f32(t, 0), none = t_u32(t, PLAN_NONE), lights = t_word(t, t_u32(t, 0), HEADER_EMITTERS);
+    ir_ref cls = t_word(t, v->si.shape, SHAPE_EMITTER_CLASS);
+    ir_ref on_shape = ir_and(f, v->si.valid, ir_ne(f, cls, none));
+    /* a valid class and record stand in where there is no light: the environment's, or the first */
+    uint32_t stand_in = s->environment == PLAN_NONE ? 0 : s->environment;
+    v->hit.cls = ir_select(f, on_shape, cls, t_word(t, lights, 2 * stand_in));
+    v->hit.record = ir_select(f, on_shape, t_word(t, v->si.shape, SHAPE_EMITTER_RECORD), t_word(t, lights, 2 * stand_in + 1));
+    v->hit.there = on_shape;
+    if (s->environment != PLAN_NONE) /* a path that has ended has a negative tmax and sees nothing */
+        v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
+    if (s->hide_emitters)
+        v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
+    if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
+        v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
+    v->hit.uv = v->si.uv;
+    v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
+    v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
+    if (s->environment != PLAN_NONE)
+        v->hit.facing = ir_or(f, v->hit.facing, ir_not(f, v->si.valid));
+    ir_ref mis = t_f32(t, 1);
+    if (w->next_event)
+        mis = ir_select(f, at.delta, mis, power_heuristic(t, at.pdf, hit_pdf(w, v, at)));
+    v->hit_mis = ir_select(f, v->hit.there, mis, zero);
+}
+
+/* ---- light sampling ---- */
+
+static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 o = offset_point(t, si->p, si->ng, d);
+    vec3 to = v3_sub(t, v3_add(t, si->p, v3_scale(t, d, distance)), o);
+    ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
+    ir_ref far = ir_mul(f, length, t_f32(t, 1 - 10 * ray_epsilon));
+    ir_ref args[8] = {o.x, o.y, o.z, to.x, to.y, to.z, t_f32(t, 0), ir_select(f, wanted, far, t_f32(t, -1))};
+    return ir_not(f, ir_ray_any(f, w->fn.intersect, w->fn.kinds, args));
+}
+
+static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    uint32_t n = w->plan->scene->emitters.count;
+    ir_ref index = ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
+    ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
+    v->light.cls = t_word(t, at, 0), v->light.record = t_word(t, at, 1);
+    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[8];
+    ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
+    *d = vec3_at(out);
+    *pdf = out[4];
+    v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
+}
+
+/* bool reference: the class of the light is a delta light */
+static ir_ref light_is_delta(walk *w, ir_ref cls)
+{
+    ir_func *f = w->t.f;
+    ir_ref is = ir_bool(f, false);
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        if (emitter_of(w->plan->emitters.data[i])->delta)
+            is = ir_or(f, is, ir_eq(f, cls, t_u32(&w->t, i)));
+    return is;
+}
+
+/* ---- the vertex ---- */
+
+static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
+{
+    ir_ref in[12] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+                     u_lobe, u1, u2};
+    ir_ref out[8];
+    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, w->plan->bsdfs.count, in, 12, out);
+    *light_pdf = out[0];
+    v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
+    v->wo = v->sample.wo;
+}
+
+static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref h = ir_select(f, v->si.valid, v->si.entry, t_u32(t, PLAN_NONE));
+    h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
+    h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
+    return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
+}
+
+walk_vertex walk_visit(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    walk_vertex v = {.si = intersect(w, at)};
+    bool lights = s->emitters.count > 0;
+    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
+    if (lights)
+        find_emission(w, &v, at);
+    v.goes_on = v.si.valid;
+    if (s->max_depth >= 0)
+        v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
+    v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
+    frame fr = frame_around(t, v.si.ns);
+    v.wi = frame_to_local(t, fr, v3_neg(t, at.d));
+    ir_ref block = ir_mul(f, at.depth, t_u32(t, 2));
+    random4 r1 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, one));
+    random4 r2 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, t_u32(t, 2)));
+    v.u_roulette = r1.u[3];
+    vec3 d = v.si.ns;
+    ir_ref light_pdf = zero, bsdf_pdf;
+    if (w->next_event && lights)
+        choose_light(w, &v, &r1, &d, &light_pdf);
+    v.to_light = frame_to_local(t, fr, d);
+    sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
+    v.light_weight = zero;
+    if (w->next_event && lights) {
+        float n = (float)s->emitters.count;
+        /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */
+        ir_ref wanted = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
+        visible = ir_and(f, wanted, shadow_test(w, &v.si, d, v.light.distance, wanted));
+        v.light.there = visible;
+        ir_ref mis = t_f32(t, 1);
+        if (w->bsdf_emission)
+            mis = ir_select(f, light_is_delta(w, v.light.cls), mis,
+                            power_heuristic(t, ir_mul(f, light_pdf, t_f32(t, 1 / n)), bsdf_pdf));
+        v.light_weight = ir_select(f, visible, ir_mul(f, mis, t_ratio(t, t_f32(t, n), light_pdf)), zero);
+    }
+    v.next_d = v3_normalize(t, frame_to_world(t, fr, v.wo));
+    v.next_o = offset_point(t, v.si.p, v.si.ng, v.next_d);
+    v.decisions = mix_decisions(w, &v, visible);
+    return v;
+}
+
+/* Tracked values are functions of parameters at a path that stays where it is: what describes the path is detached. */
+static void detach_all(walk *w, ir_ref *values, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++)
+        values[k] = ir_detach(w->t.f, values[k]);
+}
+
+color walk_radiance(walk *w, walk_light light, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
+    if (tracked)
+        detach_all(w, in, 5);
+    color r;
+    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, 5, r.c);
+    return r;
+}
+
+void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
+{
+    ir_ref in[14] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+                     v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
+    if (tracked)
+        detach_all(w, in, 14);
+    ir_ref out[6];
+    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, w->plan->bsdfs.count, in, 14, out);
+    for (int c = 0; c < 3; c++)
+        for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];
+}
+
+ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
+    return ir_select(f, ir_ge(f, depth, t_u32(t, (uint32_t)w->plan->scene->rr_depth)), q, t_f32(t, 1));
+}

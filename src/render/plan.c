@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Classes, records and the words of the scene buffer; and the traced loads that read records back. See plan.h.
+ *
+ * Order of the scene buffer: header, sensor, shapes, emitters, records, geometry, nodes, entries. Geometry's internal offsets (MESH_FACES ..)
+ * are relative to its block in the render_scene and become absolute here. */
+#include "render/classes.h"
+
+static const uint32_t SENSOR_WORDS = 32;
+
+/* ---- classes ---- */
+
+static class_node *new_node(plan *p, const render_class *cls)
+{
+    class_node *n = arena_alloc(&p->memory, sizeof *n);
+    uint32_t count = cls->plugin.param_count;
+    n->cls = cls;
+    n->field = arena_alloc(&p->memory, (count + 1) * sizeof *n->field);
+    n->param_child = arena_alloc(&p->memory, (count + 1) * sizeof *n->param_child);
+    for (uint32_t k = 0; k < count; k++)
+        n->field[k] = PLAN_NONE;
+    return n;
+}
+
+static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
+{
+    uint32_t i = render_find_parameter(p->scene, o, slot);
+    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+}
+
+/* Only materials and textures nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
+static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF; }
+
+/* The class of one object. */
+static class_node *classify(plan *p, const scene_object *o)
+{
+    const render_class *cls = (const render_class *)o->cls;
+    class_node *n = new_node(p, cls);
+    text key = {0};
+    text_add(&key, "%s(", cls->plugin.name);
+    for (uint32_t k = 0; k < cls->plugin.param_count; k++) {
+        const plugin_param *param = &cls->plugin.params[k];
+        if (param->kind == PLUGIN_TEXTURED && o->values[k].object) {
+            n->param_child[k] = classify(p, o->values[k].object);
+            n->field[k] = n->words;
+            n->words += n->param_child[k]->words;
+            text_add(&key, "%s=%s,", param->name, n->param_child[k]->key);
+        } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && (param->kind == PLUGIN_COLOR || param->kind == PLUGIN_FLOAT)) {
+            n->field[k] = n->words;
+            n->words += 2;
+            n->requested |= wanted(p, o, k) ? 1u << k : 0u;
+        }
+    }
+    for (uint32_t k = 0; nests(o) && k < o->child_count && n->child_count < PLAN_MAX_CHILDREN; k++) {
+        class_node *child = classify(p, o->children[k]);
+        n->child[n->child_count] = child;
+        n->child_word[n->child_count++] = n->words;
+        n->words += child->words;
+        text_add(&key, "%s,", child->key);
+    }
+    n->requested |= wanted(p, o, PLAN_DATA_SLOT) ? 1u << PLAN_DATA_SLOT : 0u;
+    n->extra_word = n->words;
+    n->words += cls->extra_words;
+    n->variant = cls->variant ? cls->variant(p->scene, o) : 0;
+    text_add(&key, "#%u)", n->variant);
+    n->key = arena_strdup(&p->memory, key.data);
+    text_free(&key);
+    return n;
+}
+
+/* An instance adds its wishes to its class. */
+static void unite_requests(class_node *into, const class_node *from)
+{
+    into->requested |= from->requested;
+    for (uint32_t k = 0; k < into->cls->plugin.param_count; k++)
+        if (into->param_child[k])
+            unite_requests(into->param_child[k], from->param_child[k]);
+    for (uint32_t k = 0; k < into->child_count; k++)
+        unite_requests(into->child[k], from->child[k]);
+}
+
+static uint32_t class_add(class_list *list, class_node *n)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(list->data[i]->key, n->key) == 0) {
+            unite_requests(list->data[i], n);
+            return i;
+        }
+    array_push(list, n);
+    return list->count - 1;
+}
+
+/* ---- records ---- */
+
+uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot)
+{
+    return p->scene->parameters.data[render_find_parameter(p->scene, o, slot)].offset;
+}
+
+uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot)
+{
+    return p->gradient_offset[render_find_parameter(p->scene, o, slot)];
+}
+
+static void write_record(plan *p, const class_node *n, const scene_object *o, uint32_t at)
+{
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++) {
+        if (n->param_child[k]) {
+            write_record(p, n->param_child[k], o->values[k].object, at + n->field[k]);
+        } else if (n->field[k] != PLAN_NONE) {
+            p->words.data[at + n->field[k]] = plan_value_offset(p, o, k);
+            p->words.data[at + n->field[k] + 1] = plan_gradient_offset(p, o, k);
+        }
+    }
+    for (uint32_t k = 0; k < n->child_count; k++)
+        write_record(p, n->child[k], o->children[k], at + n->child_word[k]);
+    if (n->cls->extra)
+        n->cls->extra(p, o, p->words.data + at + n->extra_word);
+}
+
+static uint32_t reserve_words(plan *p, uint32_t count)
+{
+    uint32_t at = p->words.count;
+    array_reserve(&p->words, at + count + 1);
+    memset(p->words.data + at, 0, count * sizeof(uint32_t));
+    p->words.count += count;
+    return at;
+}
+
+static void append_words(plan *p, const uint32_t *words, uint32_t count)
+{
+    uint32_t at = reserve_words(p, count);
+    if (count)
+        memcpy(p->words.data + at, words, count * sizeof(uint32_t));
+}
+
+typedef struct instance {
+    uint32_t cls, record;
+} instance;
+
+/* One record per object and list, however many shapes refer to it. seen: by object index. */
+static instance instantiate(plan *p, class_list *list, const scene_object *o, instance *seen)
+{
+    if (seen && seen[o->index].record)
+        return seen[o->index];
+    class_node *n = classify(p, o);
+    instance i = {.cls = class_add(list, n), .record = reserve_words(p, n->words + (n->words == 0))};
+    write_record(p, n, o, i.record);
+    if (seen)
+        seen[o->index] = i;
+    return i;
+}
+
+static instance instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base)
+{
+    const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
+    class_node *n = classify(p, p->scene->emitters.data[emitter]);
+    n->variant = shape->kind;
+    n->key = arena_printf(&p->memory, "%s on %s", n->key, shape_kinds[shape->kind]->name);
+    instance i = {.cls = class_add(&p->emitters, n), .record = reserve_words(p, n->words)};
+    write_record(p, n, p->scene->emitters.data[emitter], i.record);
+    uint32_t *extra = p->words.data + i.record + n->extra_word;
+    extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
+    extra[AREA_INVERSE_AREA] = float_word(1 / shape->area);
+    return i;
+}
+
+/* ---- the whole buffer ---- */
+
+static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const instance *emitter_of_shape, instance *seen)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        instance bsdf = instantiate(p, &p->bsdfs, shape->bsdf, seen);
+        uint32_t *w = p->words.data + shapes + i * SHAPE_WORDS;
+        w[SHAPE_BSDF_CLASS] = bsdf.cls;
+        w[SHAPE_BSDF_RECORD] = bsdf.record;
+        w[SHAPE_EMITTER_CLASS] = emitter_of_shape[i].cls;
+        w[SHAPE_EMITTER_RECORD] = emitter_of_shape[i].record;
+        w[SHAPE_DATA] = geometry + shape->data;
+    }
+}
+
+static void rebase_geometry(plan *p, uint32_t geometry)
+{
+    for (uint32_t i = 0; i < p->scene->shapes.count; i++) {
+        const render_shape *shape = &p->scene->shapes.data[i];
+        if (shape->kind != SHAPE_TRIANGLES)
+            continue;
+        uint32_t *w = p->words.data + geometry + shape->data;
+        for (uint32_t k = MESH_FACES; k <= MESH_CDF; k++)
+            w[k] = w[k] == PLAN_NONE ? PLAN_NONE : w[k] + geometry;
+    }
+}
+
+static void write_entries(plan *p)
+{
+    const render_scene *s = p->scene;
+    uint32_t kind_index[SHAPE_KIND_COUNT] = {0}, used = 0;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        if (s->kind_used[k])
+            kind_index[k] = used++;
+    p->words.data[HEADER_NODES] = p->words.count;
+    append_words(p, s->bvh.nodes, s->bvh.node_count * 16);
+    p->words.data[HEADER_ENTRIES] = p->words.count;
+    uint32_t at = reserve_words(p, (s->bvh.count + (s->bvh.count == 0)) * 12);
+    for (uint32_t i = 0; i < s->bvh.count; i++) {
+        memcpy(p->words.data + at + 12 * i, s->primitives.data[s->bvh.order[i]].entry, 12 * sizeof(uint32_t));
+        p->words.data[at + 12 * i + 9] = kind_index[p->words.data[at + 12 * i + 9]];
+    }
+}
+
+static void write_words(plan *p)
+{
+    const render_scene *s = p->scene;
+    reserve_words(p, HEADER_COUNT);
+    uint32_t sensor = reserve_words(p, SENSOR_WORDS);
+    perspective_record(s, p->words.data + sensor);
+    uint32_t geometry = reserve_words(p, 0);
+    append_words(p, s->geometry.data, s->geometry.count);
+    rebase_geometry(p, geometry);
+    uint32_t shapes = reserve_words(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = reserve_words(p, (s->emitters.count + 1) * 2);
+    p->words.data[HEADER_SENSOR] = sensor, p->words.data[HEADER_SHAPES] = shapes, p->words.data[HEADER_EMITTERS] = lights;
+    instance *of_shape = arena_alloc(&p->memory, (s->shapes.count + 1) * sizeof *of_shape);
+    instance *seen = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *seen);
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        of_shape[i].cls = PLAN_NONE;
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        uint32_t shape = s->emitter_shape.data[i];
+        instance e = shape == PLAN_NONE ? instantiate(p, &p->emitters, s->emitters.data[i], NULL) : instantiate_area(p, i, geometry);
+        p->words.data[lights + 2 * i] = e.cls;
+        p->words.data[lights + 2 * i + 1] = e.record;
+        if (shape != PLAN_NONE)
+            of_shape[shape] = e;
+    }
+    write_shapes(p, shapes, geometry, of_shape, seen);
+    class_list filters = {0};
+    if (s->filter) {
+        instance filter = instantiate(p, &filters, s->filter, NULL);
+        p->words.data[HEADER_FILTER] = filter.record;
+        p->filter = filters.data[0];
+    }
+    array_free(&filters);
+    write_entries(p);
+}
+
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count)
+{
+    plan *p = calloc(1, sizeof *p);
+    BL_ASSERT(p, "out of memory");
+    p->scene = s;
+    p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        p->gradient_offset[i] = PLAN_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        p->gradient_offset[requested[i]] = p->gradient_count;
+        p->gradient_count += s->parameters.data[requested[i]].count;
+        p->any_request = true;
+    }
+    write_words(p);
+    return p;
+}
+
+void plan_destroy(plan *p)
+{
+    if (!p)
+        return;
+    array_free(&p->words);
+    array_free(&p->bsdfs);
+    array_free(&p->emitters);
+    arena_free(&p->memory);
+    free(p);
+}
+
+/* ---- traced reads ---- */
+
+ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
+{
+    ir_func *f = t->f;
+    ir_ref index = ir_add(f, t_word(t, record, word), element);
+    if (!t->tracked)
+        return ir_load(f, IR_F32, BUFFER_VALUES, index);
+    if (t->frozen)
+        return ir_load(f, IR_F32, BUFFER_FROZEN, index);
+    if (!(n->requested >> slot & 1))
+        return ir_load(f, IR_F32, BUFFER_VALUES, index);
+    ir_ref gradient = t_word(t, record, word + 1), none = t_u32(t, PLAN_NONE);
+    ir_ref target = ir_select(f, ir_eq(f, gradient, none), none, ir_add(f, gradient, element));
+    return ir_dload(f, BUFFER_VALUES, index, target);
+}
+
+static uint32_t param_of(const class_node *n, const char *param)
+{
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        if (strcmp(n->cls->plugin.params[k].name, param) == 0)
+            return k;
+    BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
+}
+
+color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param)
+{
+    uint32_t k = param_of(n, param);
+    COLOR_EACH(r, plan_load(t, n, record, n->field[k], k, t_u32(t, c)));
+    return r;
+}
+
+color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
+{
+    uint32_t k = param_of(n, param);
+    const class_node *child = n->param_child[k];
+    return ((const texture_class *)child->cls)->eval(t, child, t_offset(t, record, n->field[k]), uv);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Between a scene's objects and its kernels.
+ *
+ * A render_scene is a loaded scene: geometry, parameters and their initial values, structure. A plan is the scene prepared for one set of
+ * requested gradients: the words of the scene buffer and the classes that kernels are specialised to.
+ *
+ * A class is the tree of plugin kinds of an object, twosided(diffuse(bitmap)), with the parameter slots that any instance of it has
+ * requested. Instances of one class differ only in their record. A record holds the fields of its object in the order of the
+ * plugin's parameter table: a differentiable number or colour as (value offset, gradient offset), a textured parameter as the nested
+ * object's record in place, then the records of nested objects, then the class's own extra words. */
+#ifndef BL_RENDER_PLAN_H
+#define BL_RENDER_PLAN_H
+
+#include "render/trace.h"
+#include "scene/scene.h"
+
+enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8 };
+
+typedef struct render_parameter {
+    const char *name;
+    uint32_t offset, count; /* in the flat array of values */
+    uint32_t rank, shape[4];
+    float least, most;
+    uint32_t object, slot; /* owner; parameter index of its class, or PLAN_DATA_SLOT for its data array */
+    const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
+} render_parameter;
+
+typedef struct render_shape {
+    const scene_object *object;
+    uint32_t kind;         /* index of the intersection function: enum shape_kind */
+    uint32_t first_entry_primitive, primitive_count;
+    const scene_object *bsdf, *emitter;
+    uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
+    float area;
+} render_shape;
+
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_KIND_COUNT };
+
+/* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
+typedef struct render_primitive {
+    float bounds[6];
+    uint32_t entry[12];
+} render_primitive;
+
+typedef struct render_scene {
+    arena memory;
+    scene_description *description;
+    ARRAY(render_parameter) parameters;
+    ARRAY(float) values;
+    ARRAY(render_shape) shapes;
+    ARRAY(render_primitive) primitives;
+    ARRAY(uint32_t) geometry;          /* words: shape data */
+    ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
+    ARRAY(uint32_t) emitter_shape;     /* shape of an area emitter, or PLAN_NONE */
+    scene_bvh bvh;
+    void **object_data;                /* by object index: what a class's load hook left there */
+    bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
+    bool kind_used[SHAPE_KIND_COUNT];
+    float center[3], radius;           /* bounding sphere */
+    const scene_object *sensor, *film, *filter, *sampler, *integrator;
+    uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
+    uint32_t width, height, spp;
+    int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
+    bool hide_emitters, use_next_event, use_bsdf_sampling;
+} render_scene;
+
+struct plan;
+typedef struct class_node class_node;
+
+/* Every class of the renderer begins with this. */
+typedef struct render_class {
+    plugin_class plugin;
+    uint32_t extra_words;
+    /* Once per object when the scene is loaded: reads files, registers data parameters. */
+    bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
+    /* Fills the extra words of an instance. */
+    void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
+    /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
+    uint32_t (*variant)(const render_scene *s, const scene_object *o);
+} render_class;
+
+struct class_node {
+    const render_class *cls;
+    char *key;
+    uint32_t words, extra_word;   /* record size; where the extra words start */
+    uint32_t *field;              /* per parameter of the class: word of its field, PLAN_NONE if it has none */
+    class_node **param_child;     /* per parameter: class of a textured one */
+    class_node *child[PLAN_MAX_CHILDREN];
+    uint32_t child_word[PLAN_MAX_CHILDREN], child_count;
+    uint32_t requested;           /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient */
+    uint32_t variant;
+};
+
+typedef ARRAY(class_node *) class_list;
+
+typedef struct plan {
+    const render_scene *scene;
+    arena memory;
+    ARRAY(uint32_t) words;     /* the scene buffer */
+    uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
+    uint32_t gradient_count;   /* elements */
+    class_list bsdfs, emitters;
+    class_node *filter;
+    bool any_request;
+} plan;
+
+/* ---- scene_build.c ---- */
+
+typedef struct render_overrides {
+    const char *integrator; /* NULL: the scene's */
+    int32_t max_depth;      /* 0: the scene's */
+} render_overrides;
+
+extern const plugin_registry render_registry; /* registry.c */
+
+/* Takes ownership of the description (also on failure). */
+bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err);
+void render_scene_destroy(render_scene *s);
+/* For load hooks: registers a parameter of o with initial values and returns its index. */
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                              float most, const float *values);
+uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
+
+/* ---- plan.c ---- */
+
+/* requested: parameter indices. */
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count);
+void plan_destroy(plan *p);
+uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
+uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
+/* Index of the object's class in a list; for area emitters of different shape kinds the kind is part of the class. */
+uint32_t plan_class_index(const plan *p, const class_list *list, const scene_object *o);
+
+/* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the record. */
+ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
+/* A colour parameter of the class by name; a number parameter. */
+color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param);
+/* The textured parameter `param` at uv. */
+color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+
+/* ---- classes ---- */
+
+typedef struct texture_class {
+    render_class base;
+    color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+} texture_class;
+
+typedef struct bsdf_sample {
+    vec3 wo;
+    ir_ref pdf;    /* solid angle, or probability of the discrete lobe; 0: no sample */
+    ir_ref eta;    /* relative index of refraction along the sample; 1 for reflection */
+    ir_ref delta;  /* bool: the sample is of a discrete lobe */
+    ir_ref lobe;   /* u32 */
+} bsdf_sample;
+
+/* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
+typedef struct bsdf_class {
+    render_class base;
+    bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+    /* Non-delta lobes only. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+    /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of all non-delta lobes, else
+     * the coefficient of the discrete lobe. May run tracked. */
+    color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+} bsdf_class;
+
+typedef struct emitter_sample {
+    vec3 d;          /* from the reference point to the light, unit */
+    ir_ref distance; /* a large number for lights at infinity */
+    ir_ref pdf;      /* solid angle; for delta lights 1. 0: nothing was sampled */
+    vec2 uv;         /* of the point on the light */
+    ir_ref facing;   /* bool: the light's emitting side faces the reference point */
+} emitter_sample;
+
+typedef struct emitter_class {
+    render_class base;
+    bool delta;       /* cannot be hit by a ray */
+    bool environment; /* at infinity */
+    emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
+    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
+    color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
+    /* Solid-angle density with which `sample` would have chosen the point a ray hit: n geometric normal there, d ray direction. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+} emitter_class;
+
+/* Extra words of an emitter class: filled by plan.c for area lights. */
+enum area_word { AREA_SHAPE_DATA, AREA_INVERSE_AREA, AREA_CDF, AREA_FACES, AREA_WORDS };
+
+typedef struct shape_class {
+    render_class base; /* load appends to shapes, primitives, geometry */
+} shape_class;
+
+/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. */
+typedef struct filter_class {
+    render_class base;
+    vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2);
+} filter_class;
+
+typedef struct ray {
+    vec3 o, d; /* d of unit length */
+    ir_ref tmax;
+} ray;
+
+/* ---- shape/: kinds of primitives ---- */
+
+typedef struct interaction {
+    ir_ref valid; /* bool */
+    ir_ref t;
+    vec3 p, ng;  /* geometric normal on the side the shape's orientation says */
+    vec3 ns;     /* shading normal */
+    vec2 uv;
+    ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
+} interaction;
+
+/* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
+enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_WORDS = 8 };
+
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. */
+enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_WORDS };
+/* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
+enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
+
+typedef struct shape_kind_class {
+    const char *name;
+    void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3]); /* t, u, v */
+    void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si);
+    emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
+    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+} shape_kind_class;
+extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere;
+
+/* ---- sensor/perspective.c ---- */
+
+void perspective_record(const render_scene *s, uint32_t words[32]);
+/* position: on the film, in [0,1]^2, y down. */
+ray perspective_ray(tracer *t, ir_ref record, vec2 position);
+
+/* ---- integrator/path.c ---- */
+
+typedef enum render_pass { RENDER_PRIMAL, RENDER_VARIANCE, RENDER_GRADIENT, RENDER_FROZEN, RENDER_UNROLLED, RENDER_PASS_COUNT } render_pass;
+
+typedef struct render_trace_options {
+    bool no_next_event;
+    uint32_t unrolled_depth; /* RENDER_UNROLLED: vertices */
+} render_trace_options;
+
+/* The kernel of a pass as a trace: entry function without parameters. */
+bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err);
+
+#endif

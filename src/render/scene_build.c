@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From a validated object tree to a render_scene: parameters with their names and values, geometry in world space, the list of lights,
+ * the hierarchy, the structure that kernels are specialised to.
+ *
+ * Names follow Mitsuba's traverse: an object with an id is called by it, any other by its path from the nearest such object. */
+#include "render/classes.h"
+
+static bool same_class(const scene_object *o, const plugin_class *c) { return o && o->cls == c; }
+
+/* ---- parameters ---- */
+
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                              float most, const float *values)
+{
+    const char *prefix = s->object_data[o->index];
+    const char *field = slot == PLAN_DATA_SLOT ? "data" : o->cls->params[slot].name;
+    render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
+                          .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot};
+    for (uint32_t i = 0; i < rank; i++) {
+        p.shape[i] = shape[i];
+        p.count *= shape[i];
+    }
+    array_reserve(&s->values, s->values.count + p.count);
+    memcpy(s->values.data + s->values.count, values, p.count * sizeof *values);
+    s->values.count += p.count;
+    array_push(&s->parameters, p);
+    return s->parameters.count - 1;
+}
+
+uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == slot)
+            return i;
+    return PLAN_NONE;
+}
+
+/* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound. */
+static float upper_bound(const plugin_param *owner_param)
+{
+    return owner_param && (owner_param->flags & PLUGIN_REFLECTANCE) ? 1.0f : INFINITY;
+}
+
+static void add_values(render_scene *s, const scene_object *o, const plugin_param *owner_param)
+{
+    static const uint32_t three = 3, one = 1;
+    for (uint32_t k = 0; k < o->cls->param_count; k++) {
+        const plugin_param *p = &o->cls->params[k];
+        if (!(p->flags & PLUGIN_DIFFERENTIABLE))
+            continue;
+        const scene_value *v = &o->values[k];
+        if (p->kind == PLUGIN_COLOR) {
+            float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
+            render_add_parameter(s, o, k, 1, &three, 0, upper_bound(owner_param), rgb);
+        } else if (p->kind == PLUGIN_FLOAT) {
+            float number = (float)v->number;
+            bool ranged = p->least != 0 || p->most != 0;
+            render_add_parameter(s, o, k, 1, &one, ranged ? (float)p->least : -INFINITY, ranged ? (float)p->most : INFINITY, &number);
+        }
+    }
+}
+
+/* Depth first: names the object, registers its parameters, runs its class's load hook, goes on to what it holds. */
+static bl_result visit(render_scene *s, const scene_object *o, const char *prefix, const plugin_param *owner_param, bl_error *err)
+{
+    if (s->object_data[o->index])
+        return BL_OK; /* shared, and visited before */
+    if (o->id && *o->id)
+        prefix = o->id;
+    s->object_data[o->index] = arena_strdup(&s->memory, prefix);
+    add_values(s, o, owner_param);
+    const render_class *cls = (const render_class *)o->cls;
+    if (cls->load)
+        TRY(cls->load(s, o, err));
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->cls->params[k].name),
+                      &o->cls->params[k], err));
+    for (uint32_t k = 0; k < o->child_count; k++)
+        TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->child_names[k]), NULL, err));
+    return BL_OK;
+}
+
+/* ---- lights and materials of shapes ---- */
+
+static scene_object *new_object(render_scene *s, const plugin_class *cls, scene_place where)
+{
+    scene_object *o = arena_alloc(&s->memory, sizeof *o);
+    o->cls = cls;
+    o->where = where;
+    o->values = arena_alloc(&s->memory, cls->param_count * sizeof *o->values);
+    o->index = s->description->object_count++;
+    return o;
+}
+
+/* A shape without a material is diffuse grey, or black if it is a light (Mitsuba). */
+static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
+{
+    scene_object *texture = new_object(s, &texture_constant.base.plugin, shape->object->where);
+    for (int k = 0; k < 3; k++)
+        texture->values[0].vector[k] = shape->emitter ? 0 : 0.5;
+    scene_object *bsdf = new_object(s, &bsdf_diffuse.base.plugin, shape->object->where);
+    bsdf->values[0].object = texture;
+    return bsdf;
+}
+
+static bl_result bind_shapes(render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        shape->bsdf = scene_child(shape->object, PLUGIN_BSDF);
+        shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
+        if (!shape->bsdf) {
+            shape->bsdf = default_bsdf(s, shape);
+            TRY(visit(s, shape->bsdf, arena_printf(&s->memory, "%s.bsdf", (char *)s->object_data[shape->object->index]), NULL, err));
+        }
+        if (!shape->emitter)
+            continue;
+        if (!same_class(shape->emitter, &emitter_area.base.plugin))
+            return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
+                               shape->emitter->cls->name);
+        if (!(shape->area > 0))
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "a light needs a surface, this shape's area is 0");
+        array_push(&s->emitters, shape->emitter);
+        array_push(&s->emitter_shape, i);
+    }
+    return BL_OK;
+}
+
+static bl_result bind_lights(render_scene *s, bl_error *err)
+{
+    const scene_object *root = s->description->root;
+    for (uint32_t i = 0; i < root->child_count; i++) {
+        const scene_object *o = root->children[i];
+        if (o->cls->category != PLUGIN_EMITTER || same_class(o, &emitter_area.base.plugin))
+            continue; /* an area emitter at the top only serves references */
+        if (((const emitter_class *)(const void *)o->cls)->environment) {
+            if (s->environment != PLAN_NONE)
+                return scene_error(err, BL_ERROR_SCENE, o->where, "a second environment: a scene can have one");
+            s->environment = s->emitters.count;
+        }
+        array_push(&s->emitters, o);
+        array_push(&s->emitter_shape, PLAN_NONE);
+    }
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        if (scene_number(s->emitters.data[i], "sampling_weight") != 1)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, s->emitters.data[i]->where,
+                               "%s: a \"sampling_weight\" other than 1 is not implemented yet", s->emitters.data[i]->cls->name);
+    return BL_OK;
+}
+
+/* ---- geometry ---- */
+
+static bl_result build_hierarchy(render_scene *s, bl_error *err)
+{
+    uint32_t n = s->primitives.count;
+    float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
+    BL_ASSERT(bounds, "out of memory");
+    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(bounds[i], s->primitives.data[i].bounds, sizeof *bounds);
+        for (int k = 0; k < 3; k++) {
+            low[k] = fminf(low[k], bounds[i][k]);
+            high[k] = fmaxf(high[k], bounds[i][3 + k]);
+        }
+    }
+    for (int k = 0; k < 3 && n; k++) {
+        s->center[k] = 0.5f * (low[k] + high[k]);
+        s->radius += (high[k] - low[k]) * (high[k] - low[k]);
+    }
+    s->radius = 0.5f * sqrtf(s->radius);
+    bl_result r = bvh_build((const float(*)[6])bounds, n, &s->bvh, err);
+    free(bounds);
+    return r;
+}
+
+/* ---- structure ---- */
+
+static const scene_object *default_child(const scene_object *o, plugin_category c) { return o ? scene_child(o, c) : NULL; }
+
+static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
+{
+    const scene_object *i = s->integrator;
+    const char *kind = o && o->integrator ? o->integrator : i ? i->cls->name : "path";
+    bool path = strcmp(kind, "path") == 0, prb = strcmp(kind, "prb") == 0, direct = strcmp(kind, "direct") == 0;
+    if (!path && !prb && !direct)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; path, prb and direct are", kind);
+    bool own = i && strcmp(kind, i->cls->name) == 0;
+    bool walks = i && !same_class(i, &integrator_direct.plugin);
+    s->max_depth = direct ? 2 : walks ? (int32_t)scene_number(i, "max_depth") : prb ? 6 : -1;
+    s->rr_depth = direct ? 1 << 20 : walks ? (int32_t)scene_number(i, "rr_depth") : 5;
+    s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
+    s->use_next_event = s->use_bsdf_sampling = true;
+    if (own && direct) {
+        const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");
+        s->use_next_event = !e->given || e->number > 0;
+        s->use_bsdf_sampling = !b->given || b->number > 0;
+    }
+    if (o && o->max_depth != 0)
+        s->max_depth = o->max_depth;
+    return BL_OK;
+}
+
+static bl_result read_structure(render_scene *s, const render_overrides *o, bl_error *err)
+{
+    const scene_object *root = s->description->root;
+    s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
+    s->sensor = scene_child(root, PLUGIN_SENSOR);
+    if (!s->sensor)
+        return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
+    s->film = default_child(s->sensor, PLUGIN_FILM);
+    s->sampler = default_child(s->sensor, PLUGIN_SAMPLER);
+    s->filter = default_child(s->film, PLUGIN_RFILTER);
+    s->width = s->film ? (uint32_t)scene_number(s->film, "width") : 768;
+    s->height = s->film ? (uint32_t)scene_number(s->film, "height") : 576;
+    s->spp = s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4;
+    if ((uint64_t)s->width * s->height > 1u << 26)
+        return scene_error(err, BL_ERROR_SCENE, s->film->where, "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
+                           s->height);
+    return read_integrator(s, o, err);
+}
+
+bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err)
+{
+    render_scene *s = calloc(1, sizeof *s);
+    BL_ASSERT(s, "out of memory");
+    s->description = d;
+    s->environment = PLAN_NONE;
+    s->object_data = calloc(3 * (size_t)d->object_count + 1, sizeof *s->object_data); /* room for default materials */
+    BL_ASSERT(s->object_data, "out of memory");
+    bl_result r = read_structure(s, o, err);
+    if (r == BL_OK)
+        r = visit(s, d->root, "", NULL, err);
+    if (r == BL_OK)
+        r = bind_shapes(s, err);
+    if (r == BL_OK)
+        r = bind_lights(s, err);
+    if (r == BL_OK)
+        r = build_hierarchy(s, err);
+    if (r != BL_OK) {
+        render_scene_destroy(s);
+        return r;
+    }
+    *out = s;
+    return BL_OK;
+}
+
+void render_scene_destroy(render_scene *s)
+{
+    if (!s)
+        return;
+    array_free(&s->parameters);
+    array_free(&s->values);
+    array_free(&s->shapes);
+    array_free(&s->primitives);
+    array_free(&s->geometry);
+    array_free(&s->emitters);
+    array_free(&s->emitter_shape);
+    bvh_free(&s->bvh);
+    free(s->object_data);
+    scene_free(s->description);
+    arena_free(&s->memory);
+    free(s);
+}

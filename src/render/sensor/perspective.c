@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Pinhole camera. Camera space: +z forward, +x to the image's left, +y up. The ray starts on the near plane, as in Mitsuba. */
+#include "render/classes.h"
+
+enum record { ORIGIN, AXIS_X = 3, AXIS_Y = 6, AXIS_Z = 9, TANGENT_X = 12, TANGENT_Y, NEAR_CLIP, FAR_CLIP, OFFSET_X, OFFSET_Y };
+
+static const double pi = 3.14159265358979323846;
+
+/* Tangent of half the horizontal field of view. */
+static double tangent_x(const scene_object *o, double aspect)
+{
+    const scene_value *fov = scene_get(o, "fov"), *focal = scene_get(o, "focal_length");
+    const char *axis = scene_get(o, "fov_axis")->text;
+    double half;
+    if (fov->given) {
+        half = tan(fov->number * pi / 360);
+    } else { /* 35 mm equivalent: the diagonal of 36 x 24 */
+        axis = "diagonal";
+        half = sqrt(36.0 * 36 + 24 * 24) / (2 * atof(focal->given ? focal->text : "50mm"));
+    }
+    if (strcmp(axis, "smaller") == 0)
+        axis = aspect > 1 ? "y" : "x";
+    else if (strcmp(axis, "larger") == 0)
+        axis = aspect > 1 ? "x" : "y";
+    if (strcmp(axis, "y") == 0)
+        return half * aspect;
+    if (strcmp(axis, "diagonal") == 0)
+        return half / sqrt(1 + 1 / (aspect * aspect));
+    return half;
+}
+
+static bl_result perspective_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    static const char *const axes[] = {"x", "y", "diagonal", "smaller", "larger"};
+    const scene_value *fov = scene_get(o, "fov"), *focal = scene_get(o, "focal_length"), *axis = scene_get(o, "fov_axis");
+    if (fov->given && focal->given)
+        return scene_error(err, BL_ERROR_SCENE, focal->where, "perspective: give either \"fov\" or \"focal_length\", not both");
+    if (focal->given && !(atof(focal->text) > 0))
+        return scene_error(err, BL_ERROR_SCENE, focal->where, "perspective: \"focal_length\" must be a positive length such as 50mm");
+    bool known = false;
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+        known |= strcmp(axis->text, axes[i]) == 0;
+    if (!known)
+        return scene_error(err, BL_ERROR_SCENE, axis->where, "perspective: \"fov_axis\" must be x, y, diagonal, smaller or larger");
+    if (scene_number(o, "far_clip") <= scene_number(o, "near_clip"))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: \"far_clip\" must be greater than \"near_clip\"");
+    const double *m = scene_get(o, "to_world")->matrix;
+    for (int c = 0; c < 3; c++)
+        if (fabs(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c] - 1) > 1e-3)
+            return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: to_world must not scale");
+    return BL_OK;
+}
+
+void perspective_record(const render_scene *s, uint32_t words[32])
+{
+    const scene_object *o = s->sensor;
+    const double *m = scene_get(o, "to_world")->matrix;
+    for (int k = 0; k < 3; k++) {
+        words[ORIGIN + k] = float_word((float)m[4 * k + 3]);
+        words[AXIS_X + k] = float_word((float)m[4 * k]);
+        words[AXIS_Y + k] = float_word((float)m[4 * k + 1]);
+        words[AXIS_Z + k] = float_word((float)m[4 * k + 2]);
+    }
+    double aspect = (double)s->width / s->height, tx = tangent_x(o, aspect);
+    words[TANGENT_X] = float_word((float)tx);
+    words[TANGENT_Y] = float_word((float)(tx / aspect));
+    words[NEAR_CLIP] = float_word((float)scene_number(o, "near_clip"));
+    words[FAR_CLIP] = float_word((float)scene_number(o, "far_clip"));
+    words[OFFSET_X] = float_word((float)scene_number(o, "principal_point_offset_x"));
+    words[OFFSET_Y] = float_word((float)scene_number(o, "principal_point_offset_y"));
+}
+
+ray perspective_ray(tracer *t, ir_ref record, vec2 position)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
+    ir_ref x = ir_add(f, position.x, t_real(t, record, OFFSET_X)), y = ir_add(f, position.y, t_real(t, record, OFFSET_Y));
+    vec3 local = v3(ir_mul(f, ir_sub(f, one, ir_mul(f, two, x)), t_real(t, record, TANGENT_X)),
+                    ir_mul(f, ir_sub(f, one, ir_mul(f, two, y)), t_real(t, record, TANGENT_Y)), one);
+    ir_ref length = v3_length(t, local); /* distance along the ray per unit of depth */
+    vec3 unit = v3_scale(t, local, ir_div(f, one, length));
+    vec3 d = v3_add(t, v3_scale(t, v3_load(t, record, AXIS_X), unit.x),
+                    v3_add(t, v3_scale(t, v3_load(t, record, AXIS_Y), unit.y), v3_scale(t, v3_load(t, record, AXIS_Z), unit.z)));
+    d = v3_normalize(t, d);
+    ir_ref near = ir_mul(f, t_real(t, record, NEAR_CLIP), length), far = ir_mul(f, t_real(t, record, FAR_CLIP), length);
+    return (ray){v3_add(t, v3_load(t, record, ORIGIN), v3_scale(t, d, near)), d, ir_sub(f, far, near)};
+}
+
+static const plugin_param perspective_params[] = {
+    {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 179.99, "field of view in degrees"},
+    {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "35 mm equivalent, e.g. 50mm (the default)"},
+    {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},
+    {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 1e-9, 1e30, "where rays start"},
+    {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},
+    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1e30, "accepted; a pinhole is in focus everywhere"},
+    {"principal_point_offset_x", PLUGIN_FLOAT, 0, "0", -1e3, 1e3, "relative to the film's width"},
+    {"principal_point_offset_y", PLUGIN_FLOAT, 0, "0", -1e3, 1e3, "relative to the film's height"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "camera to world, without scale"},
+    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
+    {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
+};
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}};
+const render_class sensor_perspective = {
+    .plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 11, sensor_slots, 2, "pinhole camera"},
+    .load = perspective_load,
+};

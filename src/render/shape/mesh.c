@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shapes made of triangles: rectangle, cube, obj. Geometry goes to world space when the scene is loaded. Their kind's traced functions:
+ * intersection, interaction, sampling uniformly in area.
+ *
+ * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and v2. */
+#include "render/classes.h"
+
+/* ---- loading ---- */
+
+static uint32_t put_words(render_scene *s, const void *data, size_t bytes)
+{
+    uint32_t at = s->geometry.count, words = (uint32_t)(bytes / 4);
+    array_reserve(&s->geometry, at + words);
+    memcpy(s->geometry.data + at, data, bytes);
+    s->geometry.count += words;
+    return at;
+}
+
+static float triangle_area(const float *a, const float *b, const float *c)
+{
+    float u[3], v[3];
+    for (int k = 0; k < 3; k++)
+        u[k] = b[k] - a[k], v[k] = c[k] - a[k];
+    float x = u[1] * v[2] - u[2] * v[1], y = u[2] * v[0] - u[0] * v[2], z = u[0] * v[1] - u[1] * v[0];
+    return 0.5f * sqrtf(x * x + y * y + z * z);
+}
+
+/* Cumulative areas, normalised; returns the total. */
+static float area_table(const scene_mesh *m, float *table)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < m->face_count; i++) {
+        const uint32_t *v = m->faces + 3 * i;
+        total += (double)triangle_area(m->positions + 3 * v[0], m->positions + 3 * v[1], m->positions + 3 * v[2]);
+        table[i] = (float)total;
+    }
+    for (uint32_t i = 0; i < m->face_count; i++)
+        table[i] = total > 0 ? (float)((double)table[i] / total) : 1;
+    if (m->face_count)
+        table[m->face_count - 1] = 1;
+    return (float)total;
+}
+
+static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
+{
+    for (uint32_t i = 0; i < m->face_count; i++) {
+        const float *v[3];
+        for (int k = 0; k < 3; k++)
+            v[k] = m->positions + 3 * m->faces[3 * i + (uint32_t)k];
+        render_primitive p = {0};
+        for (int k = 0; k < 3; k++) {
+            p.bounds[k] = fminf(v[0][k], fminf(v[1][k], v[2][k]));
+            p.bounds[3 + k] = fmaxf(v[0][k], fmaxf(v[1][k], v[2][k]));
+            p.entry[k] = float_word(v[0][k]);
+            p.entry[3 + k] = float_word(v[1][k] - v[0][k]);
+            p.entry[6 + k] = float_word(v[2][k] - v[0][k]);
+        }
+        p.entry[9] = SHAPE_TRIANGLES, p.entry[10] = shape, p.entry[11] = i;
+        array_push(&s->primitives, p);
+    }
+}
+
+/* Takes the mesh. */
+static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bl_error *err)
+{
+    bl_error reason = {0};
+    bl_result r = mesh_transform(m, scene_get(o, "to_world")->matrix, scene_number(o, "flip_normals") != 0, &reason);
+    if (r != BL_OK) {
+        mesh_free(m);
+        return scene_error(err, r, o->where, "%s: %s", o->cls->name, reason.text);
+    }
+    float *table = malloc((size_t)m->face_count * sizeof *table + 4);
+    BL_ASSERT(table, "out of memory");
+    float area = area_table(m, table);
+    uint32_t words[MESH_WORDS];
+    words[MESH_FACES] = put_words(s, m->faces, (size_t)m->face_count * 12);
+    words[MESH_POSITIONS] = put_words(s, m->positions, (size_t)m->vertex_count * 12);
+    words[MESH_NORMALS] = m->normals ? put_words(s, m->normals, (size_t)m->vertex_count * 12) : PLAN_NONE;
+    words[MESH_UVS] = m->uvs ? put_words(s, m->uvs, (size_t)m->vertex_count * 8) : PLAN_NONE;
+    words[MESH_CDF] = put_words(s, table, (size_t)m->face_count * 4);
+    words[MESH_FACE_COUNT] = m->face_count;
+    words[MESH_FLIP] = 0;
+    render_shape shape = {.object = o, .kind = SHAPE_TRIANGLES, .first_entry_primitive = s->primitives.count,
+                          .primitive_count = m->face_count, .area = area};
+    shape.data = put_words(s, words, sizeof words);
+    put_primitives(s, m, s->shapes.count);
+    array_push(&s->shapes, shape);
+    s->has_normals |= m->normals != NULL;
+    s->has_uvs |= m->uvs != NULL;
+    s->kind_used[SHAPE_TRIANGLES] = true;
+    free(table);
+    mesh_free(m);
+    return BL_OK;
+}
+
+static bl_result rectangle_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    scene_mesh m;
+    mesh_rectangle(&m);
+    mesh_drop_normals(&m); /* flat: the geometric normal is the same */
+    return add_mesh(s, o, &m, err);
+}
+
+static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    scene_mesh m;
+    mesh_cube(&m);
+    mesh_drop_normals(&m);
+    return add_mesh(s, o, &m, err);
+}
+
+static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const scene_value *file = scene_get(o, "filename");
+    scene_mesh m;
+    bl_error reason = {0};
+    bl_result r = mesh_load_obj(file->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
+    if (r != BL_OK)
+        return scene_error(err, r, file->where, "obj: %s", reason.text);
+    if (scene_number(o, "face_normals") != 0)
+        mesh_drop_normals(&m);
+    else if (!m.normals)
+        mesh_generate_normals(&m);
+    return add_mesh(s, o, &m, err);
+}
+
+/* ---- traced ---- */
+
+static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref at = ir_add(f, t_word(t, data, MESH_FACES), ir_mul(f, face, t_u32(t, 3)));
+    for (uint32_t k = 0; k < 3; k++)
+        out[k] = t_word(t, at, k);
+}
+
+/* Barycentric interpolation of an n-word vertex attribute. */
+static void interpolate(tracer *t, ir_ref array, const ir_ref index[3], const ir_ref weight[3], uint32_t n, ir_ref *out)
+{
+    ir_func *f = t->f;
+    for (uint32_t v = 0; v < 3; v++) {
+        ir_ref at = ir_add(f, array, ir_mul(f, index[v], t_u32(t, n)));
+        for (uint32_t k = 0; k < n; k++) {
+            ir_ref x = t_real(t, at, k);
+            out[k] = v ? t_mad(t, x, weight[v], out[k]) : ir_mul(f, x, weight[v]);
+        }
+    }
+}
+
+/* Moeller and Trumbore 1997. */
+static void triangle_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    vec3 v0 = v3_load(t, data, 0), e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6);
+    vec3 p = v3_cross(t, d, e2);
+    ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
+    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant); /* infinite or NaN for grazing rays: every test below then fails */
+    vec3 s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
+    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
+    out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
+    ir_ref inside = ir_and(f, ir_ge(f, out[1], zero), ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
+    out[0] = ir_select(f, hit, hit_t, tmax);
+}
+
+static void attribute_or(tracer *t, ir_ref data, enum mesh_word which, ir_ref face, const ir_ref weight[3], uint32_t n, ir_ref *value)
+{
+    ir_func *f = t->f;
+    ir_ref array = t_word(t, data, which), there = ir_ne(f, array, t_u32(t, PLAN_NONE));
+    ir_ref index[3], got[3];
+    vertex_indices(t, data, face, index);
+    for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0 and ignores it */
+        index[k] = ir_select(f, there, index[k], t_u32(t, 0));
+    interpolate(t, ir_select(f, there, array, t_u32(t, 0)), index, weight, n, got);
+    for (uint32_t k = 0; k < n; k++)
+        value[k] = ir_select(f, there, got[k], value[k]);
+}
+
+static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    ir_func *f = t->f;
+    (void)o, (void)d, (void)hit_t;
+    vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    si->p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, u), v3_scale(t, e2, v)));
+    si->ng = si->ns = v3_normalize(t, v3_cross(t, e1, e2));
+    si->uv = (vec2){u, v};
+    const render_scene *s = t->plan->scene;
+    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, u, v)), u, v}, face = t_word(t, entry, 11);
+    if (s->has_normals) {
+        ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
+        attribute_or(t, data, MESH_NORMALS, face, weight, 3, n);
+        si->ns = v3_normalize(t, v3(n[0], n[1], n[2]));
+    }
+    if (s->has_uvs) {
+        ir_ref uv[2] = {u, v};
+        attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
+        si->uv = (vec2){uv[0], uv[1]};
+    }
+}
+
+/* area density to solid angle: distance^2 / (cosine * area) */
+static ir_ref area_to_solid_angle(tracer *t, ir_ref inverse_area, ir_ref distance, ir_ref cosine)
+{
+    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, cosine));
+}
+
+static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref table = t_word(t, data, MESH_CDF), one = t_u32(t, 1), zero = t_f32(t, 0);
+    ir_ref face = warp_discrete(t, table, t_word(t, data, MESH_FACE_COUNT), u1);
+    ir_ref first = ir_eq(f, face, t_u32(t, 0));
+    ir_ref low = ir_select(f, first, zero, ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, ir_select(f, first, face, ir_sub(f, face, one)))));
+    ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face));
+    u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0, 0x1.fffffep-1f); /* the rest of the number is uniform again */
+    vec2 b = warp_triangle(t, u1, u2);
+    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}, index[3], p[3][3];
+    vertex_indices(t, data, face, index);
+    for (int k = 0; k < 3; k++) {
+        ir_ref at = ir_add(f, t_word(t, data, MESH_POSITIONS), ir_mul(f, index[k], t_u32(t, 3)));
+        for (uint32_t j = 0; j < 3; j++)
+            p[k][j] = t_real(t, at, j);
+    }
+    vec3 v0 = v3(p[0][0], p[0][1], p[0][2]);
+    vec3 e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), v0), e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), v0);
+    vec3 n = v3_normalize(t, v3_cross(t, e1, e2));
+    vec3 to = v3_sub(t, v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))), ref);
+    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = b};
+    ir_ref cosine = v3_dot(t, s.d, n);
+    s.facing = ir_lt(f, cosine, zero);
+    s.pdf = area_to_solid_angle(t, inverse_area, distance, cosine);
+    if (t->plan->scene->has_uvs) {
+        ir_ref uv[2] = {b.x, b.y};
+        attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
+        s.uv = (vec2){uv[0], uv[1]};
+    }
+    return s;
+}
+
+static ir_ref triangle_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+{
+    (void)data, (void)ref;
+    return area_to_solid_angle(t, inverse_area, distance, v3_dot(t, d, normal));
+}
+
+const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, triangle_pdf};
+
+/* ---- classes ---- */
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_param simple_params[] = {
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+};
+static const plugin_param obj_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Wavefront OBJ"},
+    {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
+    {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "true", 0, 0, "v becomes 1 - v"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+};
+const shape_class shape_rectangle = {
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, 2, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
+const shape_class shape_cube = {
+    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, 2, "[-1,1]^3"}, .load = cube_load}};
+const shape_class shape_obj = {
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, 2, "mesh from a Wavefront OBJ file"}, .load = obj_load}};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Analytic sphere. Entry of the hierarchy: centre, radius. uv = (phi / 2 pi, theta / pi) in object space. As a light it is sampled
+ * uniformly in the cone it fills seen from outside, and uniformly in area from inside. */
+#include "render/classes.h"
+
+static const float pi = 3.14159265358979323846f;
+
+/* ---- loading ---- */
+
+/* Uniform scale of the upper 3x3, or 0. */
+static double uniform_scale(const double m[16])
+{
+    double length[3];
+    for (int c = 0; c < 3; c++)
+        length[c] = sqrt(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
+    bool uniform = fabs(length[0] - length[1]) < 1e-4 * length[0] && fabs(length[0] - length[2]) < 1e-4 * length[0];
+    return uniform ? length[0] : 0;
+}
+
+static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix, *c = scene_get(o, "center")->vector;
+    double scale = uniform_scale(m), radius = scale * scene_number(o, "radius");
+    if (!(scale > 0))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "sphere: to_world must scale all axes alike and not be singular");
+    if (!(radius > 0))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: the radius must be positive");
+    render_primitive p = {.entry[9] = SHAPE_SPHERE, .entry[10] = s->shapes.count};
+    uint32_t words[SPHERE_WORDS + 1] = {0};
+    for (int k = 0; k < 3; k++) {
+        double x = m[4 * k] * c[0] + m[4 * k + 1] * c[1] + m[4 * k + 2] * c[2] + m[4 * k + 3];
+        p.bounds[k] = (float)(x - radius * (1 + 1e-6)), p.bounds[3 + k] = (float)(x + radius * (1 + 1e-6));
+        p.entry[k] = words[SPHERE_CENTER + k] = float_word((float)x);
+        for (int j = 0; j < 3; j++) /* the inverse of a rotation times scale is its transpose over scale^2 */
+            words[SPHERE_ROTATION + 3 * k + j] = float_word((float)(m[4 * j + k] / scale));
+    }
+    p.entry[3] = words[SPHERE_RADIUS] = float_word((float)radius);
+    words[SPHERE_SIGN] = float_word(scene_number(o, "flip_normals") != 0 ? -1.0f : 1.0f);
+    render_shape shape = {.object = o, .kind = SHAPE_SPHERE, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
+                          .area = (float)(4 * (double)pi * radius * radius), .data = s->geometry.count};
+    for (int k = 0; k < SPHERE_WORDS; k++)
+        array_push(&s->geometry, words[k]);
+    array_push(&s->primitives, p);
+    array_push(&s->shapes, shape);
+    s->kind_used[SHAPE_SPHERE] = true;
+    return BL_OK;
+}
+
+/* ---- traced ---- */
+
+/* Roots of |o + t d - c|^2 = r^2 about the point of the ray nearest to the centre, which keeps precision for distant spheres
+ * (Haines et al. 2019, Ray Tracing Gems, chapter 7). */
+static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    vec3 c = v3_load(t, data, 0);
+    ir_ref r = t_real(t, data, 3), zero = t_f32(t, 0);
+    vec3 to = v3_sub(t, c, o);
+    ir_ref middle = v3_dot(t, to, d);
+    vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
+    ir_ref square = ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest));
+    ir_ref half = t_safe_sqrt(t, square);
+    ir_ref near = ir_sub(f, middle, half), far = ir_add(f, middle, half);
+    ir_ref hit_t = ir_select(f, ir_gt(f, near, tmin), near, far);
+    ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
+    out[0] = ir_select(f, hit, hit_t, tmax);
+    out[1] = out[2] = zero;
+}
+
+static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
+{
+    ir_func *f = t->f;
+    ir_ref x = v3_dot(t, v3_load(t, data, SPHERE_ROTATION), n), y = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 3), n);
+    ir_ref z = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 6), n);
+    ir_ref turn = ir_mul(f, ir_atan2(f, y, x), t_f32(t, 0.5f / pi));
+    turn = ir_select(f, ir_lt(f, turn, t_f32(t, 0)), ir_add(f, turn, t_f32(t, 1)), turn);
+    return (vec2){turn, ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
+}
+
+static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    (void)u, (void)v;
+    vec3 c = v3_load(t, entry, 0);
+    vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), c));
+    si->p = v3_add(t, c, v3_scale(t, n, t_real(t, entry, 3))); /* back onto the sphere */
+    si->ng = si->ns = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
+    si->uv = sphere_uv(t, data, n);
+}
+
+/* 1 - cos of the half angle under which the sphere appears; sine^2 <= 1 outside. Stable for small angles. */
+static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
+{
+    ir_func *f = t->f;
+    ir_ref cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), sine2));
+    return ir_div(f, sine2, ir_add(f, t_f32(t, 1), cosine));
+}
+
+static ir_ref cone_pdf(tracer *t, ir_ref omc) { return t_ratio(t, t_f32(t, 0.5f / pi), omc); }
+
+static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    vec3 c = v3_load(t, data, SPHERE_CENTER), to = v3_sub(t, c, ref);
+    ir_ref r = t_real(t, data, SPHERE_RADIUS), one = t_f32(t, 1), zero = t_f32(t, 0), sign = t_real(t, data, SPHERE_SIGN);
+    ir_ref distance2 = v3_dot(t, to, to), sine2 = t_ratio(t, t_sqr(t, r), distance2);
+    ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, zero));
+    /* from outside: a direction in the cone, and the nearer intersection */
+    ir_ref omc = one_minus_cos(t, ir_min(f, sine2, one));
+    frame fr = frame_around(t, v3_scale(t, to, ir_div(f, one, ir_sqrt(f, ir_max(f, distance2, t_f32(t, 1e-30f))))));
+    vec3 d_out = frame_to_world(t, fr, warp_uniform_cone(t, u1, u2, omc));
+    ir_ref middle = v3_dot(t, to, d_out);
+    vec3 nearest = v3_sub(t, v3_scale(t, d_out, middle), to);
+    ir_ref t_out = ir_sub(f, middle, t_safe_sqrt(t, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest))));
+    /* from inside: a point uniform in area */
+    vec3 n_in = warp_uniform_sphere(t, u1, u2), p_in = v3_add(t, c, v3_scale(t, n_in, r)), to_in = v3_sub(t, p_in, ref);
+    ir_ref t_in = ir_max(f, v3_length(t, to_in), t_f32(t, 1e-20f));
+    vec3 d_in = v3_scale(t, to_in, ir_div(f, one, t_in));
+    ir_ref pdf_in = t_ratio(t, ir_mul(f, t_sqr(t, t_in), inverse_area), ir_abs(f, v3_dot(t, d_in, n_in)));
+    emitter_sample s = {.d = v3_select(t, outside, d_out, d_in), .distance = ir_select(f, outside, t_out, t_in),
+                        .pdf = ir_select(f, outside, cone_pdf(t, omc), pdf_in)};
+    vec3 p = v3_add(t, ref, v3_scale(t, s.d, s.distance)), n = v3_normalize(t, v3_sub(t, p, c));
+    s.facing = ir_lt(f, ir_mul(f, v3_dot(t, s.d, n), sign), zero);
+    s.uv = sphere_uv(t, data, n);
+    return s;
+}
+
+static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+{
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, v3_load(t, data, SPHERE_CENTER), ref);
+    ir_ref distance2 = v3_dot(t, to, to), sine2 = t_ratio(t, t_sqr(t, t_real(t, data, SPHERE_RADIUS)), distance2);
+    ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, t_f32(t, 0)));
+    ir_ref inside_pdf = t_ratio(t, ir_mul(f, t_sqr(t, distance), inverse_area), ir_abs(f, v3_dot(t, d, normal)));
+    return ir_select(f, outside, cone_pdf(t, one_minus_cos(t, ir_min(f, sine2, t_f32(t, 1)))), inside_pdf);
+}
+
+const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_param sphere_params[] = {
+    {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
+    {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
+};
+const shape_class shape_sphere = {
+    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, 2, "sphere"}, .load = sphere_load}};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Image textures. Texels are parameters (NAME.data, [height, width, channels]) in one flat buffer, looked up and filtered by traced code,
+ * so that every device filters alike and the gradient of a lookup is a scatter to the texels it read.
+ * Convention (Mitsuba): uv (0, 0) is the outer corner of the first texel of the file's first row; texel centres lie at (i + .5) /
+ * resolution. Loaders of formats with the other orientation flip v (obj: flip_tex_coords). */
+#include "render/classes.h"
+
+enum filter { FILTER_BILINEAR, FILTER_NEAREST };
+enum wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
+enum extra { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_TRANSFORM, EXTRA_WORDS = EXTRA_TRANSFORM + 6 };
+
+/* The three words of structure: filter | wrap << 2 | grey << 4. */
+static uint32_t bitmap_variant(const render_scene *s, const scene_object *o)
+{
+    const char *filter = scene_get(o, "filter_type")->text, *wrap = scene_get(o, "wrap_mode")->text;
+    uint32_t p = render_find_parameter(s, o, PLAN_DATA_SLOT);
+    uint32_t grey = s->parameters.data[p].shape[2] == 1;
+    uint32_t w = strcmp(wrap, "mirror") == 0 ? WRAP_MIRROR : strcmp(wrap, "clamp") == 0 ? WRAP_CLAMP : WRAP_REPEAT;
+    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST : FILTER_BILINEAR) | w << 2 | grey << 4;
+}
+
+static bl_result check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err)
+{
+    const scene_value *v = scene_get(o, param);
+    for (int i = 0; choices[i]; i++)
+        if (strcmp(v->text, choices[i]) == 0)
+            return BL_OK;
+    return scene_error(err, BL_ERROR_SCENE, v->where, "bitmap: parameter \"%s\" cannot be \"%s\"", param, v->text);
+}
+
+/* Images of one texel in a direction are repeated to two, as in Mitsuba. */
+static void widen(scene_image *image)
+{
+    uint32_t w = image->width < 2 ? 2 : image->width, h = image->height < 2 ? 2 : image->height, n = image->channels;
+    if (w == image->width && h == image->height)
+        return;
+    float *wide = malloc((size_t)w * h * n * sizeof *wide);
+    BL_ASSERT(wide, "out of memory");
+    for (uint32_t y = 0; y < h; y++)
+        for (uint32_t x = 0; x < w; x++)
+            for (uint32_t c = 0; c < n; c++)
+                wide[(y * w + x) * n + c] =
+                    image->pixels[((y < image->height ? y : 0) * image->width + (x < image->width ? x : 0)) * n + c];
+    free(image->pixels);
+    *image = (scene_image){.width = w, .height = h, .channels = n, .pixels = wide, .eight_bit = image->eight_bit};
+}
+
+static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    static const char *const filters[] = {"bilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
+    static const char *const formats[] = {"auto", "variant", "float16", "fp16", "uint8", NULL};
+    TRY(check_choice(o, "filter_type", filters, err));
+    TRY(check_choice(o, "wrap_mode", wraps, err));
+    TRY(check_choice(o, "format", formats, err));
+    scene_image image;
+    const scene_value *file = scene_get(o, "filename");
+    bl_error reason = {0};
+    bl_result r = image_load(file->path, scene_number(o, "raw") != 0, &image, &reason);
+    if (r != BL_OK)
+        return scene_error(err, r, file->where, "bitmap: %s", reason.text);
+    widen(&image);
+    uint32_t shape[4] = {image.height, image.width, image.channels};
+    render_add_parameter(s, o, PLAN_DATA_SLOT, 3, shape, 0, INFINITY, image.pixels);
+    image_free(&image);
+    return BL_OK;
+}
+
+static void bitmap_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    const render_parameter *data = &p->scene->parameters.data[render_find_parameter(p->scene, o, PLAN_DATA_SLOT)];
+    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT);
+    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+    words[EXTRA_WIDTH] = data->shape[1];
+    words[EXTRA_HEIGHT] = data->shape[0];
+    texture_transform_words(o, words + EXTRA_TRANSFORM);
+}
+
+/* An integer coordinate (as real, from floor) to [0, size). */
+static ir_ref wrapped(tracer *t, enum wrap mode, ir_ref at, ir_ref size_u)
+{
+    ir_func *f = t->f;
+    ir_ref size = ir_to_f32(f, size_u), one = t_f32(t, 1), last = ir_sub(f, size, one);
+    if (mode == WRAP_CLAMP)
+        return ir_to_u32(f, ir_min(f, ir_max(f, at, t_f32(t, 0)), last));
+    ir_ref tile = ir_floor(f, ir_div(f, ir_add(f, at, t_f32(t, 0.5f)), size));
+    ir_ref inside = ir_sub(f, at, ir_mul(f, tile, size));
+    if (mode == WRAP_MIRROR) {
+        ir_ref half = ir_mul(f, tile, t_f32(t, 0.5f));
+        ir_ref odd = ir_ne(f, half, ir_floor(f, half));
+        inside = ir_select(f, odd, ir_sub(f, last, inside), inside);
+    }
+    return ir_to_u32(f, ir_min(f, ir_max(f, inside, t_f32(t, 0)), last)); /* the bounds hold for huge coordinates, too */
+}
+
+static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
+{
+    ir_func *f = t->f;
+    bool grey = n->variant >> 4 & 1;
+    ir_ref index = ir_add(f, ir_mul(f, y, t_word(t, record, n->extra_word + EXTRA_WIDTH)), x);
+    if (grey)
+        return color_all(plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, index));
+    ir_ref first = ir_mul(f, index, t_u32(t, 3));
+    COLOR_EACH(r, plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c)));
+    return r;
+}
+
+static color bilinear(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y, enum wrap mode, ir_ref w, ir_ref h)
+{
+    ir_func *f = t->f;
+    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);
+    x = ir_sub(f, x, half), y = ir_sub(f, y, half);
+    ir_ref x0 = ir_floor(f, x), y0 = ir_floor(f, y), fx = ir_sub(f, x, x0), fy = ir_sub(f, y, y0);
+    ir_ref xs[2] = {wrapped(t, mode, x0, w), wrapped(t, mode, ir_add(f, x0, one), w)};
+    ir_ref ys[2] = {wrapped(t, mode, y0, h), wrapped(t, mode, ir_add(f, y0, one), h)};
+    ir_ref wx[2] = {ir_sub(f, one, fx), fx}, wy[2] = {ir_sub(f, one, fy), fy};
+    color sum = {0};
+    for (unsigned k = 0; k < 4; k++) {
+        color v = texel(t, n, record, xs[k & 1], ys[k >> 1]);
+        ir_ref weight = ir_mul(f, wx[k & 1], wy[k >> 1]);
+        for (unsigned c = 0; c < 3; c++)
+            sum.c[c] = k ? t_mad(t, v.c[c], weight, sum.c[c]) : ir_mul(f, v.c[c], weight);
+    }
+    return sum;
+}
+
+static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_func *f = t->f;
+    enum wrap mode = (enum wrap)(n->variant >> 2 & 3);
+    uv = texture_transform(t, record, n->extra_word + EXTRA_TRANSFORM, uv);
+    ir_ref w = t_word(t, record, n->extra_word + EXTRA_WIDTH), h = t_word(t, record, n->extra_word + EXTRA_HEIGHT);
+    ir_ref x = ir_mul(f, uv.x, ir_to_f32(f, w)), y = ir_mul(f, uv.y, ir_to_f32(f, h));
+    if ((n->variant & 3) == FILTER_BILINEAR)
+        return bilinear(t, n, record, x, y, mode, w, h);
+    return texel(t, n, record, wrapped(t, mode, ir_floor(f, x), w), wrapped(t, mode, ir_floor(f, y), h));
+}
+
+static const plugin_param bitmap_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "EXR, PNG or PFM"},
+    {"filter_type", PLUGIN_STRING, 0, "bilinear", 0, 0, "bilinear or nearest"},
+    {"wrap_mode", PLUGIN_STRING, 0, "repeat", 0, 0, "repeat, mirror or clamp"},
+    {"format", PLUGIN_STRING, 0, "auto", 0, 0, "accepted; texels are always float32 here"},
+    {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "take 8-bit values as linear"},
+    {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
+    {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
+};
+const texture_class texture_bitmap = {
+    .base = {.plugin = {PLUGIN_TEXTURE, "bitmap", bitmap_params, 7, NULL, 0, "an image"},
+             .extra_words = EXTRA_WORDS,
+             .load = bitmap_load,
+             .extra = bitmap_extra,
+             .variant = bitmap_variant},
+    .eval = bitmap_eval,
+};

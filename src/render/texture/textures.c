@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Textures without data of their own: constant (what a plain number or colour becomes) and checkerboard. */
+#include "render/classes.h"
+
+static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    (void)uv;
+    return plan_color(t, n, record, "value");
+}
+
+static const plugin_param constant_params[] = {
+    {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "linear RGB"},
+};
+const texture_class texture_constant = {
+    .base.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"},
+    .eval = constant_eval,
+};
+
+/* Applies the affine part of to_uv, rows at word of the record. */
+vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
+{
+    ir_ref m[6];
+    for (uint32_t k = 0; k < 6; k++)
+        m[k] = t_real(t, record, word + k);
+    return (vec2){t_mad(t, m[0], uv.x, t_mad(t, m[1], uv.y, m[2])), t_mad(t, m[3], uv.x, t_mad(t, m[4], uv.y, m[5]))};
+}
+
+/* Six words: the first two rows of the 3x3 matrix in the upper left of to_uv (columns x, y, translation). A 3x3 <transform> stores its
+ * third column there; one made of 3D operations has its translation in column 3. */
+void texture_transform_words(const scene_object *o, uint32_t *words)
+{
+    const double *m = scene_get(o, "to_uv")->matrix;
+    for (int r = 0; r < 2; r++) {
+        float row[3] = {(float)m[4 * r], (float)m[4 * r + 1], (float)(m[4 * r + 2] + m[4 * r + 3])};
+        memcpy(words + 3 * r, row, sizeof row);
+    }
+}
+
+/* Mitsuba: color0 where both fractions lie on the same side of one half. */
+static color checkerboard_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_func *f = t->f;
+    vec2 p = texture_transform(t, record, n->extra_word, uv);
+    ir_ref half = t_f32(t, 0.5f);
+    ir_ref x = ir_gt(f, ir_sub(f, p.x, ir_floor(f, p.x)), half), y = ir_gt(f, ir_sub(f, p.y, ir_floor(f, p.y)), half);
+    return color_select(t, ir_eq(f, x, y), plan_texture(t, n, record, "color0", uv), plan_texture(t, n, record, "color1", uv));
+}
+
+static void checkerboard_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    (void)p;
+    texture_transform_words(o, words);
+}
+
+static const plugin_param checkerboard_params[] = {
+    {"color0", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, ".4", 0, 0, "colour of the first cells"},
+    {"color1", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, ".2", 0, 0, "colour of the others"},
+    {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
+};
+const texture_class texture_checkerboard = {
+    .base = {.plugin = {PLUGIN_TEXTURE, "checkerboard", checkerboard_params, 3, NULL, 0, "two colours in a 2x2 pattern per unit of uv"},
+             .extra_words = 6,
+             .extra = checkerboard_extra},
+    .eval = checkerboard_eval,
+};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The renderer's types while tracing: vectors, colours and frames as C structs of trace references, and the tracer that carries the
+ * function being recorded. A `record` is a word offset (u32 reference) into the scene buffer where an instance keeps its data. */
+#ifndef BL_RENDER_TRACE_H
+#define BL_RENDER_TRACE_H
+
+#include "spirv_gen/ir/ir.h"
+
+/* Storage buffers of every kernel of the renderer, by binding. */
+enum render_buffer {
+    BUFFER_SCENE,    /* words: header, records, geometry, hierarchy */
+    BUFFER_VALUES,   /* f32: parameter values */
+    BUFFER_GRADIENT, /* gradients of requested parameters (opt/accumulate.c) */
+    BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
+    BUFFER_STATUS,   /* u32 counters: enum status_word */
+    BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel */
+    BUFFER_FROZEN,   /* f32: parameter values that weights are taken from in a frozen-path evaluation */
+    BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
+    BUFFER_COUNT
+};
+
+enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE, STATUS_COUNT };
+
+/* Words at the start of the scene buffer. */
+enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_COUNT = 16 };
+
+/* Push-constant words: one range of work (contracts.md, A pass is a range). */
+enum render_uniform {
+    UNIFORM_FIRST_LANE,  /* lane = pixel * strips + strip */
+    UNIFORM_LANE_COUNT,
+    UNIFORM_FIRST_SAMPLE, /* of each strip: samples [first, last) of the strip's own */
+    UNIFORM_LAST_SAMPLE,
+    UNIFORM_STRIPS,
+    UNIFORM_SPP,
+    UNIFORM_SEED,
+    UNIFORM_STREAM, /* 0: image, 1: gradient */
+    UNIFORM_WIDTH,
+    UNIFORM_HEIGHT,
+    UNIFORM_COUNT
+};
+
+struct plan;
+
+typedef struct tracer {
+    ir_func *f;
+    const struct plan *plan;
+    bool tracked; /* parameter reads carry derivatives (or come from the frozen values) */
+    bool frozen;  /* tracked reads come from BUFFER_FROZEN instead */
+} tracer;
+
+typedef struct vec2 {
+    ir_ref x, y;
+} vec2;
+typedef struct vec3 {
+    ir_ref x, y, z;
+} vec3;
+typedef struct color {
+    ir_ref c[3];
+} color;
+typedef struct frame {
+    vec3 s, t, n; /* orthonormal, right-handed */
+} frame;
+
+/* ---- scalars ---- */
+
+static inline ir_ref t_f32(tracer *t, float v) { return ir_f32(t->f, v); }
+static inline ir_ref t_u32(tracer *t, uint32_t v) { return ir_u32(t->f, v); }
+static inline ir_ref t_clamp(tracer *t, ir_ref v, float least, float most)
+{
+    return ir_min(t->f, ir_max(t->f, v, t_f32(t, least)), t_f32(t, most));
+}
+/* a*b + c, as two rounded operations */
+static inline ir_ref t_mad(tracer *t, ir_ref a, ir_ref b, ir_ref c) { return ir_add(t->f, ir_mul(t->f, a, b), c); }
+/* sqrt(max(v, 0)) */
+static inline ir_ref t_safe_sqrt(tracer *t, ir_ref v) { return ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 0))); }
+static inline ir_ref t_sqr(tracer *t, ir_ref v) { return ir_mul(t->f, v, v); }
+/* a / b where b > 0, else 0 */
+static inline ir_ref t_ratio(tracer *t, ir_ref a, ir_ref b)
+{
+    ir_ref positive = ir_gt(t->f, b, t_f32(t, 0));
+    return ir_select(t->f, positive, ir_div(t->f, a, ir_select(t->f, positive, b, t_f32(t, 1))), t_f32(t, 0));
+}
+static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by) { return by ? ir_add(t->f, word, t_u32(t, by)) : word; }
+static inline ir_ref t_word(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_U32, BUFFER_SCENE, t_offset(t, record, word)); }
+static inline ir_ref t_real(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_F32, BUFFER_SCENE, t_offset(t, record, word)); }
+
+/* ---- vectors ---- */
+
+static inline vec3 v3(ir_ref x, ir_ref y, ir_ref z) { return (vec3){x, y, z}; }
+static inline vec3 v3_add(tracer *t, vec3 a, vec3 b) { return v3(ir_add(t->f, a.x, b.x), ir_add(t->f, a.y, b.y), ir_add(t->f, a.z, b.z)); }
+static inline vec3 v3_sub(tracer *t, vec3 a, vec3 b) { return v3(ir_sub(t->f, a.x, b.x), ir_sub(t->f, a.y, b.y), ir_sub(t->f, a.z, b.z)); }
+static inline vec3 v3_scale(tracer *t, vec3 a, ir_ref s) { return v3(ir_mul(t->f, a.x, s), ir_mul(t->f, a.y, s), ir_mul(t->f, a.z, s)); }
+static inline vec3 v3_neg(tracer *t, vec3 a) { return v3(ir_neg(t->f, a.x), ir_neg(t->f, a.y), ir_neg(t->f, a.z)); }
+static inline ir_ref v3_dot(tracer *t, vec3 a, vec3 b) { return t_mad(t, a.x, b.x, t_mad(t, a.y, b.y, ir_mul(t->f, a.z, b.z))); }
+static inline vec3 v3_cross(tracer *t, vec3 a, vec3 b)
+{
+    ir_func *f = t->f;
+    return v3(ir_sub(f, ir_mul(f, a.y, b.z), ir_mul(f, a.z, b.y)), ir_sub(f, ir_mul(f, a.z, b.x), ir_mul(f, a.x, b.z)),
+              ir_sub(f, ir_mul(f, a.x, b.y), ir_mul(f, a.y, b.x)));
+}
+static inline ir_ref v3_length(tracer *t, vec3 a) { return ir_sqrt(t->f, v3_dot(t, a, a)); }
+static inline vec3 v3_normalize(tracer *t, vec3 a) { return v3_scale(t, a, ir_div(t->f, t_f32(t, 1), v3_length(t, a))); }
+static inline vec3 v3_select(tracer *t, ir_ref c, vec3 a, vec3 b)
+{
+    return v3(ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y), ir_select(t->f, c, a.z, b.z));
+}
+static inline vec3 v3_load(tracer *t, ir_ref record, uint32_t word)
+{
+    return v3(t_real(t, record, word), t_real(t, record, word + 1), t_real(t, record, word + 2));
+}
+
+/* ---- colours ---- */
+
+static inline color color_all(ir_ref v) { return (color){{v, v, v}}; }
+#define COLOR_EACH(result, expression)                                                                       \
+    color result;                                                                                            \
+    for (unsigned c = 0; c < 3; c++)                                                                         \
+    result.c[c] = (expression)
+static inline color color_mul(tracer *t, color a, color b)
+{
+    COLOR_EACH(r, ir_mul(t->f, a.c[c], b.c[c]));
+    return r;
+}
+static inline color color_scale(tracer *t, color a, ir_ref s)
+{
+    COLOR_EACH(r, ir_mul(t->f, a.c[c], s));
+    return r;
+}
+static inline color color_select(tracer *t, ir_ref condition, color a, color b)
+{
+    COLOR_EACH(r, ir_select(t->f, condition, a.c[c], b.c[c]));
+    return r;
+}
+static inline ir_ref color_max(tracer *t, color a) { return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2])); }
+
+/* ---- frames ---- */
+
+frame frame_around(tracer *t, vec3 n); /* vec.c */
+static inline vec3 frame_to_local(tracer *t, frame fr, vec3 v) { return v3(v3_dot(t, v, fr.s), v3_dot(t, v, fr.t), v3_dot(t, v, fr.n)); }
+static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
+{
+    return v3_add(t, v3_scale(t, fr.s, v.x), v3_add(t, v3_scale(t, fr.t, v.y), v3_scale(t, fr.n, v.z)));
+}
+
+/* ---- random.c: counter-based; the same numbers whatever the schedule ---- */
+
+typedef struct random4 {
+    ir_ref u[4]; /* f32 in [0, 1), 24 bits */
+} random4;
+/* pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, stream and block). Block 0 is the camera, vertex k owns 1 + 2k and 2 + 2k. */
+random4 random_block(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block);
+
+/* ---- warp.c: u in [0,1)^2 to directions and points; densities where not obvious ---- */
+
+vec2 warp_disk_concentric(tracer *t, ir_ref u1, ir_ref u2);
+vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2); /* pdf cos/pi */
+vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2);    /* pdf 1/(4 pi) */
+vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos); /* around +z; pdf 1/(2 pi one_minus_cos) */
+vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycentrics of the second and third vertex */
+/* Index of the interval of a cumulative table (count f32 words at `table`, ascending, last = 1) that holds u. */
+ir_ref warp_discrete(tracer *t, ir_ref table, ir_ref count, ir_ref u);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From the unit square to disks, hemispheres, cones and triangles. Densities stand at the prototypes in trace.h. */
+#include "render/trace.h"
+
+static const float pi = 3.14159265358979323846f;
+
+/* Shirley and Chiu 1997, in the branchless form: the larger coordinate is the radius, the ratio an angle below pi/4. */
+vec2 warp_disk_concentric(tracer *t, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref x = ir_sub(f, ir_mul(f, t_f32(t, 2), u1), t_f32(t, 1)), y = ir_sub(f, ir_mul(f, t_f32(t, 2), u2), t_f32(t, 1));
+    ir_ref wide = ir_gt(f, ir_abs(f, x), ir_abs(f, y));
+    ir_ref r = ir_select(f, wide, x, y), other = ir_select(f, wide, y, x);
+    ir_ref zero = ir_eq(f, r, t_f32(t, 0));
+    ir_ref angle = ir_mul(f, t_f32(t, pi / 4), ir_div(f, other, ir_select(f, zero, t_f32(t, 1), r)));
+    ir_ref s = ir_mul(f, r, ir_sin(f, angle)), c = ir_mul(f, r, ir_cos(f, angle));
+    return (vec2){ir_select(f, wide, c, s), ir_select(f, wide, s, c)};
+}
+
+vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2)
+{
+    vec2 d = warp_disk_concentric(t, u1, u2);
+    return v3(d.x, d.y, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_mad(t, d.x, d.x, t_sqr(t, d.y)))));
+}
+
+/* direction with cosine z around +z and azimuth 2 pi u2 */
+static vec3 around_axis(tracer *t, ir_ref z, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref r = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, z))), phi = ir_mul(f, t_f32(t, 2 * pi), u2);
+    return v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z);
+}
+
+vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2)
+{
+    return around_axis(t, ir_sub(t->f, t_f32(t, 1), ir_mul(t->f, t_f32(t, 2), u1)), u2);
+}
+
+vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos)
+{
+    return around_axis(t, ir_sub(t->f, t_f32(t, 1), ir_mul(t->f, u1, one_minus_cos)), u2);
+}
+
+vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref root = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), u1));
+    return (vec2){ir_sub(f, t_f32(t, 1), root), ir_mul(f, root, u2)};
+}
+
+ir_ref warp_discrete(tracer *t, ir_ref table, ir_ref count, ir_ref u)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_u32(t, 1), state[2] = {t_u32(t, 0), ir_sub(f, count, one)}; /* first and last candidate */
+    ir_ref loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], state[1]));
+    ir_ref middle = ir_shr(f, ir_add(f, state[0], state[1]), one);
+    ir_ref below = ir_lt(f, u, ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, middle)));
+    ir_ref next[2] = {ir_select(f, below, state[0], ir_add(f, middle, one)), ir_select(f, below, middle, state[1])};
+    ir_endloop(f, loop, next, 2);
+    return state[0];
+}

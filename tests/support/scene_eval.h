@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Runs a pass of a scene in the reference interpreter, lane by lane: the oracle for kernels, in f32 or f64. */
+#ifndef TEST_SCENE_EVAL_H
+#define TEST_SCENE_EVAL_H
+
+#include "render/plan.h"
+#include "spirv_gen/opt/opt.h"
+
+typedef struct scene_eval {
+    render_scene *scene;
+    plan *plan;
+    double *values, *frozen;   /* parameter values; written by tests */
+    double *gradient;          /* per requested element */
+    double *film;              /* 6 words per lane of a one-strip film */
+    float *adjoint;            /* dL/dI, 3 per pixel */
+    uint32_t status[STATUS_COUNT];
+    ir_module *modules[RENDER_PASS_COUNT];
+    render_trace_options options;
+} scene_eval;
+
+/* requested: names of parameters whose gradients are wanted. Fails the program with a message if anything goes wrong. */
+scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count);
+void scene_eval_destroy(scene_eval *e);
+uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
+uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
+/* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient, start from zero). spp divides
+ * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. */
+bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err);
+
+#endif
