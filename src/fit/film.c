@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Film to image, and gradients out of fixed point. */
+#include "fit/fit_internal.h"
+
+void fit_record_resolve(gpu_batch *batch, const fit_kernels *kernels, const fit_resolve *args)
+{
+    uint32_t lane_words = args->lane_words ? args->lane_words : 3;
+    uint64_t words = (uint64_t)args->pixels * args->strips * lane_words;
+    BL_ASSERT(args->lane_first + 3 <= lane_words, "%u + 3 words of %u", args->lane_first, lane_words);
+    BL_ASSERT(words * 4 <= gpu_buffer_size(args->film), "film needs %llu words", (unsigned long long)words);
+    BL_ASSERT(args->pixels * 12ull <= gpu_buffer_size(args->image), "image of %u pixels", args->pixels);
+    gpu_buffer *buffers[] = {args->film, args->image};
+    uint32_t push[] = {args->pixels, args->strips, float_word(args->scale), lane_words, args->lane_first};
+    gpu_batch_dispatch(batch, kernels->resolve, buffers, push, 3ull * args->pixels);
+}
+
+void fit_record_gradient_read(gpu_batch *batch, const fit_kernels *kernels, const fit_gradient_read *args)
+{
+    uint64_t last = (uint64_t)args->gradient_first + args->count;
+    BL_ASSERT(last * 8 <= gpu_buffer_size(args->gradient), "gradient element %llu", (unsigned long long)last);
+    BL_ASSERT(last * 4 <= gpu_buffer_size(args->scale), "scale element %llu", (unsigned long long)last);
+    if (args->count == 0)
+        return;
+    gpu_buffer *buffers[] = {args->gradient, args->scale, args->output};
+    uint32_t push[] = {args->count, args->gradient_first, args->output_first};
+    gpu_batch_dispatch(batch, kernels->gradient_read, buffers, push, args->count);
+}

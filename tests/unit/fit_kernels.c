@@ -1,0 +1,391 @@
+/* LABELS: swiftshader lavapipe */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients, Adam. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fit/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BUFFERS = 16 };
+
+typedef struct fixture {
+    gpu *instance;
+    gpu_device *device;
+    gpu_batch *batch;
+    fit_kernels *kernels;
+    gpu_buffer *buffers[MOST_BUFFERS];
+    uint32_t buffer_count;
+} fixture;
+
+static bl_error err;
+#define CHECK(call) check((call), #call)
+
+static void check(bl_result result, const char *what)
+{
+    if (result != BL_OK)
+        fail_msg("%s: %s", what, err.text);
+}
+
+/* ---- the device: exit status 77 where there is none ---- */
+
+static int group_setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    const char *name = getenv("BL_DEVICE");
+    if (gpu_open(NULL, &f->instance, &err) != BL_OK ||
+        gpu_device_create(f->instance, name ? name : "swiftshader", &f->device, &err) != BL_OK) {
+        fprintf(stderr, "no device: %s\n", err.text);
+        exit(77);
+    }
+    CHECK(gpu_batch_create(f->device, &f->batch, &err));
+    CHECK(fit_kernels_create(f->device, &f->kernels, &err));
+    *state = f;
+    return 0;
+}
+
+static int group_teardown(void **state)
+{
+    fixture *f = *state;
+    fit_kernels_destroy(f->kernels);
+    gpu_batch_destroy(f->batch);
+    gpu_device_destroy(f->device);
+    gpu_close(f->instance);
+    free(f);
+    return 0;
+}
+
+static int test_teardown(void **state)
+{
+    fixture *f = *state;
+    for (uint32_t i = 0; i < f->buffer_count; i++)
+        gpu_buffer_destroy(f->buffers[i]);
+    f->buffer_count = 0;
+    return 0;
+}
+
+/* A buffer of n words, zeros or a copy of data. */
+static gpu_buffer *words(fixture *f, uint32_t n, const void *data)
+{
+    assert_true(f->buffer_count < MOST_BUFFERS);
+    gpu_buffer *b = NULL;
+    CHECK(gpu_buffer_create(f->device, GPU_DEVICE, n * 4ull, "test", &b, &err));
+    f->buffers[f->buffer_count++] = b;
+    if (data)
+        CHECK(gpu_buffer_write(b, 0, data, n * 4ull, &err));
+    return b;
+}
+
+static void *readback(gpu_buffer *b, uint32_t n)
+{
+    void *data = malloc(n * 4ull);
+    CHECK(gpu_buffer_read(b, 0, data, n * 4ull, &err));
+    return data;
+}
+
+static void begin(fixture *f) { CHECK(gpu_batch_begin(f->batch, &err)); }
+
+static void finish(fixture *f)
+{
+    CHECK(gpu_batch_submit(f->batch, &err));
+    CHECK(gpu_batch_wait(f->batch, NULL, &err));
+}
+
+static uint32_t random_word(uint64_t *state)
+{
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(*state >> 32);
+}
+
+static float random_float(uint64_t *state) { return (float)(random_word(state) >> 8) / 16777216.0f; }
+
+static float *random_floats(uint32_t n, uint64_t seed, float scale)
+{
+    float *values = malloc(n * sizeof *values);
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = scale * random_float(&seed);
+    return values;
+}
+
+/* ---- resolve ---- */
+
+static void resolve_sums_strips_in_order(void **state)
+{
+    fixture *f = *state;
+    enum { PIXELS = 501, STRIPS = 7, LANE = 7, FIRST = 2 };
+    float *film = random_floats(PIXELS * STRIPS * LANE, 1, 10.0f);
+    gpu_buffer *film_buffer = words(f, PIXELS * STRIPS * LANE, film);
+    gpu_buffer *image_buffer = words(f, PIXELS * 3, NULL);
+    begin(f);
+    fit_record_resolve(f->batch, f->kernels,
+                       &(fit_resolve){.film = film_buffer,
+                                      .image = image_buffer,
+                                      .pixels = PIXELS,
+                                      .strips = STRIPS,
+                                      .lane_words = LANE,
+                                      .lane_first = FIRST,
+                                      .scale = 1.0f / 96});
+    finish(f);
+    float *image = readback(image_buffer, PIXELS * 3);
+    for (uint32_t i = 0; i < PIXELS * 3; i++) {
+        float sum = 0;
+        for (uint32_t s = 0; s < STRIPS; s++)
+            sum += film[(s * PIXELS + i / 3) * LANE + FIRST + i % 3];
+        sum *= 1.0f / 96;
+        assert_memory_equal(&image[i], &sum, 4); /* the same bits */
+    }
+    free(image);
+    free(film);
+}
+
+/* ---- losses ---- */
+
+static void loss_l2_of_size(fixture *f, uint32_t n)
+{
+    float *image = random_floats(n, 2, 3.0f), *target = random_floats(n, 3, 3.0f);
+    gpu_buffer *adjoint_buffer = words(f, n, NULL), *results_buffer = words(f, 4, NULL);
+    begin(f);
+    fit_record_loss_l2(f->batch, f->kernels,
+                       &(fit_loss_l2){.image = words(f, n, image),
+                                      .target = words(f, n, target),
+                                      .adjoint = adjoint_buffer,
+                                      .partials = words(f, fit_loss_partials(n), NULL),
+                                      .results = results_buffer,
+                                      .n = n,
+                                      .slot = 2});
+    finish(f);
+    float *adjoint = readback(adjoint_buffer, n), *results = readback(results_buffer, 4);
+    double loss = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double d = (double)image[i] - (double)target[i];
+        loss += d * d / n;
+        double slope = 2 * d / n;
+        assert_true(fabs((double)adjoint[i] - slope) <= 3e-7 * fabs(slope));
+    }
+    assert_true(fabs((double)results[2] - loss) <= 1e-6 * loss);
+    assert_true(results[0] == 0 && results[1] == 0 && results[3] == 0);
+    free(image);
+    free(target);
+    free(adjoint);
+    free(results);
+}
+
+static void loss_l2_matches_the_formula(void **state)
+{
+    static const uint32_t sizes[] = {1, 63, 64, 65, 1023, 1024, 1025, 48 * 48 * 3, 200003};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        loss_l2_of_size(*state, sizes[i]);
+        test_teardown(state);
+    }
+}
+
+static void loss_dot_matches_the_formula(void **state)
+{
+    fixture *f = *state;
+    enum { N = 30001 };
+    float *image = random_floats(N, 4, 3.0f), *weights = random_floats(N, 5, 1.0f);
+    double sum = 0;
+    for (uint32_t i = 0; i < N; i++)
+        sum += (double)image[i] * (double)weights[i];
+    gpu_buffer *results_buffer = words(f, 1, NULL);
+    begin(f);
+    fit_record_loss_dot(f->batch, f->kernels,
+                        &(fit_loss_dot){.image = words(f, N, image),
+                                        .weights = words(f, N, weights),
+                                        .partials = words(f, fit_loss_partials(N), NULL),
+                                        .results = results_buffer,
+                                        .n = N});
+    finish(f);
+    float *results = readback(results_buffer, 1);
+    assert_true(fabs((double)results[0] - sum) <= 1e-6 * sum);
+    free(image);
+    free(weights);
+    free(results);
+}
+
+/* ---- fixed point ---- */
+
+enum { SHAPES = 64 * 6, RANDOMS = 4096, INTEGERS = SHAPES + RANDOMS };
+
+/* every power of two and its neighbours, ties of the rounding, both signs; then random words of random length */
+static void fill_integers(int64_t *values)
+{
+    uint64_t seed = 6;
+    for (uint32_t bit = 0; bit < 64; bit++) {
+        uint64_t one = 1ull << bit, half = bit >= 24 ? 1ull << (bit - 24) : 0;
+        uint64_t cases[6] = {one,    one - 1, one + 1, one + half, one + half + (bit >= 24 ? half << 1 : 0),
+                             0 - one};
+        for (uint32_t k = 0; k < 6; k++)
+            values[bit * 6 + k] = (int64_t)(k % 2 ? 0 - cases[k] : cases[k]);
+    }
+    for (uint32_t i = SHAPES; i < INTEGERS; i++) {
+        uint64_t wide = (uint64_t)random_word(&seed) << 32 | random_word(&seed);
+        values[i] = (int64_t)(wide >> (random_word(&seed) % 64));
+        if (random_word(&seed) & 1)
+            values[i] = -values[i];
+    }
+}
+
+static void fixed_point_is_rounded_once(void **state)
+{
+    fixture *f = *state;
+    int64_t *values = malloc((INTEGERS + 5) * sizeof *values);
+    float *scales = malloc((INTEGERS + 5) * sizeof *scales);
+    memset(values, 0x55, 5 * sizeof *values);
+    fill_integers(values + 5);
+    for (uint32_t i = 0; i < INTEGERS + 5; i++)
+        scales[i] = ldexpf(1.0f, (int)(i % 61) - 20);
+    gpu_buffer *output_buffer = words(f, INTEGERS + 3, NULL);
+    begin(f);
+    fit_record_gradient_read(f->batch, f->kernels,
+                             &(fit_gradient_read){.gradient = words(f, 2 * (INTEGERS + 5), values),
+                                                  .scale = words(f, INTEGERS + 5, scales),
+                                                  .output = output_buffer,
+                                                  .count = INTEGERS,
+                                                  .gradient_first = 5,
+                                                  .output_first = 3});
+    finish(f);
+    float *output = readback(output_buffer, INTEGERS + 3);
+    for (uint32_t i = 0; i < INTEGERS; i++) {
+        float expected =
+            (float)values[5 + i] / scales[5 + i]; /* C rounds to nearest even; the division is exact */
+        if (memcmp(&output[3 + i], &expected, 4) != 0)
+            fail_msg("%lld / %g: %a instead of %a", (long long)values[5 + i], (double)scales[5 + i],
+                     (double)output[3 + i], (double)expected);
+    }
+    assert_true(output[0] == 0 && output[1] == 0 && output[2] == 0);
+    free(values);
+    free(scales);
+    free(output);
+}
+
+/* ---- Adam ---- */
+
+enum { ELEMENTS = 130, STEPS = 40, PARAMETER_FIRST = 11, GRADIENT_FIRST = 3 };
+
+typedef struct adam_reference {
+    double x[ELEMENTS], m[ELEMENTS], v[ELEMENTS];
+} adam_reference;
+
+static void adam_reference_step(adam_reference *r, const float *g, const float *rate, const float *low,
+                                const float *high, uint32_t t)
+{
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        if (!isfinite(g[i]))
+            continue;
+        double gi = (double)g[i];
+        r->m[i] = .9 * r->m[i] + .1 * gi;
+        r->v[i] = .999 * r->v[i] + .001 * gi * gi;
+        double rate_t = (double)rate[i] * sqrt(1 - pow(.999, t)) / (1 - pow(.9, t));
+        double x = r->x[i] - rate_t * r->m[i] / (sqrt(r->v[i]) + 1e-8);
+        r->x[i] = fmin(fmax(x, (double)low[i]), (double)high[i]);
+    }
+}
+
+/* the gradient of step t: smooth, with one element that is sometimes NaN and one that is sometimes infinite */
+static void make_gradient(float *g, uint32_t t, bool holes)
+{
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        g[i] = rintf(4096.0f * sinf((float)i * 1.7f + (float)t * 0.3f)) / 4096.0f;
+    if (holes && t % 3 == 1) {
+        g[7] = NAN;
+        g[8] = t % 2 ? INFINITY : -INFINITY;
+    }
+}
+
+static void store_gradient(gpu_buffer *buffer, const float *g, bool fixed_point)
+{
+    int64_t integers[ELEMENTS];
+    for (uint32_t i = 0; i < ELEMENTS && fixed_point; i++)
+        integers[i] = (int64_t)((double)g[i] * 65536.0);
+    uint32_t bytes = fixed_point ? 8 : 4;
+    const void *data = fixed_point ? (const void *)integers : (const void *)g;
+    CHECK(gpu_buffer_write(buffer, (uint64_t)GRADIENT_FIRST * bytes, data, (uint64_t)ELEMENTS * bytes, &err));
+}
+
+static gpu_buffer *element_words(fixture *f, const float *data)
+{
+    gpu_buffer *b = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
+    CHECK(gpu_buffer_write(b, GRADIENT_FIRST * 4, data, ELEMENTS * 4, &err));
+    return b;
+}
+
+static void compare_parameters(gpu_buffer *buffer, const adam_reference *r)
+{
+    float *x = readback(buffer, ELEMENTS + PARAMETER_FIRST);
+    for (uint32_t i = 0; i < PARAMETER_FIRST; i++)
+        assert_true(x[i] == 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        if (!(fabs((double)x[PARAMETER_FIRST + i] - r->x[i]) <= 2e-5))
+            fail_msg("element %u: %g instead of %g", i, (double)x[PARAMETER_FIRST + i], r->x[i]);
+    free(x);
+}
+
+static void adam_follows_the_reference(fixture *f, bool fixed_point)
+{
+    float start[ELEMENTS], rate[ELEMENTS], low[ELEMENTS], high[ELEMENTS], scale[ELEMENTS], g[ELEMENTS];
+    static adam_reference r;
+    memset(&r, 0, sizeof r);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        r.x[i] = start[i] = (float)i / ELEMENTS;
+        rate[i] = i % 2 ? 0.05f : 0.01f;
+        low[i] = i % 5 ? 0.0f : -INFINITY;
+        high[i] = i % 7 ? 1.0f : INFINITY;
+        scale[i] = 65536.0f;
+    }
+    fit_adam args = {.parameters = words(f, ELEMENTS + PARAMETER_FIRST, NULL),
+                     .gradient = words(f, 2 * (ELEMENTS + GRADIENT_FIRST), NULL),
+                     .scale = fixed_point ? element_words(f, scale) : NULL,
+                     .m = words(f, ELEMENTS + GRADIENT_FIRST, NULL),
+                     .v = words(f, ELEMENTS + GRADIENT_FIRST, NULL),
+                     .rate = element_words(f, rate),
+                     .lower = element_words(f, low),
+                     .upper = element_words(f, high),
+                     .status = words(f, 1, NULL),
+                     .count = ELEMENTS,
+                     .parameter_first = PARAMETER_FIRST,
+                     .gradient_first = GRADIENT_FIRST,
+                     .fixed_point = fixed_point,
+                     .beta_1 = .9,
+                     .beta_2 = .999,
+                     .epsilon = 1e-8};
+    CHECK(gpu_buffer_write(args.parameters, PARAMETER_FIRST * 4, start, sizeof start, &err));
+    uint32_t holes = 0;
+    for (args.step = 1; args.step <= STEPS; args.step++) {
+        make_gradient(g, args.step, !fixed_point);
+        holes += !isfinite(g[7]) ? 2 : 0;
+        store_gradient(args.gradient, g, fixed_point);
+        begin(f);
+        fit_record_adam(f->batch, f->kernels, &args);
+        finish(f);
+        adam_reference_step(&r, g, rate, low, high, args.step);
+    }
+    compare_parameters(args.parameters, &r);
+    uint32_t *status = readback(args.status, 1);
+    assert_int_equal(*status, holes);
+    free(status);
+}
+
+static void adam_on_floats(void **state) { adam_follows_the_reference(*state, false); }
+static void adam_on_fixed_point(void **state) { adam_follows_the_reference(*state, true); }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(resolve_sums_strips_in_order, test_teardown),
+        cmocka_unit_test_teardown(loss_l2_matches_the_formula, test_teardown),
+        cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
+        cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
+        cmocka_unit_test_teardown(adam_on_floats, test_teardown),
+        cmocka_unit_test_teardown(adam_on_fixed_point, test_teardown),
+    };
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
