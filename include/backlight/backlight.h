@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Backlight: a differentiable, physically based renderer on Vulkan compute.
+ *
+ *     bl_context *ctx;  bl_device *dev;  bl_scene *scene;  bl_job *job;
+ *     bl_context_create(NULL, &ctx);
+ *     bl_device_create(ctx, "auto", &dev);
+ *     bl_scene_load(ctx, "scene.xml", NULL, &scene);
+ *     bl_job_create(dev, scene, &(bl_job_desc){.parameters = names, .parameter_count = 2}, &job);
+ *     bl_job_render(job, &(bl_render_desc){.spp = 64}, image);
+ *     bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights}, &summary);
+ *     bl_job_read_gradient(job, 0, gradient);
+ *
+ * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709), height*width*3 values. A zeroed
+ * descriptor means defaults, and a NULL descriptor is a zeroed one. Every fallible call returns a bl_result; the text of the last failure is
+ * bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and scene, and those before the context. One
+ * thread at a time per context. The library never prints, exits or installs handlers. */
+#ifndef BACKLIGHT_H
+#define BACKLIGHT_H
+
+#include <backlight/result.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BL_VERSION_TEXT "0.1.0"
+
+typedef struct bl_context bl_context; /* Vulkan instances, the log, the last error */
+typedef struct bl_device bl_device;   /* a device of ours and its queue */
+typedef struct bl_scene bl_scene;     /* a loaded scene: structure and initial parameter values */
+typedef struct bl_job bl_job;         /* scene + device + requested gradients: kernels and buffers */
+typedef struct bl_fit bl_fit;         /* an optimisation */
+
+/* Called about ten times a second during long work, on the calling thread. done in [0, 1]. Returning false cancels
+ * (BL_ERROR_CANCELLED). */
+typedef bool (*bl_progress)(void *user, double done);
+
+/* ---- context ---- */
+
+typedef struct bl_context_desc {
+    bool validation;         /* Vulkan validation layer, where it is installed; messages go to log */
+    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: look for it (BL_SWIFTSHADER, data folders, known programs) */
+    void (*log)(void *user, const char *message);
+    void *user;
+} bl_context_desc;
+
+bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
+void bl_context_destroy(bl_context *ctx);
+/* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL: context creation failed. */
+const char *bl_context_error(const bl_context *ctx);
+const char *bl_result_text(bl_result result);
+uint32_t bl_context_validation_messages(const bl_context *ctx);
+
+/* ---- devices ---- */
+
+typedef struct bl_device_info {
+    const char *name, *driver, *found; /* strings of the context */
+    const char *kind;                  /* "discrete", "integrated", "other", "lavapipe", "swiftshader" */
+    uint32_t api_major, api_minor, api_patch, subgroup_size;
+    uint64_t max_buffer_range, max_allocation; /* bytes */
+    bool float_atomics, ray_query, int64, float64;
+} bl_device_info;
+
+uint32_t bl_device_count(const bl_context *ctx); /* in the order "auto" prefers them */
+bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out);
+/* selector: NULL or "auto", "swiftshader", "lavapipe", or part of a device's name. */
+bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out);
+void bl_device_destroy(bl_device *device);
+bl_result bl_device_info_get(const bl_device *device, bl_device_info *out);
+
+typedef struct bl_device_stats {
+    uint64_t pipelines_created, dispatches, submits, bytes_allocated, bytes_peak;
+    double compile_seconds; /* spent in the driver's compiler */
+} bl_device_stats;
+bl_device_stats bl_device_stats_get(const bl_device *device);
+
+/* ---- scenes ---- */
+
+typedef struct bl_define {
+    const char *key, *value;
+} bl_define;
+
+typedef struct bl_scene_desc {
+    const bl_define *defines; /* values for $key in the file */
+    uint32_t define_count;
+    bool untrusted;           /* read files only below the scene's folder and roots[] */
+    const char *const *roots;
+    uint32_t root_count;
+    const char *integrator;   /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
+    int32_t max_depth;        /* replaces the integrator's; 0: the scene's, -1: unbounded */
+} bl_scene_desc;
+
+/* Mitsuba 3 XML. */
+bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
+bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out);
+void bl_scene_destroy(bl_scene *scene);
+const char *bl_scene_warnings(const bl_scene *scene); /* one a line; "" if none */
+
+typedef struct bl_scene_info {
+    uint32_t width, height, spp; /* of the film and sampler */
+    const char *integrator;
+    int32_t max_depth, rr_depth;
+    uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
+} bl_scene_info;
+bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
+
+typedef struct bl_parameter_info {
+    const char *name;       /* "red.reflectance.value" */
+    uint32_t rank, shape[4]; /* row-major; a scalar has rank 1, shape [1]; a colour [3]; a bitmap [height, width, channels] */
+    uint32_t count;         /* product of the shape */
+    float least, most;      /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
+    bool differentiable;
+    const char *reason;     /* why not, or what is missing in its gradient; NULL if complete */
+} bl_parameter_info;
+uint32_t bl_scene_parameter_count(const bl_scene *scene);
+bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
+/* Index, or a failure whose text lists near names. */
+bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
+bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values); /* initial values */
+
+/* ---- jobs: render and gradient ---- */
+
+typedef enum bl_accumulate {
+    BL_ACCUMULATE_FIXED, /* 64-bit fixed point: the same bytes on every run */
+    BL_ACCUMULATE_FLOAT  /* float atomics, where the device has them: order of arrival, so sums vary by rounding */
+} bl_accumulate;
+
+typedef struct bl_job_desc {
+    const char *const *parameters; /* whose gradients will be asked for; may be empty */
+    uint32_t parameter_count;
+    bool no_next_event; /* testing: path tracing without emitter sampling */
+    bool frozen;        /* also build the kernel for bl_render_desc.frozen */
+    bl_accumulate accumulate;
+} bl_job_desc;
+
+/* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
+bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out);
+void bl_job_destroy(bl_job *job);
+
+/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. */
+bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
+bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
+
+typedef struct bl_stats {
+    double seconds;         /* wall time of the call */
+    double device_seconds;  /* sum of the dispatches' device time */
+    uint64_t paths;         /* camera samples */
+    uint64_t slices;        /* dispatches the work was split into */
+    uint64_t device_bytes;  /* held by the job now */
+    uint64_t drifted;       /* gradient: samples whose replay took another path or left a residual */
+    uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
+    uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
+    uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
+    double loss;            /* gradient against a target: mean squared error; with an adjoint W: the value of sum(W*I) where an image was
+                               rendered (spp_primal or image given), else NaN */
+} bl_stats;
+
+typedef struct bl_render_desc {
+    uint32_t spp;  /* 0: the scene's */
+    uint32_t seed;
+    double slice_seconds; /* longest dispatch aimed at; 0: 0.1. The result does not depend on it */
+    /* Frozen-path evaluation: directions, choices and densities from the job's parameters, weights from these values (all parameters
+     * of the scene, concatenated in index order). NULL: ordinary. Needs bl_job_desc.frozen. */
+    const float *frozen;
+    bool gradient_stream; /* draw the random numbers of a gradient pass with the same seed, not those of an image */
+    float *variance;      /* height*width*3, or NULL: variance of one sample, per pixel and channel */
+    bl_progress progress;
+    void *user;
+} bl_render_desc;
+
+/* image: height*width*3 floats. stats may be NULL. */
+bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
+
+typedef struct bl_gradient_desc {
+    uint32_t spp;      /* of the gradient pass; 0: the scene's */
+    uint32_t spp_primal; /* of the image the loss is taken of; 0: spp, or no image where an adjoint is given */
+    uint32_t seed;
+    double slice_seconds;
+    const float *adjoint; /* dL/dI, height*width*3; or */
+    const float *target;  /* an image: L = mean over values of (I - target)^2 */
+    float *image;         /* receives the primal image (target mode), or NULL */
+    bl_progress progress;
+    void *user;
+} bl_gradient_desc;
+
+/* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section 4.1). Gradients stay in the job
+ * until the next call. */
+bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
+/* k: index into bl_job_desc.parameters. values: count of that parameter. */
+bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
+
+typedef enum bl_pass { BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_FROZEN, BL_PASS_COUNT } bl_pass;
+
+/* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the text. */
+bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
+/* SPIR-V words; free() them. */
+bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
+
+/* ---- fits ---- */
+
+typedef struct bl_fit_parameter {
+    const char *name;
+    double rate;         /* learning rate; 0: the fit's */
+    double least, most;  /* bounds applied after each step; both 0: the parameter's own range */
+    const float *initial; /* count values, or NULL: the scene's */
+} bl_fit_parameter;
+
+typedef struct bl_fit_desc {
+    const bl_fit_parameter *parameters;
+    uint32_t parameter_count;
+    const float *target; /* height*width*3 */
+    double rate;                      /* 0: 0.05 */
+    double beta_1, beta_2, epsilon;   /* Adam; 0: .9, .999, 1e-8 (Mitsuba's defaults) */
+    uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
+} bl_fit_desc;
+
+/* Minimises the mean squared error to the target with Adam, entirely on the device. */
+bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_fit **out);
+void bl_fit_destroy(bl_fit *fit);
+
+typedef struct bl_fit_status {
+    uint32_t step;  /* steps done */
+    double loss;    /* of the image before the last step */
+    uint64_t drifted, overflowed;
+} bl_fit_status;
+
+/* One step. All work stays on the device; only the loss and status words come back. */
+bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
+/* Current values of parameter k of the descriptor. */
+bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
+/* Image of the current parameters, from an independent stream. */
+bl_result bl_fit_render(bl_fit *fit, const bl_render_desc *desc, float *image);
+
+/* ---- images in files ---- */
+
+/* By extension: .exr (float32), .pfm, .png (sRGB); written under a temporary name, then renamed. channels 1 or 3. */
+bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels);
+/* EXR, PNG, PFM, as linear values. free() the pixels. */
+bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Contexts, devices, scenes, image files: defaults, validation, handles. */
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bl_result context_fail(bl_context *ctx, const bl_error *err)
+{
+    ctx->error = *err;
+    return err->code;
+}
+
+/* ---- context ---- */
+
+bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
+{
+    if (!out)
+        return BL_ERROR_ARGUMENT;
+    *out = NULL;
+    bl_context *ctx = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return BL_ERROR_MEMORY;
+    gpu_options options = {0};
+    if (desc)
+        options = (gpu_options){.validation = desc->validation, .swiftshader = desc->swiftshader, .log = desc->log, .user = desc->user};
+    bl_result r = gpu_open(&options, &ctx->gpu, &ctx->error);
+    if (r != BL_OK) {
+        if (desc && desc->log)
+            desc->log(desc->user, ctx->error.text);
+        free(ctx);
+        return r;
+    }
+    *out = ctx;
+    return BL_OK;
+}
+
+void bl_context_destroy(bl_context *ctx)
+{
+    if (!ctx)
+        return;
+    gpu_close(ctx->gpu);
+    free(ctx);
+}
+
+const char *bl_context_error(const bl_context *ctx) { return ctx ? ctx->error.text : "the context could not be created"; }
+const char *bl_result_text(bl_result result) { return result_text(result); }
+uint32_t bl_context_validation_messages(const bl_context *ctx) { return gpu_validation_messages(ctx->gpu); }
+
+/* ---- devices ---- */
+
+static void describe(const gpu_info *g, bl_device_info *out)
+{
+    static const char *const kinds[] = {"discrete", "integrated", "other", "lavapipe", "swiftshader"};
+    *out = (bl_device_info){.name = g->name, .driver = g->driver, .found = g->found, .kind = kinds[g->kind],
+                            .api_major = g->api_version >> 22 & 0x7F, .api_minor = g->api_version >> 12 & 0x3FF,
+                            .api_patch = g->api_version & 0xFFF, .subgroup_size = g->subgroup_size, .max_buffer_range = g->max_buffer_range,
+                            .max_allocation = g->max_allocation, .float_atomics = g->float_atomics, .ray_query = g->ray_query,
+                            .int64 = g->int64, .float64 = g->float64};
+}
+
+uint32_t bl_device_count(const bl_context *ctx) { return gpu_count(ctx->gpu); }
+
+bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out)
+{
+    if (index >= gpu_count(ctx->gpu))
+        return BL_ERROR_ARGUMENT;
+    describe(gpu_info_at(ctx->gpu, index), out);
+    return BL_OK;
+}
+
+bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
+{
+    *out = NULL;
+    bl_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return BL_ERROR_MEMORY;
+    d->context = ctx;
+    bl_error err = {0};
+    bl_result r = gpu_device_create(ctx->gpu, selector, &d->gpu, &err);
+    if (r == BL_OK)
+        r = fit_kernels_create(d->gpu, &d->fixed, &err);
+    if (r != BL_OK) {
+        bl_device_destroy(d);
+        return context_fail(ctx, &err);
+    }
+    *out = d;
+    return BL_OK;
+}
+
+void bl_device_destroy(bl_device *device)
+{
+    if (!device)
+        return;
+    fit_kernels_destroy(device->fixed);
+    gpu_device_destroy(device->gpu);
+    free(device);
+}
+
+bl_result bl_device_info_get(const bl_device *device, bl_device_info *out)
+{
+    describe(gpu_device_info(device->gpu), out);
+    return BL_OK;
+}
+
+bl_device_stats bl_device_stats_get(const bl_device *device)
+{
+    gpu_stats s = gpu_device_stats(device->gpu);
+    return (bl_device_stats){.pipelines_created = s.pipelines_created, .dispatches = s.dispatches, .submits = s.submits,
+                             .bytes_allocated = s.bytes_allocated, .bytes_peak = s.bytes_peak, .compile_seconds = s.driver_compile_seconds};
+}
+
+/* ---- scenes ---- */
+
+static bl_result finish_scene(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out)
+{
+    bl_error err = {0};
+    bl_scene *scene = calloc(1, sizeof *scene);
+    BL_ASSERT(scene, "out of memory");
+    scene->context = ctx;
+    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0};
+    if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
+        free(scene);
+        return context_fail(ctx, &err);
+    }
+    *out = scene;
+    return BL_OK;
+}
+
+/* bl_define and scene_define have the same fields; the copy keeps the layers apart. */
+static scene_load_options load_options(const bl_scene_desc *desc, scene_define **defines)
+{
+    scene_load_options o = {.registry = &render_registry};
+    *defines = NULL;
+    if (!desc)
+        return o;
+    *defines = calloc(desc->define_count + 1u, sizeof **defines);
+    BL_ASSERT(*defines, "out of memory");
+    for (uint32_t i = 0; i < desc->define_count; i++)
+        (*defines)[i] = (scene_define){desc->defines[i].key, desc->defines[i].value};
+    o.defines = *defines, o.define_count = desc->define_count;
+    o.untrusted = desc->untrusted, o.roots = desc->roots, o.root_count = desc->root_count;
+    return o;
+}
+
+static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out)
+{
+    *out = NULL;
+    bl_error err = {0};
+    scene_define *defines;
+    scene_load_options o = load_options(desc, &defines);
+    scene_description *d;
+    bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
+    free(defines);
+    if (r != BL_OK)
+        return context_fail(ctx, &err);
+    return finish_scene(ctx, d, desc, out);
+}
+
+bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out)
+{
+    return load(ctx, path, NULL, NULL, desc, out);
+}
+
+bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out)
+{
+    return load(ctx, NULL, xml, folder ? folder : ".", desc, out);
+}
+
+void bl_scene_destroy(bl_scene *scene)
+{
+    if (!scene)
+        return;
+    render_scene_destroy(scene->render);
+    free(scene);
+}
+
+const char *bl_scene_warnings(const bl_scene *scene)
+{
+    const char *w = scene->render->description->warnings.data;
+    return w ? w : "";
+}
+
+bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
+{
+    const render_scene *s = scene->render;
+    *out = (bl_scene_info){.width = s->width, .height = s->height, .spp = s->spp, .integrator = s->integrator ? s->integrator->cls->name : "path",
+                           .max_depth = s->max_depth, .rr_depth = s->rr_depth, .shapes = s->shapes.count, .primitives = s->primitives.count,
+                           .emitters = s->emitters.count, .parameters = s->parameters.count, .bvh_nodes = s->bvh.node_count};
+    return BL_OK;
+}
+
+/* ---- parameters ---- */
+
+uint32_t bl_scene_parameter_count(const bl_scene *scene) { return scene->render->parameters.count; }
+
+bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out)
+{
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &scene->render->parameters.data[index];
+    *out = (bl_parameter_info){.name = p->name, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
+                               .reason = p->reason};
+    memcpy(out->shape, p->shape, sizeof out->shape);
+    return BL_OK;
+}
+
+static size_t common_prefix(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index)
+{
+    const render_scene *s = scene->render;
+    const char *nearest = NULL;
+    size_t best = 0;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        if (strcmp(s->parameters.data[i].name, name) == 0) {
+            *index = i;
+            return BL_OK;
+        }
+        size_t same = common_prefix(name, s->parameters.data[i].name);
+        if (!nearest || same > best)
+            nearest = s->parameters.data[i].name, best = same;
+    }
+    bl_error err;
+    error_set(&err, BL_ERROR_ARGUMENT, "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
+              nearest ? ", the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "");
+    return context_fail(scene->context, &err);
+}
+
+bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values)
+{
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &scene->render->parameters.data[index];
+    memcpy(values, scene->render->values.data + p->offset, p->count * sizeof *values);
+    return BL_OK;
+}
+
+/* ---- image files ---- */
+
+bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels)
+{
+    bl_error err = {0};
+    return image_save(path, width, height, channels, pixels, false, &err) == BL_OK ? BL_OK : context_fail(ctx, &err);
+}
+
+bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels)
+{
+    bl_error err = {0};
+    scene_image image;
+    if (image_load(path, false, &image, &err) != BL_OK)
+        return context_fail(ctx, &err);
+    *width = image.width, *height = image.height, *channels = image.channels, *pixels = image.pixels;
+    return BL_OK;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is behind the public handles. Only src/api sees this. */
+#ifndef BL_API_HANDLES_H
+#define BL_API_HANDLES_H
+
+#include <backlight/backlight.h>
+
+#include "base/base.h"
+#include "fit/fit.h"
+#include "gpu/gpu.h"
+#include "render/plan.h"
+#include "spirv_gen/opt/opt.h"
+#include "spirv_gen/spv/spv.h"
+
+struct bl_context {
+    gpu *gpu;
+    bl_error error; /* of the last call that failed */
+};
+
+struct bl_device {
+    bl_context *context;
+    gpu_device *gpu;
+    fit_kernels *fixed;
+};
+
+struct bl_scene {
+    bl_context *context;
+    render_scene *render;
+};
+
+enum job_work { WORK_RESULTS = 4 }; /* f32 words that come back: slot 0 is the loss */
+
+struct bl_job {
+    bl_device *device;
+    bl_context *context;
+    const render_scene *scene;
+    plan *plan;
+    bl_job_desc desc;
+    uint32_t *requested, requested_count; /* scene parameter indices, and desc.parameters in the same order */
+    bool fixed_point;
+
+    gpu_kernel *kernels[RENDER_PASS_COUNT];
+    double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
+    gpu_batch *batch;
+
+    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output;
+    uint64_t film_words;
+    uint64_t bytes;
+};
+
+/* One range of work of a pass: everything that push constants say. */
+typedef struct job_work_desc {
+    render_pass pass;
+    uint32_t spp, seed, stream, strips;
+    double slice_seconds;
+    bl_progress progress;
+    void *user;
+    double progress_from, progress_to;
+} job_work_desc;
+
+/* job.c: shared with fit.c */
+uint32_t job_strips(const render_scene *s, uint32_t spp);
+uint32_t job_pixels(const render_scene *s);
+bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
+/* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient. */
+bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
+/* Film to job->image. */
+void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
+/* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
+bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
+bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
+
+/* Stores the error with the context and returns its code. */
+bl_result context_fail(bl_context *ctx, const bl_error *err);
+
+#endif

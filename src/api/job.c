@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Jobs: the buffers and kernels of one scene on one device, and the loops that cut a pass into dispatches.
+ *
+ * The unit of work is a range (lanes, samples of a strip). Ranges are chosen by measured speed so that a dispatch takes about
+ * slice_seconds; results are the same bytes for any choice, because a lane's sums go on where they were left, in the same order, and
+ * gradients are integer sums. */
+#include "api/handles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 18, LANES_LEAST = 1 << 12 };
+
+uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
+
+/* Enough lanes to fill a GPU on small films, a fixed function of film and samples (contracts.md, Lanes). */
+uint32_t job_strips(const render_scene *s, uint32_t spp)
+{
+    uint32_t strips = LANES_WANTED / job_pixels(s);
+    return strips < 1 ? 1 : strips < spp ? strips : spp;
+}
+
+/* ---- buffers ---- */
+
+static bl_result make_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err)
+{
+    TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, label, out, err));
+    job->bytes += gpu_buffer_size(*out);
+    return BL_OK;
+}
+
+static void drop_buffer(bl_job *job, gpu_buffer **b)
+{
+    if (*b)
+        job->bytes -= gpu_buffer_size(*b);
+    gpu_buffer_destroy(*b);
+    *b = NULL;
+}
+
+static bl_result make_buffers(bl_job *job, bl_error *err)
+{
+    const plan *p = job->plan;
+    const render_scene *s = job->scene;
+    uint64_t image = 12ull * job_pixels(s), gradient = p->gradient_count;
+    TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
+    TRY(make_buffer(job, 4ull * s->values.count, "values", &job->values, err));
+    TRY(make_buffer(job, 8ull * gradient, "gradient", &job->gradient, err));
+    TRY(make_buffer(job, 4ull * gradient, "scale", &job->scale, err));
+    TRY(make_buffer(job, 4ull * gradient, "gradient as f32", &job->output, err));
+    TRY(make_buffer(job, 4ull * STATUS_COUNT, "status", &job->status, err));
+    TRY(make_buffer(job, image, "image", &job->image, err));
+    TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
+    TRY(make_buffer(job, job->desc.frozen ? 4ull * s->values.count : 0, "frozen values", &job->frozen, err));
+    TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
+    TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
+    if (s->values.count)
+        TRY(gpu_buffer_write(job->values, 0, s->values.data, 4ull * s->values.count, err));
+    return BL_OK;
+}
+
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
+{
+    uint64_t words = 3ull * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
+    if (pass == RENDER_GRADIENT)
+        words = 4; /* bound, not touched */
+    if (job->film && job->film_words >= words)
+        return BL_OK;
+    drop_buffer(job, &job->film);
+    TRY(make_buffer(job, 4 * words, "film", &job->film, err));
+    job->film_words = words;
+    return BL_OK;
+}
+
+/* ---- kernels ---- */
+
+static opt_options lowering(const bl_job *job)
+{
+    return (opt_options){.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
+                         .stack_size = job->scene->bvh.depth + 1,
+                         .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
+                         .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
+}
+
+static bl_result trace_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+{
+    render_trace_options o = {.no_next_event = job->desc.no_next_event};
+    return render_trace(job->plan, pass, &o, out, err);
+}
+
+static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+{
+    ir_module *trace;
+    TRY(trace_pass(job, pass, &trace, err));
+    opt_options o = lowering(job);
+    bl_result r = opt_run(trace, &o, out, err);
+    ir_module_destroy(trace);
+    return r;
+}
+
+static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *code, uint32_t *push_words, bl_error *err)
+{
+    ir_module *lowered;
+    TRY(lowered_pass(job, pass, &lowered, err));
+    spv_options o = {.local_size = LOCAL_SIZE, .names = true,
+                     .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+    bl_result r = spv_generate(lowered, &o, code, err);
+    if (push_words)
+        *push_words = lowered->uniform_count;
+    ir_module_destroy(lowered);
+    return r;
+}
+
+bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
+{
+    static const char *const labels[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
+    if (!job->kernels[pass]) {
+        spv_code code;
+        uint32_t push_words;
+        TRY(generate_pass(job, pass, &code, &push_words, err));
+        gpu_kernel_desc d = {.words = code.words, .word_count = code.word_count, .buffer_count = BUFFER_COUNT, .push_words = push_words,
+                             .local_size = LOCAL_SIZE, .label = labels[pass]};
+        bl_result r = gpu_kernel_create(job->device->gpu, &d, &job->kernels[pass], err);
+        spv_code_free(&code);
+        TRY(r);
+    }
+    *out = job->kernels[pass];
+    return BL_OK;
+}
+
+/* ---- ranges ---- */
+
+typedef struct range {
+    uint32_t first_lane, lane_count, first_sample, last_sample;
+} range;
+
+static void record_range(bl_job *job, gpu_kernel *kernel, const job_work_desc *w, range r)
+{
+    gpu_buffer *buffers[BUFFER_COUNT] = {
+        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
+        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale};
+    const uint32_t push[UNIFORM_COUNT] = {
+        [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
+        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->strips,          [UNIFORM_SPP] = w->spp,
+        [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
+        [UNIFORM_HEIGHT] = job->scene->height};
+    gpu_batch_dispatch(job->batch, kernel, buffers, push, r.lane_count);
+}
+
+/* The next range from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of a group. */
+static range next_range(uint32_t lane, uint32_t lanes, uint32_t sample, uint32_t own, double paths)
+{
+    range r = {.first_lane = lane, .first_sample = sample};
+    double whole = paths / own;
+    if (sample == 0 && whole >= LANES_LEAST) {
+        r.lane_count = whole < lanes - lane ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes - lane;
+        r.last_sample = own;
+        return r;
+    }
+    r.lane_count = lanes - lane < LANES_LEAST ? lanes - lane : LANES_LEAST;
+    double part = paths / r.lane_count;
+    r.last_sample = part < own - sample ? sample + (part > 1 ? (uint32_t)part : 1) : own;
+    return r;
+}
+
+static bl_result tell(const job_work_desc *w, double share, double *last, bl_error *err)
+{
+    double now = clock_seconds();
+    if (!w->progress || (share < 1 && now - *last < 0.1))
+        return BL_OK;
+    *last = now;
+    if (w->progress(w->user, w->progress_from + share * (w->progress_to - w->progress_from)))
+        return BL_OK;
+    return error_set(err, BL_ERROR_CANCELLED, "cancelled");
+}
+
+static bl_result submit_and_wait(bl_job *job, bl_stats *stats, double *seconds, bl_error *err)
+{
+    TRY(gpu_batch_submit(job->batch, err));
+    TRY(gpu_batch_wait(job->batch, seconds, err));
+    stats->device_seconds += *seconds;
+    return BL_OK;
+}
+
+static bl_result clear_targets(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    if (w->pass == RENDER_GRADIENT)
+        gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
+    else
+        gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+    gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
+    return submit_and_wait(job, stats, &seconds, err);
+}
+
+/* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot make a long dispatch. */
+static void learn_speed(double *speed, double paths, double seconds)
+{
+    double now = paths / (seconds > 1e-6 ? seconds : 1e-6);
+    *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
+}
+
+bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    gpu_kernel *kernel;
+    TRY(job_reserve_film(job, w->pass, w->strips, err));
+    TRY(job_kernel(job, w->pass, &kernel, err));
+    TRY(clear_targets(job, w, stats, err));
+    uint32_t lanes = job_pixels(job->scene) * w->strips, own = (w->spp + w->strips - 1) / w->strips;
+    double slice = w->slice_seconds > 0 ? w->slice_seconds : 0.1, last = clock_seconds(), *speed = &job->paths_per_second[w->pass];
+    for (uint32_t lane = 0, sample = 0; lane < lanes;) {
+        double paths = *speed > 0 ? *speed * slice : FIRST_SLICE_PATHS, seconds;
+        range r = next_range(lane, lanes, sample, own, paths > 1 ? paths : 1);
+        TRY(gpu_batch_begin(job->batch, err));
+        record_range(job, kernel, w, r);
+        TRY(submit_and_wait(job, stats, &seconds, err));
+        learn_speed(speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
+        stats->slices++;
+        sample = r.last_sample == own ? 0 : r.last_sample;
+        lane += sample == 0 ? r.lane_count : 0;
+        TRY(tell(w, (double)lane / lanes, &last, err));
+    }
+    stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
+    return BL_OK;
+}
+
+void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
+{
+    fit_resolve r = {.film = job->film, .image = job->image, .pixels = job_pixels(job->scene), .strips = strips, .scale = 1.0f / (float)spp};
+    fit_record_resolve(job->batch, job->device->fixed, &r);
+}
+
+bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err)
+{
+    return gpu_buffer_read(job->status, 0, status, sizeof(uint32_t) * STATUS_COUNT, err);
+}
+
+/* A contribution of one sample is about dL/dI / spp times radiance over reflectance. 24 bits below that are kept; up to 2^28 times that fits
+ * into one contribution and 2^38 such contributions into the sum (opt/accumulate.c). */
+bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err)
+{
+    uint32_t n = job->plan->gradient_count;
+    if (n == 0 || !job->fixed_point)
+        return BL_OK;
+    int exponent = 0;
+    frexp(largest_adjoint > 0 ? largest_adjoint / spp : 1, &exponent);
+    int power = 24 - exponent - 8 * (int)coarser;
+    float scale = ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
+    float *scales = malloc(n * sizeof *scales);
+    BL_ASSERT(scales, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        scales[i] = scale;
+    bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
+    free(scales);
+    return r;
+}
+
+/* ---- life ---- */
+
+static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_desc *desc)
+{
+    job->requested = calloc(desc->parameter_count + 1u, sizeof *job->requested);
+    BL_ASSERT(job->requested, "out of memory");
+    for (uint32_t i = 0; i < desc->parameter_count; i++) {
+        TRY(bl_scene_find_parameter(scene, desc->parameters[i], &job->requested[i]));
+        for (uint32_t k = 0; k < i; k++)
+            if (job->requested[k] == job->requested[i]) {
+                bl_error err;
+                error_set(&err, BL_ERROR_ARGUMENT, "parameter \"%s\" is requested twice", desc->parameters[i]);
+                return context_fail(job->context, &err);
+            }
+    }
+    job->requested_count = desc->parameter_count;
+    return BL_OK;
+}
+
+bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
+{
+    static const bl_job_desc defaults;
+    *out = NULL;
+    bl_job *job = calloc(1, sizeof *job);
+    BL_ASSERT(job, "out of memory");
+    job->device = device, job->context = device->context, job->scene = scene->render;
+    job->desc = desc ? *desc : defaults;
+    job->desc.parameters = NULL; /* the names are the caller's; indices are kept */
+    bl_error err = {0};
+    bl_result r = resolve_names(job, scene, desc ? desc : &defaults);
+    if (r != BL_OK) {
+        bl_job_destroy(job);
+        return r;
+    }
+    job->fixed_point = job->desc.accumulate == BL_ACCUMULATE_FIXED;
+    if (!job->fixed_point && !gpu_device_info(device->gpu)->float_atomics)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation", gpu_device_info(device->gpu)->name);
+    job->plan = plan_create(job->scene, job->requested, job->requested_count);
+    if (r == BL_OK)
+        r = gpu_batch_create(device->gpu, &job->batch, &err);
+    if (r == BL_OK)
+        r = make_buffers(job, &err);
+    if (r != BL_OK) {
+        bl_job_destroy(job);
+        return context_fail(device->context, &err);
+    }
+    *out = job;
+    return BL_OK;
+}
+
+void bl_job_destroy(bl_job *job)
+{
+    if (!job)
+        return;
+    gpu_batch_destroy(job->batch);
+    for (int k = 0; k < RENDER_PASS_COUNT; k++)
+        gpu_kernel_destroy(job->kernels[k]);
+    gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        drop_buffer(job, all[i]);
+    plan_destroy(job->plan);
+    free(job->requested);
+    free(job);
+}
+
+bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
+{
+    if (index >= job->scene->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &job->scene->parameters.data[index];
+    bl_error err = {0};
+    if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    return BL_OK;
+}
+
+bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
+{
+    if (index >= job->scene->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &job->scene->parameters.data[index];
+    bl_error err = {0};
+    if (gpu_buffer_read(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    return BL_OK;
+}
+
+/* ---- what a pass is made of ---- */
+
+static bl_result chosen_pass(bl_job *job, bl_pass pass, render_pass *out)
+{
+    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_FROZEN};
+    bl_error err;
+    if ((unsigned)pass >= BL_PASS_COUNT)
+        return BL_ERROR_ARGUMENT;
+    if (pass == BL_PASS_GRADIENT && !job->plan->any_request) {
+        error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the gradient pass would be empty");
+        return context_fail(job->context, &err);
+    }
+    *out = passes[pass];
+    return BL_OK;
+}
+
+bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out)
+{
+    *out = NULL;
+    render_pass which = RENDER_PRIMAL;
+    TRY(chosen_pass(job, pass, &which));
+    ir_module *m;
+    bl_error err = {0};
+    bl_result r = optimised ? lowered_pass(job, which, &m, &err) : trace_pass(job, which, &m, &err);
+    if (r != BL_OK)
+        return context_fail(job->context, &err);
+    text listing = {0};
+    ir_print(m, &listing);
+    ir_module_destroy(m);
+    *out = listing.data;
+    return BL_OK;
+}
+
+bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count)
+{
+    *words = NULL;
+    render_pass which = RENDER_PRIMAL;
+    TRY(chosen_pass(job, pass, &which));
+    spv_code code;
+    bl_error err = {0};
+    if (generate_pass(job, which, &code, NULL, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    *words = code.words, *word_count = code.word_count;
+    return BL_OK;
+}

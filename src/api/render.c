@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Images and gradients of a job: defaults, the order of passes, what comes back. */
+#include "api/handles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPEATS_MOST = 4 };
+
+static uint32_t scene_seed(const bl_job *job, uint32_t seed)
+{
+    return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
+}
+
+static bl_result read_counters(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    uint32_t status[STATUS_COUNT];
+    TRY(job_read_status(job, status, err));
+    stats->drifted = status[STATUS_DRIFT], stats->overflowed = status[STATUS_OVERFLOW];
+    stats->underflowed = status[STATUS_UNDERFLOW], stats->non_finite += status[STATUS_NON_FINITE];
+    return BL_OK;
+}
+
+/* ---- images ---- */
+
+/* Variance of one sample from the sums and sums of squares in the film, in double precision on the host. */
+static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
+{
+    size_t pixels = job_pixels(job->scene), n = 3 * pixels * strips;
+    float *film = malloc(2 * n * sizeof *film);
+    if (!film)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for the variance of %zu values", n);
+    bl_result r = gpu_buffer_read(job->film, 0, film, 2 * n * sizeof *film, err);
+    for (size_t i = 0; r == BL_OK && i < 3 * pixels; i++) {
+        double sum = 0, squares = 0;
+        for (size_t s = 0; s < strips; s++) {
+            sum += film[s * 3 * pixels + i];
+            squares += film[n + s * 3 * pixels + i];
+        }
+        double mean = sum / spp, v = spp > 1 ? (squares - sum * mean) / (spp - 1.0) : 0;
+        variance[i] = v > 0 ? (float)v : 0;
+    }
+    free(film);
+    return r;
+}
+
+static bl_result resolve_image(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, spp, strips);
+    TRY(gpu_batch_submit(job->batch, err));
+    TRY(gpu_batch_wait(job->batch, &seconds, err));
+    stats->device_seconds += seconds;
+    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
+}
+
+static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
+{
+    job_work_desc w = {.pass = desc->frozen ? RENDER_FROZEN : desc->variance ? RENDER_VARIANCE : RENDER_PRIMAL,
+                       .spp = desc->spp ? desc->spp : job->scene->spp, .seed = scene_seed(job, desc->seed),
+                       .stream = desc->gradient_stream ? 1 : 0, .slice_seconds = desc->slice_seconds, .progress = desc->progress,
+                       .user = desc->user, .progress_to = 1};
+    w.strips = job_strips(job->scene, w.spp);
+    if (desc->frozen && !job->desc.frozen)
+        return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation needs a job created with `frozen`");
+    if (desc->frozen && desc->variance)
+        return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
+    if (desc->frozen)
+        TRY(gpu_buffer_write(job->frozen, 0, desc->frozen, 4ull * job->scene->values.count, err));
+    TRY(job_run(job, &w, stats, err));
+    TRY(read_counters(job, stats, err));
+    TRY(resolve_image(job, w.spp, w.strips, image, stats, err));
+    return desc->variance ? read_variance(job, w.spp, w.strips, desc->variance, err) : BL_OK;
+}
+
+bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats)
+{
+    static const bl_render_desc defaults;
+    bl_stats own = {0};
+    bl_error err = {0};
+    double start = clock_seconds();
+    bl_result r = render(job, desc ? desc : &defaults, image, &own, &err);
+    own.seconds = clock_seconds() - start;
+    own.device_bytes = job->bytes;
+    if (stats)
+        *stats = own;
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+/* ---- gradients ---- */
+
+static double largest(const float *values, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]) && fabs((double)values[i]) > most)
+            most = fabs((double)values[i]);
+    return most;
+}
+
+static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
+{
+    uint64_t bytes = 12ull * job_pixels(job->scene);
+    if (!job->target) {
+        TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, "target", &job->target, err));
+        job->bytes += bytes;
+    }
+    return gpu_buffer_write(job->target, 0, target, bytes, err);
+}
+
+/* The image, and from it loss and dL/dI on the device. */
+static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats, bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(job->scene);
+    job_work_desc w = {.pass = RENDER_PRIMAL, .spp = spp, .seed = scene_seed(job, desc->seed), .slice_seconds = desc->slice_seconds,
+                       .progress = desc->progress, .user = desc->user, .progress_to = 0.3};
+    w.strips = job_strips(job->scene, spp);
+    TRY(job_run(job, &w, stats, err));
+    TRY(read_counters(job, stats, err));
+    if (desc->target)
+        TRY(target_buffer(job, desc->target, err));
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, spp, w.strips);
+    if (desc->target)
+        fit_record_loss_l2(job->batch, job->device->fixed, &(fit_loss_l2){.image = job->image, .target = job->target, .adjoint = job->adjoint,
+                                                                          .partials = job->partials, .results = job->results, .n = n});
+    else
+        fit_record_loss_dot(job->batch, job->device->fixed, &(fit_loss_dot){.image = job->image, .weights = job->adjoint,
+                                                                            .partials = job->partials, .results = job->results, .n = n});
+    TRY(gpu_batch_submit(job->batch, err));
+    TRY(gpu_batch_wait(job->batch, &seconds, err));
+    stats->device_seconds += seconds;
+    float loss;
+    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
+    stats->loss = loss;
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
+}
+
+static bl_result read_out(bl_job *job, bl_error *err)
+{
+    uint32_t n = job->plan->gradient_count;
+    TRY(gpu_batch_begin(job->batch, err));
+    if (job->fixed_point)
+        fit_record_gradient_read(job->batch, job->device->fixed,
+                                 &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
+    else
+        gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
+    TRY(gpu_batch_submit(job->batch, err));
+    return gpu_batch_wait(job->batch, NULL, err);
+}
+
+/* The gradient pass; again with a coarser scale after an overflow. */
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, bl_stats *stats, bl_error *err)
+{
+    job_work_desc w = {.pass = RENDER_GRADIENT, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
+                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_from = 0.3,
+                       .progress_to = 1};
+    w.strips = job_strips(job->scene, spp);
+    for (uint32_t coarser = 0;; coarser++) {
+        TRY(job_set_scale(job, most, spp, coarser, err));
+        TRY(job_run(job, &w, stats, err));
+        TRY(read_counters(job, stats, err));
+        stats->repeats = coarser;
+        if (stats->overflowed == 0)
+            return read_out(job, err);
+        if (coarser == REPEATS_MOST || !job->fixed_point)
+            return error_set(err, BL_ERROR_DEVICE, "gradients overflow: %llu contributions are too large or not finite",
+                             (unsigned long long)stats->overflowed);
+    }
+}
+
+static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
+{
+    size_t n = 3 * (size_t)job_pixels(job->scene);
+    uint32_t spp = desc->spp ? desc->spp : job->scene->spp;
+    if (!job->plan->any_request)
+        return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
+    if (!desc->adjoint == !desc->target)
+        return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
+    double most;
+    if (desc->adjoint) {
+        TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, n * sizeof(float), err));
+        most = largest(desc->adjoint, n);
+        stats->loss = NAN;
+        if (desc->spp_primal || desc->image)
+            TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));
+    } else {
+        TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));
+        float *adjoint = malloc(n * sizeof *adjoint);
+        if (!adjoint)
+            return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
+        bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, n * sizeof *adjoint, err);
+        most = largest(adjoint, n);
+        free(adjoint);
+        TRY(r);
+    }
+    return replay(job, desc, spp, most, stats, err);
+}
+
+bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats)
+{
+    static const bl_gradient_desc defaults;
+    bl_stats own = {0};
+    bl_error err = {0};
+    double start = clock_seconds();
+    bl_result r = gradient(job, desc ? desc : &defaults, &own, &err);
+    own.seconds = clock_seconds() - start;
+    own.device_bytes = job->bytes;
+    if (stats)
+        *stats = own;
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values)
+{
+    if (k >= job->requested_count)
+        return BL_ERROR_ARGUMENT;
+    bl_error err = {0};
+    const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+    uint64_t first = job->plan->gradient_offset[job->requested[k]];
+    if (gpu_buffer_read(job->output, 4 * first, values, 4ull * p->count, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    return BL_OK;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the commands of the program share. The program sees the public header alone.
+ *
+ * A command is a row in main.c, a struct of arguments that begins with cli_common, a table of options that fills the struct, and a
+ * run function. Functions that can fail print one message to stderr and return an exit status: 0 success, CLI_FAILED, CLI_USAGE. */
+#ifndef BL_CLI_H
+#define BL_CLI_H
+
+#include <backlight/backlight.h>
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+#define CLI_TRY(call)                                                                                        \
+    do {                                                                                                     \
+        int cli_status_ = (call);                                                                            \
+        if (cli_status_ != CLI_OK)                                                                           \
+            return cli_status_;                                                                              \
+    } while (0)
+
+#if defined(__GNUC__)
+#define CLI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args), nonnull(fmt)))
+#else
+#define CLI_PRINTF(fmt, args)
+#endif
+
+/* ---- options.c ---- */
+
+typedef struct cli_names {
+    const char **items;
+    uint32_t count;
+} cli_names;
+
+typedef struct cli_common {
+    cli_names defines, roots;
+    const char *integrator, *device, *ray_backend;
+    uint32_t spp, spp_grad, seed;
+    int32_t max_depth;
+    bool strict, untrusted, quiet, json, help;
+} cli_common;
+
+typedef enum cli_kind {
+    CLI_POSITIONAL, /* const char *: an argument without an option; `name` is what help calls it */
+    CLI_FLAG,       /* bool */
+    CLI_TEXT,       /* const char *; with `choices`, one of them */
+    CLI_TEXTS,      /* cli_names: one value per occurrence */
+    CLI_NAMES,      /* cli_names: one or more values per occurrence, up to the next option */
+    CLI_COUNT,      /* uint32_t, at least 1 */
+    CLI_SEED,       /* uint32_t */
+    CLI_DEPTH,      /* int32_t, at least 1, or -1 */
+    CLI_NUMBER,     /* double, above 0 */
+} cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* "--spp" */
+    char letter;      /* 'o' for -o, or 0 */
+    cli_kind kind;
+    const char *value; /* how help calls the value */
+    size_t offset;     /* of the field in the command's struct */
+    const char *help;
+    bool required;
+    const char *choices; /* "bvh|query" */
+} cli_option;
+
+typedef struct cli_command {
+    const char *name, *summary;
+    const char *usage;   /* after the name */
+    const char *example; /* one command line */
+    const cli_option *options;
+    uint32_t option_count;
+    size_t arguments_size;
+    int (*run)(void *arguments);
+} cli_command;
+
+/* Fills `arguments` (zeroed before) from argv; prints what is wrong. */
+int options_parse(const cli_command *command, int argc, char **argv, void *arguments);
+void options_help(const cli_command *command);
+void options_free(const cli_command *command, void *arguments);
+/* Prints the message with the command's name and where help is; returns CLI_USAGE. */
+int usage_error(const char *command, const char *format, ...) CLI_PRINTF(2, 3);
+/* The candidate nearest to text, or NULL where none is near. candidates ends with NULL. */
+const char *nearest_name(const char *text, const char *const *candidates);
+
+/* ---- session.c: context, scene, device ---- */
+
+typedef struct cli_session {
+    const cli_common *common;
+    bl_context *ctx;
+    bl_scene *scene;
+    bl_device *device;
+    bl_scene_info info; /* of the scene */
+    bl_device_info device_info;
+} cli_session;
+
+/* scene NULL: none. All close functions may follow a failed open. */
+int session_open(cli_session *session, const cli_common *common, const char *scene);
+int session_open_device(cli_session *session);
+void session_close(cli_session *session);
+/* Prints the context's error; returns CLI_FAILED. */
+int session_fail(const cli_session *session, bl_result result);
+#define SESSION_TRY(session, call)                                                                           \
+    do {                                                                                                     \
+        bl_result cli_result_ = (call);                                                                      \
+        if (cli_result_ != BL_OK)                                                                            \
+            return session_fail(session, cli_result_);                                                       \
+    } while (0)
+int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
+void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
+
+typedef struct cli_parameter {
+    uint32_t index;
+    bl_parameter_info info;
+} cli_parameter;
+/* Looks names up, refuses what has no gradient, warns of gradients that lack terms (an error with --strict). */
+int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
+                            cli_parameter *out);
+/* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
+int session_read_image(const cli_session *session, const char *path, float **pixels);
+size_t session_values(const cli_session *session); /* width * height * 3 */
+
+/* ---- progress.c ---- */
+
+typedef struct cli_progress {
+    const char *label;
+    uint64_t paths; /* whole amount of work, for the rate */
+    double start, last;
+    bool enabled, drawn;
+} cli_progress;
+double seconds_now(void);
+void interrupt_install(void); /* Ctrl-C sets a flag instead of ending the program; a second one ends it */
+bool interrupted(void);
+bool progress_on_terminal(const cli_common *common);
+cli_progress progress_begin(const cli_common *common, const char *label, uint64_t paths);
+bool progress_call(void *progress, double done); /* a bl_progress */
+void progress_end(cli_progress *progress);
+/* "12 s" or "3:05 min"; rotates through a few static buffers. */
+const char *duration_text(double seconds);
+
+/* ---- output.c: whole files or none ---- */
+
+char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
+void *memory_or_exit(size_t size);                           /* zeroed */
+int save_file(const char *path, const void *data, size_t size);
+int make_folder(const char *path);
+int check_writable(const char *path);   /* before the work that the file will hold */
+int check_image_path(const char *path); /* its extension, and writable */
+int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank);
+/* float32 or float64, C order, exactly count values. free() them. */
+int load_npy(const char *path, uint32_t count, float **values);
+int check_file_name(const char *parameter); /* names become files: nothing that leaves the folder */
+struct cJSON;
+int save_json(const char *path, const struct cJSON *json);
+void print_json(const struct cJSON *json); /* to standard output */
+struct cJSON *json_floats(const float *values, uint32_t count);
+struct cJSON *json_shape(const bl_parameter_info *info);
+uint64_t host_peak_bytes(void);
+
+/* ---- picture.c ---- */
+
+/* Blue-white-red picture of signed values; white is 0, full colour is `scale` (0: the 99th percentile of |value|). */
+int save_signed_png(const cli_session *session, const char *path, uint32_t width, uint32_t height,
+                    uint32_t channels, const float *values, double scale);
+/* A parameter's gradient of rank 2 or more, slices of higher ranks one below the other. */
+int save_gradient_png(const cli_session *session, const char *path, const bl_parameter_info *info,
+                      const float *values);
+
+typedef struct plot_bar {
+    const char *label; /* printed in capitals */
+    double value, error;
+    uint32_t colour; /* 0xRRGGBB */
+} plot_bar;
+typedef struct plot_group {
+    const char *label;
+    const plot_bar *bars;
+    uint32_t bar_count;
+} plot_group;
+int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
+                  uint32_t group_count);
+
+/* ---- commands ---- */
+
+extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
+    command_fit, command_ir;
+
+#define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
+
+#endif

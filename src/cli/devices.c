@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight devices: what can run here, and which features it has; how each device was found. */
+#include "cli.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+typedef struct arguments {
+    cli_common common;
+} arguments;
+
+static cJSON *device_json(const bl_device_info *info)
+{
+    cJSON *json = cJSON_CreateObject();
+    char version[48];
+    snprintf(version, sizeof version, "%u.%u.%u", info->api_major, info->api_minor, info->api_patch);
+    cJSON_AddStringToObject(json, "name", info->name);
+    cJSON_AddStringToObject(json, "kind", info->kind);
+    cJSON_AddStringToObject(json, "driver", info->driver);
+    cJSON_AddStringToObject(json, "found", info->found);
+    cJSON_AddStringToObject(json, "vulkan", version);
+    cJSON_AddNumberToObject(json, "subgroup_size", info->subgroup_size);
+    cJSON_AddNumberToObject(json, "max_buffer_range", (double)info->max_buffer_range);
+    cJSON_AddNumberToObject(json, "max_allocation", (double)info->max_allocation);
+    cJSON_AddBoolToObject(json, "float_atomics", info->float_atomics);
+    cJSON_AddBoolToObject(json, "ray_query", info->ray_query);
+    cJSON_AddBoolToObject(json, "int64", info->int64);
+    cJSON_AddBoolToObject(json, "float64", info->float64);
+    return json;
+}
+
+static void print_device(const bl_device_info *info, bool preferred)
+{
+    printf("%s%s\n", info->name, preferred ? "  (auto)" : "");
+    printf("    kind       %s\n", info->kind);
+    printf("    driver     %s\n", info->driver);
+    printf("    found      %s\n", info->found);
+    printf("    Vulkan     %u.%u.%u\n", info->api_major, info->api_minor, info->api_patch);
+    printf("    subgroup   %u\n", info->subgroup_size);
+    printf("    buffers    %.0f MiB per binding, %.0f MiB per allocation\n",
+           (double)info->max_buffer_range / 1048576, (double)info->max_allocation / 1048576);
+    printf("    features   float atomics: %s, ray queries: %s, 64-bit integers: %s, 64-bit floats: %s\n",
+           info->float_atomics ? "yes" : "no", info->ray_query ? "yes" : "no", info->int64 ? "yes" : "no",
+           info->float64 ? "yes" : "no");
+}
+
+static int list(const cli_session *session)
+{
+    uint32_t count = bl_device_count(session->ctx);
+    cJSON *devices = cJSON_CreateArray();
+    for (uint32_t i = 0; i < count; i++) {
+        bl_device_info info;
+        bl_result result = bl_device_info_at(session->ctx, i, &info);
+        if (result != BL_OK) {
+            cJSON_Delete(devices);
+            return session_fail(session, result);
+        }
+        if (session->common->json)
+            cJSON_AddItemToArray(devices, device_json(&info));
+        else
+            print_device(&info, i == 0);
+    }
+    if (session->common->json) {
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddItemToObject(json, "devices", devices);
+        print_json(json);
+        cJSON_Delete(json);
+    } else {
+        cJSON_Delete(devices);
+    }
+    if (count == 0)
+        return fail("no Vulkan 1.2 compute device; scripts/setup finds SwiftShader, or set BL_SWIFTSHADER to "
+                    "libvk_swiftshader.so");
+    return CLI_OK;
+}
+
+static int run(void *argument)
+{
+    const arguments *args = argument;
+    cli_session session;
+    int status = session_open(&session, &args->common, NULL);
+    if (status == CLI_OK)
+        status = list(&session);
+    session_close(&session);
+    return status;
+}
+
+const cli_command command_devices = {.name = "devices",
+                                     .summary = "what can run here, and which features it has",
+                                     .usage = "[--json]",
+                                     .example = "backlight devices --json",
+                                     .arguments_size = sizeof(arguments),
+                                     .run = run};

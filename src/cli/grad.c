@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for two dimensions or more,
+ * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. */
+#include "cli.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct arguments {
+    cli_common common;
+    const char *scene, *output, *adjoint, *target, *loss, *forward, *tangent;
+    cli_names parameters;
+} arguments;
+
+typedef struct work {
+    cli_session *session;
+    const arguments *args;
+    cli_parameter *parameters;
+    float *weights; /* adjoint or target */
+    bl_job *job;
+    bl_stats stats;
+    uint32_t spp, spp_grad;
+    double start;
+} work;
+
+static int check_usage(const arguments *args)
+{
+    if (args->forward || args->tangent)
+        return fail("forward mode arrives with the compiler issue");
+    if (args->parameters.count == 0)
+        return usage_error("grad", "--param NAME is missing");
+    if (!args->output)
+        return usage_error("grad", "-o DIR is missing");
+    if (!args->adjoint == !args->target)
+        return usage_error("grad",
+                           "give either --adjoint (the derivative of the loss by the image) or --target");
+    if (args->loss && args->adjoint)
+        return usage_error("grad", "--loss needs --target");
+    return CLI_OK;
+}
+
+/* ---- the gradient ---- */
+
+static int compute(work *w)
+{
+    uint64_t paths = (uint64_t)w->session->info.width * w->session->info.height * w->spp_grad;
+    cli_progress progress = progress_begin(&w->args->common, "gradient", paths);
+    bl_gradient_desc desc = {.spp = w->spp_grad,
+                             .spp_primal = w->spp,
+                             .seed = w->args->common.seed,
+                             .progress = progress_call,
+                             .user = &progress};
+    if (w->args->target)
+        desc.target = w->weights;
+    else
+        desc.adjoint = w->weights;
+    bl_result result = bl_job_gradient(w->job, &desc, &w->stats);
+    progress_end(&progress);
+    SESSION_TRY(w->session, result);
+    return CLI_OK;
+}
+
+static int save_one(const work *w, uint32_t k)
+{
+    const bl_parameter_info *info = &w->parameters[k].info;
+    float *values = memory_or_exit(info->count * sizeof *values);
+    char *array = text_format("%s/%s.npy", w->args->output, info->name);
+    char *picture = text_format("%s/%s.png", w->args->output, info->name);
+    bl_result result = bl_job_read_gradient(w->job, k, values);
+    int status =
+        result == BL_OK ? save_npy(array, values, info->shape, info->rank) : session_fail(w->session, result);
+    if (status == CLI_OK && info->rank >= 2)
+        status = save_gradient_png(w->session, picture, info, values);
+    free(picture);
+    free(array);
+    free(values);
+    return status;
+}
+
+/* ---- summary.json: documented in README.md; fields are only ever added ---- */
+
+static double drift(const bl_stats *stats)
+{
+    return stats->paths ? (double)stats->drifted / (double)stats->paths : 0;
+}
+
+static void add_parameters(const work *w, cJSON *json)
+{
+    cJSON *list = cJSON_AddArrayToObject(json, "parameters"),
+          *incomplete = cJSON_AddArrayToObject(json, "incomplete");
+    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
+        const bl_parameter_info *info = &w->parameters[k].info;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "name", info->name);
+        cJSON_AddItemToObject(one, "shape", json_shape(info));
+        cJSON_AddItemToArray(list, one);
+        if (!info->reason)
+            continue;
+        char *reason = text_format("%s: %s", info->name, info->reason);
+        cJSON_AddItemToArray(incomplete, cJSON_CreateString(reason));
+        free(reason);
+    }
+}
+
+static void add_effort(const work *w, cJSON *json)
+{
+    cJSON *time = cJSON_AddObjectToObject(json, "time"), *memory = cJSON_AddObjectToObject(json, "memory");
+    cJSON_AddNumberToObject(time, "total_seconds", seconds_now() - w->start);
+    cJSON_AddNumberToObject(time, "pass_seconds", w->stats.seconds);
+    cJSON_AddNumberToObject(time, "device_seconds", w->stats.device_seconds);
+    cJSON_AddNumberToObject(time, "compile_seconds", bl_device_stats_get(w->session->device).compile_seconds);
+    cJSON_AddNumberToObject(memory, "device_bytes", (double)w->stats.device_bytes);
+    cJSON_AddNumberToObject(memory, "host_peak_bytes", (double)host_peak_bytes());
+}
+
+static cJSON *summary(const work *w)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
+    cJSON_AddStringToObject(json, "scene", w->args->scene);
+    cJSON_AddStringToObject(json, "device", w->session->device_info.name);
+    cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
+    cJSON_AddStringToObject(json, "mode", "reverse");
+    cJSON_AddStringToObject(json, "loss_kind", w->args->target ? "l2" : "adjoint");
+    cJSON_AddNumberToObject(json, "loss", w->stats.loss);
+    cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
+    cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
+    cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);
+    cJSON_AddNumberToObject(json, "underflow", (double)w->stats.underflowed);
+    cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
+    cJSON_AddNumberToObject(json, "repeats", w->stats.repeats);
+    cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);
+    cJSON_AddNumberToObject(json, "slices", (double)w->stats.slices);
+    cJSON_AddNumberToObject(json, "spp", w->spp);
+    cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
+    cJSON *seeds = cJSON_AddArrayToObject(json, "seeds");
+    cJSON_AddItemToArray(seeds, cJSON_CreateNumber(w->args->common.seed));
+    add_effort(w, json);
+    add_parameters(w, json);
+    return json;
+}
+
+static int report(const work *w)
+{
+    const cli_common *common = &w->args->common;
+    if (drift(&w->stats) > 1e-3)
+        note(common, "warning: %.3g %% of the samples were replayed along another path",
+             100 * drift(&w->stats));
+    if (w->stats.overflowed)
+        note(common, "warning: %llu contributions left the range of the gradient",
+             (unsigned long long)w->stats.overflowed);
+    if (w->stats.non_finite)
+        note(common, "warning: %llu samples were not finite and were dropped",
+             (unsigned long long)w->stats.non_finite);
+    cJSON *json = summary(w);
+    char *path = text_format("%s/summary.json", w->args->output);
+    int status = save_json(path, json);
+    if (status == CLI_OK && common->json)
+        print_json(json);
+    if (status == CLI_OK)
+        note(common, "loss %.6g, %u gradients in %s (%s)", w->stats.loss, w->args->parameters.count,
+             w->args->output, duration_text(w->stats.seconds));
+    free(path);
+    cJSON_Delete(json);
+    return status;
+}
+
+/* ---- the order of things: input, output folder, device ---- */
+
+static int prepare(work *w)
+{
+    const arguments *args = w->args;
+    CLI_TRY(session_open(w->session, &args->common, args->scene));
+    w->parameters = memory_or_exit(args->parameters.count * sizeof *w->parameters);
+    CLI_TRY(
+        session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
+    CLI_TRY(session_read_image(w->session, args->target ? args->target : args->adjoint, &w->weights));
+    CLI_TRY(session_open_device(w->session));
+    CLI_TRY(make_folder(args->output)); /* not before: a run without a device leaves nothing behind */
+    w->spp = args->common.spp ? args->common.spp : w->session->info.spp;
+    w->spp_grad = args->common.spp_grad ? args->common.spp_grad : w->spp;
+    bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count};
+    SESSION_TRY(w->session, bl_job_create(w->session->device, w->session->scene, &desc, &w->job));
+    return CLI_OK;
+}
+
+static int gradients(work *w)
+{
+    CLI_TRY(prepare(w));
+    interrupt_install();
+    CLI_TRY(compute(w));
+    for (uint32_t k = 0; k < w->args->parameters.count; k++)
+        CLI_TRY(save_one(w, k));
+    return report(w);
+}
+
+static int run(void *argument)
+{
+    CLI_TRY(check_usage(argument));
+    cli_session session = {0};
+    work w = {.session = &session, .args = argument, .start = seconds_now()};
+    int status = gradients(&w);
+    bl_job_destroy(w.job);
+    free(w.weights);
+    free(w.parameters);
+    session_close(&session);
+    return status;
+}
+
+// clang-format off
+#define FIELD(name) offsetof(arguments, name)
+static const cli_option options[] = {
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
+    {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
+    {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
+    {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "l2 (mean squared error); further losses come later", .choices = "l2"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
+    {.name = "--forward", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(forward), .help = "forward mode: arrives with the compiler issue"},
+    {.name = "--tangent", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(tangent), .help = "for --forward"},
+};
+// clang-format on
+const cli_command command_grad = {.name = "grad",
+                                  .summary = "the gradient of a loss with respect to parameters of a scene",
+                                  .usage = "SCENE --param NAME... (--adjoint FILE | --target FILE) -o DIR",
+                                  .example = "backlight grad assets/cornell/scene.xml --param "
+                                             "red.reflectance.value --target photo.exr -o gradients",
+                                  CLI_OPTIONS(options),
+                                  .arguments_size = sizeof(arguments),
+                                  .run = run};

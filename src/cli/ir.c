@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight ir: the trace of a pass as text, and its SPIR-V. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if BL_HAVE_SPIRV_TOOLS
+#include <spirv-tools/libspirv.h>
+#endif
+
+typedef struct arguments {
+    cli_common common;
+    const char *scene, *pass, *output, *spirv;
+    cli_names parameters;
+    bool optimised, disassemble;
+} arguments;
+
+static bl_pass pass_of(const char *name)
+{
+    if (!strcmp(name, "primal"))
+        return BL_PASS_PRIMAL;
+    return !strcmp(name, "frozen") ? BL_PASS_FROZEN
+                                   : BL_PASS_GRADIENT; /* replay and adjoint are one fused kernel */
+}
+
+static int put_text(const arguments *args, const char *text)
+{
+    if (args->output)
+        return save_file(args->output, text, strlen(text));
+    fputs(text, stdout);
+    return CLI_OK;
+}
+
+#if BL_HAVE_SPIRV_TOOLS
+static int disassemble(const arguments *args, const uint32_t *words, size_t count)
+{
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_2);
+    spv_text text = NULL;
+    spv_diagnostic diagnostic = NULL;
+    uint32_t flags = SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    spv_result_t result = spvBinaryToText(context, words, count, flags, &text, &diagnostic);
+    int status = result == SPV_SUCCESS
+                     ? put_text(args, text->str)
+                     : fail("cannot disassemble: %s",
+                            diagnostic && diagnostic->error ? diagnostic->error : "no reason given");
+    spvTextDestroy(text);
+    spvDiagnosticDestroy(diagnostic);
+    spvContextDestroy(context);
+    return status;
+}
+#else
+static int disassemble(const arguments *args, const uint32_t *words, size_t count)
+{
+    (void)args;
+    (void)words;
+    (void)count;
+    return fail("this program was built without SPIRV-Tools: use --spirv FILE and spirv-dis");
+}
+#endif
+
+static int put_spirv(const cli_session *session, const arguments *args, bl_job *job)
+{
+    uint32_t *words;
+    size_t count;
+    SESSION_TRY(session, bl_job_spirv(job, pass_of(args->pass), &words, &count));
+    int status = args->spirv ? save_file(args->spirv, words, count * sizeof *words) : CLI_OK;
+    if (status == CLI_OK && args->spirv)
+        note(session->common, "%s: %zu words of SPIR-V", args->spirv, count);
+    if (status == CLI_OK && args->disassemble)
+        status = disassemble(args, words, count);
+    free(words);
+    return status;
+}
+
+static int put_trace(const cli_session *session, const arguments *args, bl_job *job)
+{
+    char *text;
+    SESSION_TRY(session, bl_job_trace_text(job, pass_of(args->pass), args->optimised, &text));
+    int status = put_text(args, text);
+    free(text);
+    return status;
+}
+
+/* --param, or everything that has a gradient. */
+static int choose_parameters(const cli_session *session, const arguments *args, const char **names,
+                             uint32_t *count)
+{
+    uint32_t all = bl_scene_parameter_count(session->scene);
+    *count = 0;
+    for (uint32_t i = 0; i < all && args->parameters.count == 0; i++) {
+        bl_parameter_info info;
+        SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
+        if (info.differentiable)
+            names[(*count)++] = info.name;
+    }
+    for (uint32_t i = 0; i < args->parameters.count; i++)
+        names[(*count)++] = args->parameters.items[i];
+    return CLI_OK;
+}
+
+static int with_job(const cli_session *session, const arguments *args, const char **names)
+{
+    bl_job_desc desc = {.parameters = names, .frozen = pass_of(args->pass) == BL_PASS_FROZEN};
+    if (pass_of(args->pass) == BL_PASS_GRADIENT)
+        CLI_TRY(choose_parameters(session, args, names, &desc.parameter_count));
+    bl_job *job;
+    SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, &job));
+    bool words = args->spirv || args->disassemble;
+    int status = words ? put_spirv(session, args, job) : put_trace(session, args, job);
+    bl_job_destroy(job);
+    return status;
+}
+
+static int show(cli_session *session, const arguments *args)
+{
+    CLI_TRY(session_open(session, &args->common, args->scene));
+    if (args->output)
+        CLI_TRY(check_writable(args->output));
+    if (args->spirv)
+        CLI_TRY(check_writable(args->spirv));
+    CLI_TRY(session_open_device(session));
+    size_t most = (size_t)bl_scene_parameter_count(session->scene) + args->parameters.count;
+    const char **names = memory_or_exit((most + 1) * sizeof *names);
+    int status = with_job(session, args, names);
+    free(names);
+    return status;
+}
+
+static int run(void *argument)
+{
+    cli_session session = {0};
+    int status = show(&session, argument);
+    session_close(&session);
+    return status;
+}
+
+// clang-format off
+#define FIELD(name) offsetof(arguments, name)
+static const cli_option options[] = {
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass), .help = "primal, gradient (replay and adjoint: the same fused kernel), frozen", .required = true, .choices = "primal|gradient|replay|adjoint|frozen"},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all that have one)"},
+    {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised), .help = "the trace as it goes to code generation, not as recorded"},
+    {.name = "--spirv", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(spirv), .help = "write the SPIR-V module instead"},
+    {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble), .help = "print the SPIR-V as text instead"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "text to a file instead of standard output"},
+};
+// clang-format on
+const cli_command command_ir = {.name = "ir",
+                                .summary = "the trace of a pass, or its SPIR-V",
+                                .usage = "SCENE --pass PASS",
+                                .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised",
+                                CLI_OPTIONS(options),
+                                .arguments_size = sizeof(arguments),
+                                .run = run};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The program `backlight`: a table of commands. Results go to files and standard output, everything else to standard error;
+ * exit status 0 success, 1 failed work, 2 wrong usage. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cli_command *const commands[] = {&command_devices, &command_render, &command_params,
+                                              &command_grad,    &command_check,  &command_fit,
+                                              &command_ir};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *to)
+{
+    fprintf(to,
+            "Backlight %s: renders Mitsuba 3 scenes and their gradients, and fits scenes to pictures.\n\n"
+            "usage: backlight COMMAND [ARGUMENTS]\n\ncommands:\n",
+            BL_VERSION_TEXT);
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(to,
+            "\n'backlight COMMAND --help' explains a command. 'backlight --version' prints the version.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMAND_COUNT + 1] = {0};
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i]->name;
+    const char *near = nearest_name(name, names);
+    if (!strcmp(name, "bench"))
+        fprintf(stderr, "backlight: 'bench' does not exist yet\n");
+    else
+        fprintf(stderr, "backlight: no command '%s'%s%s%s\n", name, near ? " (did you mean '" : "",
+                near ? near : "", near ? "'?)" : "");
+    fprintf(stderr, "Commands: ");
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
+    fprintf(stderr, ". Try 'backlight --help'.\n");
+    return CLI_USAGE;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    void *arguments = memory_or_exit(command->arguments_size);
+    int status = options_parse(command, argc, argv, arguments);
+    if (status == CLI_OK) {
+        if (((const cli_common *)arguments)->help)
+            options_help(command);
+        else
+            status = command->run(arguments);
+    }
+    options_free(command, arguments);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "backlight: cannot write to standard output\n");
+        status = status ? status : CLI_FAILED;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (!strcmp(name, "--version")) {
+        printf("backlight %s\n", BL_VERSION_TEXT);
+        return CLI_OK;
+    }
+    bool help = !strcmp(name, "help");
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || (help && argc == 2)) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    if (help)
+        name = argv[2];
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(name, commands[i]->name)) {
+            if (!help)
+                return run_command(commands[i], argc - 2, argv + 2);
+            options_help(commands[i]);
+            return CLI_OK;
+        }
+    return unknown_command(name);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Command lines from declarative tables: a command's own options and the common ones fill one struct, and the same tables print
+ * the help. Values may follow as the next argument or after '='; "--" ends a list of names. */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+#define COMMON(field) offsetof(cli_common, field)
+static const cli_option common_options[] = {
+    {.name = "-D", .kind = CLI_TEXTS, .value = "KEY=VALUE", .offset = COMMON(defines), .help = "set a variable of the scene ($KEY); repeatable"},
+    {.name = "--spp", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp), .help = "samples per pixel (default: the scene's)"},
+    {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad), .help = "samples per pixel of gradient passes (default: --spp)"},
+    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .help = "random seed; the same seed gives the same bytes (default: 0)"},
+    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator), .help = "instead of the scene's: path, direct, prb"},
+    {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth), .help = "longest path in segments instead of the integrator's; -1: unbounded"},
+    {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict), .help = "a gradient known to lack terms is an error, not a warning"},
+    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root"},
+    {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots), .help = "another folder that an untrusted scene may read; repeatable"},
+    {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device), .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
+    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "bvh or query (or BL_RAY_BACKEND)", .choices = "bvh|query"},
+    {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json), .help = "results on standard output as JSON"},
+    {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet), .help = "no progress and no messages but errors"},
+    {.name = "--help", .letter = 'h', .kind = CLI_FLAG, .offset = COMMON(help), .help = "this text"},
+};
+// clang-format on
+enum { COMMON_COUNT = sizeof common_options / sizeof common_options[0] };
+
+/* ---- messages ---- */
+
+int usage_error(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "backlight %s: ", command);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nTry 'backlight %s --help'.\n", command);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+/* Levenshtein distance; texts longer than 63 letters are compared by their beginning. */
+static uint32_t edit_distance(const char *a, const char *b)
+{
+    uint32_t row[64];
+    uint32_t length = (uint32_t)strnlen(b, 63);
+    for (uint32_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (uint32_t i = 0; a[i] && i < 63; i++) {
+        uint32_t corner = row[0];
+        row[0] = i + 1;
+        for (uint32_t j = 0; j < length; j++) {
+            uint32_t change = corner + (a[i] != b[j]);
+            corner = row[j + 1];
+            uint32_t step = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            row[j + 1] = change < step ? change : step;
+        }
+    }
+    return row[length];
+}
+
+const char *nearest_name(const char *text, const char *const *candidates)
+{
+    const char *best = NULL;
+    uint32_t least = (uint32_t)strlen(text) / 3 + 2; /* farther away is no help */
+    for (uint32_t i = 0; candidates[i]; i++) {
+        uint32_t distance = edit_distance(text, candidates[i]);
+        if (distance < least) {
+            least = distance;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+/* ---- finding an option ---- */
+
+static const cli_option *option_at(const cli_command *command, uint32_t i)
+{
+    if (i < command->option_count)
+        return &command->options[i];
+    i -= command->option_count;
+    return i < COMMON_COUNT ? &common_options[i] : NULL;
+}
+
+/* Matches "--name", "--name=value", "-o", "-ovalue", "-DKEY=VALUE". *value is what is attached, or NULL. */
+static bool option_matches(const cli_option *option, const char *argument, const char **value)
+{
+    *value = NULL;
+    if (option->kind == CLI_POSITIONAL)
+        return false;
+    char letter = option->name[1] != '-' ? option->name[1] : option->letter;
+    if (letter && argument[0] == '-' && argument[1] == letter) {
+        *value = argument[2] ? argument + 2 : NULL;
+        return true;
+    }
+    size_t length = strlen(option->name);
+    if (strncmp(argument, option->name, length) != 0 || option->name[1] != '-')
+        return false;
+    if (argument[length] == '=')
+        *value = argument + length + 1;
+    return argument[length] == 0 || argument[length] == '=';
+}
+
+static const cli_option *find_option(const cli_command *command, const char *argument, const char **value)
+{
+    const cli_option *option;
+    for (uint32_t i = 0; (option = option_at(command, i)); i++)
+        if (option_matches(option, argument, value))
+            return option;
+    return NULL;
+}
+
+static int unknown_option(const cli_command *command, const char *argument)
+{
+    const char *names[64] = {0};
+    uint32_t count = 0;
+    const cli_option *option;
+    for (uint32_t i = 0; (option = option_at(command, i)) && count < 63; i++)
+        if (option->kind != CLI_POSITIONAL)
+            names[count++] = option->name;
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(argument, "="), argument);
+    const char *near = nearest_name(text, names);
+    if (near)
+        return usage_error(command->name, "unknown option %s (did you mean %s?)", text, near);
+    return usage_error(command->name, "unknown option %s", text);
+}
+
+/* ---- storing a value ---- */
+
+static void push_name(cli_names *names, const char *text)
+{
+    const char **grown = realloc(names->items, (names->count + 1) * sizeof *grown);
+    if (!grown) {
+        fprintf(stderr, "backlight: out of memory\n");
+        exit(CLI_FAILED);
+    }
+    names->items = grown;
+    names->items[names->count++] = text;
+}
+
+static bool parse_integer(const char *text, long long least, long long most, long long *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return end != text && *end == 0 && errno == 0 && *out >= least && *out <= most;
+}
+
+static bool choice_allowed(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *c = choices; *c; c += strcspn(c, "|"), c += *c == '|')
+        if (strcspn(c, "|") == length && !strncmp(c, text, length))
+            return true;
+    return false;
+}
+
+static int store_integer(const cli_command *command, const cli_option *option, const char *text, void *field)
+{
+    bool depth = option->kind == CLI_DEPTH;
+    long long least = option->kind == CLI_SEED ? 0 : depth ? -1 : 1, number;
+    if (!parse_integer(text, least, depth ? 1000000 : 0xffffffffll, &number) || (depth && number == 0))
+        return usage_error(command->name, "%s: '%s' is not %s", option->name, text,
+                           depth                      ? "a whole number above 0, or -1"
+                           : option->kind == CLI_SEED ? "a whole number from 0 to 4294967295"
+                                                      : "a whole number above 0");
+    if (depth)
+        *(int32_t *)field = (int32_t)number;
+    else
+        *(uint32_t *)field = (uint32_t)number;
+    return CLI_OK;
+}
+
+static int store_text(const cli_command *command, const cli_option *option, const char *text, void *field)
+{
+    if (option->choices && !choice_allowed(option->choices, text))
+        return usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, option->choices);
+    if (!*text)
+        return usage_error(command->name, "%s: empty value", option->name);
+    *(const char **)field = text;
+    return CLI_OK;
+}
+
+static int store(const cli_command *command, const cli_option *option, const char *text, void *arguments)
+{
+    void *field = (char *)arguments + option->offset;
+    char *end;
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)field = true;
+        return CLI_OK;
+    case CLI_TEXTS:
+    case CLI_NAMES:
+        push_name(field, text);
+        return CLI_OK;
+    case CLI_NUMBER:
+        *(double *)field = strtod(text, &end);
+        if (end == text || *end || !isfinite(*(double *)field) || *(double *)field <= 0)
+            return usage_error(command->name, "%s: '%s' is not a number above 0", option->name, text);
+        return CLI_OK;
+    case CLI_COUNT:
+    case CLI_SEED:
+    case CLI_DEPTH:
+        return store_integer(command, option, text, field);
+    case CLI_TEXT:
+    case CLI_POSITIONAL:
+        break;
+    }
+    return store_text(command, option, text, field);
+}
+
+/* ---- parsing ---- */
+
+static int store_positional(const cli_command *command, const char *text, void *arguments)
+{
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        if (option->kind == CLI_POSITIONAL && !*(const char **)((char *)arguments + option->offset))
+            return store(command, option, text, arguments);
+    }
+    return usage_error(command->name, "unexpected argument '%s'", text);
+}
+
+/* Stores the option at argv[*i], which has matched, and moves *i to its last argument. */
+static int parse_option(const cli_command *command, const cli_option *option, const char *attached, int argc,
+                        char **argv, int *i, void *arguments)
+{
+    if (option->kind == CLI_FLAG) {
+        if (attached)
+            return usage_error(command->name, "%s takes no value", option->name);
+        return store(command, option, NULL, arguments);
+    }
+    bool listed = option->kind == CLI_NAMES && !attached;
+    if (!attached && (*i + 1 >= argc || (listed && argv[*i + 1][0] == '-')))
+        return usage_error(command->name, "%s needs a value: %s", option->name, option->value);
+    CLI_TRY(store(command, option, attached ? attached : argv[++*i], arguments));
+    while (listed && *i + 1 < argc && argv[*i + 1][0] != '-')
+        CLI_TRY(store(command, option, argv[++*i], arguments));
+    return CLI_OK;
+}
+
+static int check_required(const cli_command *command, const void *arguments)
+{
+    for (uint32_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        const void *field = (const char *)arguments + option->offset;
+        bool list = option->kind == CLI_NAMES || option->kind == CLI_TEXTS;
+        if (!option->required ||
+            (list ? ((const cli_names *)field)->count > 0 : *(const char *const *)field != NULL))
+            continue;
+        if (option->kind == CLI_POSITIONAL)
+            return usage_error(command->name,
+                               "%s is missing (give it before options that take several names)",
+                               option->name);
+        const char letter[] = {'-', option->letter, 0};
+        return usage_error(command->name, "%s %s is missing", option->letter ? letter : option->name,
+                           option->value);
+    }
+    return CLI_OK;
+}
+
+static int check_defines(const cli_command *command, const cli_names *defines)
+{
+    for (uint32_t i = 0; i < defines->count; i++) {
+        const char *equals = strchr(defines->items[i], '=');
+        if (!equals || equals == defines->items[i])
+            return usage_error(command->name, "-D: '%s' is not KEY=VALUE", defines->items[i]);
+    }
+    return CLI_OK;
+}
+
+int options_parse(const cli_command *command, int argc, char **argv, void *arguments)
+{
+    bool only_positional = false;
+    for (int i = 0; i < argc; i++) {
+        if (!only_positional && !strcmp(argv[i], "--")) {
+            only_positional = true;
+            continue;
+        }
+        if (only_positional || argv[i][0] != '-' || !argv[i][1]) {
+            CLI_TRY(store_positional(command, argv[i], arguments));
+            continue;
+        }
+        const char *attached;
+        const cli_option *option = find_option(command, argv[i], &attached);
+        if (!option)
+            return unknown_option(command, argv[i]);
+        CLI_TRY(parse_option(command, option, attached, argc, argv, &i, arguments));
+    }
+    const cli_common *common = arguments;
+    if (common->help)
+        return CLI_OK;
+    CLI_TRY(check_defines(command, &common->defines));
+    return check_required(command, arguments);
+}
+
+void options_free(const cli_command *command, void *arguments)
+{
+    const cli_option *option;
+    for (uint32_t i = 0; (option = option_at(command, i)); i++)
+        if (option->kind == CLI_NAMES || option->kind == CLI_TEXTS)
+            free(((cli_names *)(void *)((char *)arguments + option->offset))->items);
+    free(arguments);
+}
+
+/* ---- help ---- */
+
+static void print_option(const cli_option *option)
+{
+    char left[64];
+    char letter[5] = {'-', option->letter, ',', ' ', 0};
+    snprintf(left, sizeof left, "%s%s%s%s%s", option->letter ? letter : "", option->name,
+             option->value ? " " : "", option->value ? option->value : "",
+             option->kind == CLI_NAMES ? "..." : "");
+    printf("  %-26s %s\n", left, option->help);
+}
+
+void options_help(const cli_command *command)
+{
+    printf("backlight %s: %s\n\nusage: backlight %s %s [OPTIONS]\n", command->name, command->summary,
+           command->name, command->usage);
+    if (command->option_count)
+        printf("\narguments and options:\n");
+    for (uint32_t i = 0; i < command->option_count; i++)
+        print_option(&command->options[i]);
+    printf("\ncommon options:\n");
+    for (uint32_t i = 0; i < COMMON_COUNT; i++)
+        print_option(&common_options[i]);
+    printf("\nexample:\n  %s\n", command->example);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files that are whole or not there: written under a temporary name beside the target, then renamed. NumPy arrays and JSON. */
+#include "cli.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *text_format(const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = memory_or_exit((size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void *memory_or_exit(size_t size)
+{
+    void *memory = calloc(1, size ? size : 1);
+    if (!memory) {
+        fprintf(stderr, "backlight: out of memory\n");
+        exit(CLI_FAILED);
+    }
+    return memory;
+}
+
+/* ---- whole files ---- */
+
+static bool write_all(int file, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(file, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+static int open_temporary(const char *path, char **name)
+{
+    *name = text_format("%s.tmp-%ld", path, (long)getpid());
+    int file = open(*name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) {
+        fail("cannot write %s: %s", path, strerror(errno));
+        free(*name);
+    }
+    return file;
+}
+
+int save_file(const char *path, const void *data, size_t size)
+{
+    char *name;
+    int file = open_temporary(path, &name);
+    if (file < 0)
+        return CLI_FAILED;
+    bool good = write_all(file, data, size);
+    int reason = errno;
+    if (close(file) != 0 && good) {
+        good = false;
+        reason = errno;
+    }
+    if (good && rename(name, path) != 0) {
+        good = false;
+        reason = errno;
+    }
+    if (!good)
+        unlink(name);
+    free(name);
+    return good ? CLI_OK : fail("cannot write %s: %s", path, strerror(reason));
+}
+
+int check_writable(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return fail("cannot write %s: it is a folder", path);
+    char *name;
+    int file = open_temporary(path, &name);
+    if (file < 0)
+        return CLI_FAILED;
+    close(file);
+    unlink(name);
+    free(name);
+    return CLI_OK;
+}
+
+int check_image_path(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".png") != 0)) {
+        fail("%s: an image's name must end in .exr, .pfm or .png", path);
+        return CLI_USAGE;
+    }
+    return check_writable(path);
+}
+
+int make_folder(const char *path)
+{
+    char *partial = text_format("%s", path);
+    for (char *c = partial + 1; *partial; c++) {
+        if (*c != '/' && *c != 0)
+            continue;
+        bool last = *c == 0;
+        *c = 0;
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST) {
+            int status = fail("cannot create the folder %s: %s", partial, strerror(errno));
+            free(partial);
+            return status;
+        }
+        if (last)
+            break;
+        *c = '/';
+    }
+    free(partial);
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return fail("%s is not a folder", path);
+    char *probe = text_format("%s/.backlight", path);
+    int status = check_writable(probe);
+    free(probe);
+    return status;
+}
+
+int check_file_name(const char *parameter)
+{
+    if (strchr(parameter, '/') || parameter[0] == '.' || strlen(parameter) > 200)
+        return fail("the parameter name '%s' cannot be used as a file name", parameter);
+    return CLI_OK;
+}
+
+/* ---- NumPy, format version 1.0 ---- */
+
+int save_npy(const char *path, const float *values, const uint32_t *shape, uint32_t rank)
+{
+    enum { PREAMBLE = 10, HEADER = 128 };
+    size_t count = 1;
+    char dimensions[80] = "";
+    for (uint32_t i = 0; i < rank; i++) {
+        size_t used = strlen(dimensions);
+        snprintf(dimensions + used, sizeof dimensions - used, "%u%s", shape[i],
+                 rank == 1      ? ","
+                 : i + 1 < rank ? ", "
+                                : "");
+        count *= shape[i];
+    }
+    unsigned char *file = memory_or_exit(HEADER + count * 4);
+    memcpy(file, "\x93NUMPY\x01\x00", 8);
+    file[8] = (HEADER - PREAMBLE) & 255;
+    file[9] = (HEADER - PREAMBLE) >> 8;
+    memset(file + PREAMBLE, ' ', HEADER - PREAMBLE);
+    int length = snprintf((char *)file + PREAMBLE, HEADER - PREAMBLE,
+                          "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", dimensions);
+    file[PREAMBLE + length] = ' ';
+    file[HEADER - 1] = '\n';
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, &values[i], 4);
+        for (uint32_t k = 0; k < 4; k++)
+            file[HEADER + 4 * i + k] = (unsigned char)(word >> 8 * k);
+    }
+    int status = save_file(path, file, HEADER + count * 4);
+    free(file);
+    return status;
+}
+
+/* Whole file, at most `limit` bytes, zero byte appended. */
+static char *read_whole(const char *path, size_t limit, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fail("cannot open %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    char *data = malloc(limit + 2);
+    *size = data ? fread(data, 1, limit + 1, file) : 0;
+    bool good = data && !ferror(file) && *size <= limit;
+    fclose(file);
+    if (!good) {
+        fail("cannot read %s", path);
+        free(data);
+        return NULL;
+    }
+    data[*size] = 0;
+    return data;
+}
+
+static bool npy_values(const char *data, size_t size, uint32_t count, float *values)
+{
+    if (size < 10 || memcmp(data, "\x93NUMPY\x01", 7) != 0)
+        return false;
+    size_t header = (size_t)(unsigned char)data[8] | (size_t)(unsigned char)data[9] << 8;
+    if (size < 10 + header || memchr(data + 10, 0, header))
+        return false;
+    const char *end = data + 10 + header;
+    const char *single = strstr(data + 10, "'<f4'"), *twice = strstr(data + 10, "'<f8'");
+    const char *fortran = strstr(data + 10, "'fortran_order': True");
+    bool wide = twice && twice < end;
+    if ((!wide && !(single && single < end)) || (fortran && fortran < end))
+        return false;
+    size_t width = wide ? 8 : 4;
+    if (size - 10 - header != count * width)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        double value;
+        if (wide)
+            memcpy(&value, end + 8 * (size_t)i, 8);
+        else
+            memcpy(&values[i], end + 4 * (size_t)i, 4);
+        if (wide)
+            values[i] = (float)value;
+        if (!isfinite(values[i]))
+            return false;
+    }
+    return true;
+}
+
+int load_npy(const char *path, uint32_t count, float **values)
+{
+    size_t size;
+    char *data = read_whole(path, 8 * (size_t)count + 70000, &size);
+    if (!data)
+        return CLI_FAILED;
+    *values = memory_or_exit(count * sizeof **values);
+    bool good = npy_values(data, size, count, *values);
+    free(data);
+    if (good)
+        return CLI_OK;
+    free(*values);
+    *values = NULL;
+    return fail("%s is not a NumPy array of %u finite values (little-endian float32 or float64, C order)",
+                path, count);
+}
+
+/* ---- JSON ---- */
+
+static char *json_text(const cJSON *json)
+{
+    char *text = cJSON_Print(json);
+    if (!text) {
+        fprintf(stderr, "backlight: out of memory\n");
+        exit(CLI_FAILED);
+    }
+    return text;
+}
+
+int save_json(const char *path, const cJSON *json)
+{
+    char *text = json_text(json);
+    char *line = text_format("%s\n", text);
+    int status = save_file(path, line, strlen(line));
+    free(line);
+    cJSON_free(text);
+    return status;
+}
+
+void print_json(const cJSON *json)
+{
+    char *text = json_text(json);
+    printf("%s\n", text);
+    cJSON_free(text);
+}
+
+cJSON *json_floats(const float *values, uint32_t count)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (uint32_t i = 0; i < count; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.9g",
+                 (double)values[i]); /* shortest that keeps a float; NaN is not JSON */
+        cJSON_AddItemToArray(array, isfinite(values[i]) ? cJSON_CreateRaw(text) : cJSON_CreateNull());
+    }
+    return array;
+}
+
+cJSON *json_shape(const bl_parameter_info *info)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (uint32_t i = 0; i < info->rank; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateNumber(info->shape[i]));
+    return array;
+}
+
+uint64_t host_peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0; /* Linux counts KiB */
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What every command opens: context, scene, device; and its messages. The scene comes before the device, so that what is wrong
+ * with the input is said without waiting for a driver. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "backlight: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    return CLI_FAILED;
+}
+
+void note(const cli_common *common, const char *format, ...)
+{
+    if (common->quiet)
+        return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+}
+
+int session_fail(const cli_session *session, bl_result result)
+{
+    const char *text = session->ctx ? bl_context_error(session->ctx) : "";
+    return fail("%s", *text ? text : bl_result_text(result));
+}
+
+static void print_log(void *user, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", message);
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+/* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not know the width,
+ * so the width comes with a cache of its own. Whoever has set either keeps both. */
+static void prepare_lavapipe(void)
+{
+    if (getenv("LP_NATIVE_VECTOR_WIDTH") || getenv("MESA_SHADER_CACHE_DIR"))
+        return;
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (!(cache && *cache) && !(home && *home))
+        return;
+    char *folder = cache && *cache ? text_format("%s/backlight/mesa-128", cache)
+                                   : text_format("%s/.cache/backlight/mesa-128", home);
+    setenv("LP_NATIVE_VECTOR_WIDTH", "128", 0);
+    setenv("MESA_SHADER_CACHE_DIR", folder, 0);
+    free(folder);
+}
+
+/* The common options as a descriptor; keys and values point into one copy, which *storage receives. */
+static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, char ***storage)
+{
+    uint32_t count = common->defines.count;
+    *defines = memory_or_exit((count + 1) * sizeof **defines);
+    *storage = memory_or_exit((count + 1) * sizeof **storage);
+    for (uint32_t i = 0; i < count; i++) {
+        char *key = text_format("%s", common->defines.items[i]), *equals = strchr(key, '=');
+        *equals = 0;
+        (*storage)[i] = key;
+        (*defines)[i] = (bl_define){.key = key, .value = equals + 1};
+    }
+    return (bl_scene_desc){.defines = *defines,
+                           .define_count = count,
+                           .untrusted = common->untrusted,
+                           .roots = common->roots.items,
+                           .root_count = common->roots.count,
+                           .integrator = common->integrator,
+                           .max_depth = common->max_depth};
+}
+
+static int load_scene(cli_session *session, const char *path)
+{
+    bl_define *defines;
+    char **storage;
+    bl_scene_desc desc = scene_desc(session->common, &defines, &storage);
+    bl_result result = bl_scene_load(session->ctx, path, &desc, &session->scene);
+    for (uint32_t i = 0; storage[i]; i++)
+        free(storage[i]);
+    free(storage);
+    free(defines);
+    SESSION_TRY(session, result);
+    SESSION_TRY(session, bl_scene_info_get(session->scene, &session->info));
+    const char *warnings = bl_scene_warnings(session->scene);
+    size_t length = strlen(warnings);
+    while (length > 0 && warnings[length - 1] == '\n')
+        length--;
+    if (length > 0)
+        note(session->common, "%.*s", (int)length, warnings);
+    return CLI_OK;
+}
+
+int session_open(cli_session *session, const cli_common *common, const char *scene)
+{
+    *session = (cli_session){.common = common};
+    const char *rays = common->ray_backend ? common->ray_backend : getenv("BL_RAY_BACKEND");
+    if (rays && *rays && strcmp(rays, "bvh") != 0) {
+        if (!strcmp(rays, "query"))
+            return fail("ray queries are not implemented yet: use --ray-backend bvh");
+        fprintf(stderr, "backlight: BL_RAY_BACKEND: '%s' is not one of bvh|query\n", rays);
+        return CLI_USAGE;
+    }
+    prepare_lavapipe();
+    bool validation = is_set("BL_VALIDATION");
+    /* How devices were looked for interests `backlight devices` alone. */
+    bl_context_desc desc = {.validation = validation, .log = validation || !scene ? print_log : NULL};
+    SESSION_TRY(session, bl_context_create(&desc, &session->ctx));
+    return scene ? load_scene(session, scene) : CLI_OK;
+}
+
+int session_open_device(cli_session *session)
+{
+    const char *name = session->common->device ? session->common->device : getenv("BL_DEVICE");
+    SESSION_TRY(session, bl_device_create(session->ctx, name && *name ? name : NULL, &session->device));
+    SESSION_TRY(session, bl_device_info_get(session->device, &session->device_info));
+    return CLI_OK;
+}
+
+void session_close(cli_session *session)
+{
+    bl_device_destroy(session->device);
+    bl_scene_destroy(session->scene);
+    if (session->ctx)
+        bl_context_destroy(session->ctx);
+    *session = (cli_session){0};
+}
+
+size_t session_values(const cli_session *session)
+{
+    return (size_t)session->info.width * session->info.height * 3;
+}
+
+static int check_parameter(const cli_session *session, const cli_parameter *p)
+{
+    CLI_TRY(check_file_name(p->info.name));
+    if (!p->info.differentiable)
+        return fail("%s has no gradient%s%s", p->info.name, p->info.reason ? ": " : "",
+                    p->info.reason ? p->info.reason : "");
+    if (!p->info.reason)
+        return CLI_OK;
+    if (session->common->strict)
+        return fail("the gradient of %s is incomplete: %s (an error because of --strict)", p->info.name,
+                    p->info.reason);
+    note(session->common, "warning: the gradient of %s is incomplete: %s", p->info.name, p->info.reason);
+    return CLI_OK;
+}
+
+int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
+                            cli_parameter *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        SESSION_TRY(session, bl_scene_find_parameter(session->scene, names[i], &out[i].index));
+        SESSION_TRY(session, bl_scene_parameter_info(session->scene, out[i].index, &out[i].info));
+        for (uint32_t k = 0; k < i; k++)
+            if (out[k].index == out[i].index)
+                return fail("%s is named twice", names[i]);
+        CLI_TRY(check_parameter(session, &out[i]));
+    }
+    return CLI_OK;
+}
+
+int session_read_image(const cli_session *session, const char *path, float **pixels)
+{
+    uint32_t width, height, channels;
+    float *read = NULL;
+    SESSION_TRY(session, bl_image_read(session->ctx, path, &width, &height, &channels, &read));
+    if (width != session->info.width || height != session->info.height || (channels != 1 && channels != 3)) {
+        free(read);
+        return fail("%s has %u x %u pixels and %u channels; the scene's film has %u x %u and 3", path, width,
+                    height, channels, session->info.width, session->info.height);
+    }
+    size_t values = session_values(session);
+    *pixels = memory_or_exit(values * sizeof **pixels);
+    for (size_t i = 0; i < values; i++)
+        (*pixels)[i] = channels == 3 ? read[i] : read[i / 3];
+    free(read);
+    return CLI_OK;
+}

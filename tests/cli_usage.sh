@@ -1,0 +1,163 @@
+# LABELS: nodevice
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The program's command line without a device: help, exit statuses, and one clear message for each kind of bad input, with nothing
+# left behind. Needs BL_PROGRAM; cases whose message depends on a device accept any of its failures.
+set -u
+program=${BL_PROGRAM:?}
+source_dir=${BL_SOURCE_DIR:-$(cd "$(dirname "$0")/.." && pwd)}
+scene=$source_dir/assets/cornell/scene.xml
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+unset BL_DEVICE BL_RAY_BACKEND
+failures=0
+
+complain() {
+    echo "FAILED: $1" >&2
+    sed 's/^/    /' "$folder/.err" >&2
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENTS...: exit status, a pattern (grep -E) in standard error, no crash, and no new file
+expect() {
+    status=$1 pattern=$2
+    shift 2
+    before=$(ls -1)
+    "$program" "$@" >.out 2>.err
+    got=$?
+    [ "$got" = "$status" ] || complain "$* ended with $got, not $status"
+    grep -qE -- "$pattern" .err || complain "$*: nothing like '$pattern' on standard error"
+    grep -qE 'Sanitizer|runtime error|Assertion|assertion' .err && complain "$* crashed"
+    [ "$before" = "$(ls -1)" ] || complain "$* left something behind: $(ls -1 | tr '\n' ' ')"
+}
+
+# ---- help ----
+
+commands="devices render params grad check fit ir"
+"$program" --help >.out 2>.err || complain "--help"
+for command in $commands; do
+    grep -q "^  $command " .out || complain "--help does not list $command"
+done
+for command in $commands; do
+    for help in "$command --help" "$command -h" "help $command"; do
+        # shellcheck disable=SC2086 # two words
+        "$program" $help >.help 2>.err || complain "$help"
+        grep -q "^usage: backlight $command" .help || complain "$help has no usage"
+        grep -q '^example:' .help || complain "$help has no example"
+        grep -q -- '--seed S' .help || complain "$help has no common options"
+    done
+done
+rm -f .help
+"$program" --version | grep -q '^backlight [0-9]' || complain "--version"
+
+# ---- wrong usage: status 2 ----
+
+expect 2 'usage: backlight'
+expect 2 "no command 'rendr' \(did you mean 'render'" rendr
+expect 2 "does not exist yet" bench scene.xml
+expect 2 'SCENE is missing' render -o a.exr
+expect 2 '-o FILE is missing' render "$scene"
+expect 2 '--output needs a value' render "$scene" -o
+expect 2 'did you mean --spp' render "$scene" -o a.exr --sppp 4
+expect 2 "'many' is not a whole number" render "$scene" -o a.exr --spp many
+expect 2 "'0' is not a whole number" render "$scene" -o a.exr --spp=0
+expect 2 "'-1' is not a whole number" render "$scene" -o a.exr --seed -1
+expect 2 "is not a whole number" render "$scene" -o a.exr --max-depth 0
+expect 2 "'x' is not KEY=VALUE" render "$scene" -o a.exr -D x
+expect 2 "is not one of bvh\|query" render "$scene" -o a.exr --ray-backend embree
+expect 2 '.exr, .pfm or .png' render "$scene" -o a.tiff
+expect 2 "unexpected argument" render "$scene" other.xml -o a.exr
+expect 2 '--quiet takes no value' render "$scene" -o a.exr --quiet=yes
+expect 2 'either --adjoint .* or --target' grad "$scene" --param red.reflectance.value -o g
+expect 2 'either --adjoint .* or --target' grad "$scene" --param a --adjoint w.exr --target t.exr -o g
+expect 2 '--param NAME is missing' grad "$scene" --adjoint w.exr -o g
+expect 2 '-o DIR is missing' grad "$scene" --param a --adjoint w.exr
+expect 2 'at least 2' check "$scene" --param red.reflectance.value --seeds 1
+expect 2 '--pass PASS is missing' ir "$scene"
+expect 2 'is not one of primal' ir "$scene" --pass nosuch
+
+# ---- failed work: status 1 ----
+
+expect 1 'forward mode arrives' grad "$scene" --forward red.reflectance.value -o g
+expect 1 'ray queries are not implemented' render "$scene" -o a.exr --ray-backend query
+expect 1 'nosuch.xml' render nosuch.xml -o a.exr
+expect 1 'cannot write .*/nosuch/a.exr' render "$scene" -o "$folder/nosuch/a.exr"
+expect 1 'nosuch' render "$scene" -o a.exr --device nosuch
+expect 1 'red.reflectance.value' grad "$scene" --param red.reflectance.valu --adjoint w.exr -o g # near names
+expect 1 'w.exr' grad "$scene" --param red.reflectance.value --adjoint w.exr -o g
+expect 1 'named twice' grad "$scene" --param red.reflectance.value red.reflectance.value --adjoint w.exr -o g
+
+# ---- scenes: file, place and what ----
+
+# scene_with TEXT: a scene whose only unusual part is TEXT
+scene_with() {
+    printf '<scene version="3.0.0">\n<integrator type="path"/>\n<sensor type="perspective"/>\n%s\n</scene>\n' "$1" >bad.xml
+}
+# bad_scene PATTERN TEXT
+bad_scene() {
+    scene_with "$2"
+    expect 1 "bad.xml.*($1)|($1).*bad.xml" params bad.xml
+}
+printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n' >beyond.obj
+printf 'v 0 0 0\nv 1 0\n' >truncated.obj
+printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR' >truncated.png
+printf 'v\x2f1\x01\x02' >truncated.exr
+printf 'PF\n2 2\n-1.0\n\0\0\xc0\x7f' >truncated.pfm
+textured='<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/></texture></bsdf></shape>'
+
+scene_with ''
+"$program" params bad.xml >.out 2>.err || complain "the frame of the bad scenes is itself bad"
+bad_scene 'shape.*nosuch|nosuch' '<shape type="nosuch"/>'
+bad_scene 'nosuch' '<shape type="rectangle"><float name="nosuch" value="1"/></shape>'
+bad_scene 'radius' '<shape type="sphere"><float name="radius" value="1x"/></shape>'
+bad_scene 'nosuch.obj' '<shape type="obj"><string name="filename" value="nosuch.obj"/></shape>'
+bad_scene 'beyond.obj' '<shape type="obj"><string name="filename" value="beyond.obj"/></shape>'
+bad_scene 'truncated.obj' '<shape type="obj"><string name="filename" value="truncated.obj"/></shape>'
+for file in truncated.png truncated.exr truncated.pfm nosuch.png; do
+    # shellcheck disable=SC2059 # the format is ours
+    bad_scene "$file" "$(printf "$textured" "$file")"
+done
+bad_scene 'nosuch' '<ref id="nosuch"/>'
+bad_scene ':5' '<shape type="rectangle">' # never closed
+expect 1 'unused_variable' params "$scene" -D unused_variable=1
+printf '<scene version="3.0.0"><sensor type="perspective"><film type="hdrfilm"><integer name="width" value="2000000000"/><integer name="height" value="2000000000"/></film></sensor></scene>' >bad.xml
+expect 1 'bad.xml|width|height|resolution|pixels' params bad.xml
+: >bad.xml
+expect 1 'bad.xml' params bad.xml
+
+# ---- fit jobs: file, path of the key ----
+
+# bad_job PATTERN JSON
+bad_job() {
+    printf '%s' "$2" >job.json
+    expect 1 "job.json.*$1" fit job.json -o out
+}
+good='"scene": "s.xml", "target": "t.exr", "steps": 3, "parameters": [{"name": "a"}]'
+expect 1 'nosuch.json' fit nosuch.json -o out
+bad_job ':1:9: not valid JSON' '{"scene"'
+bad_job 'is a JSON object' '[]'
+bad_job 'scene: missing key' '{}'
+bad_job 'stepz: unknown key \(did you mean "steps"' "{$good, \"stepz\": 3}"
+bad_job 'steps: given twice' "{$good, \"steps\": 3}"
+bad_job 'spp: must be a whole number above 0' "{$good, \"spp\": 0}"
+bad_job 'seed: must be a whole number' "{$good, \"seed\": -1}"
+bad_job 'loss: unknown loss "l3"' "{$good, \"loss\": \"l3\"}"
+bad_job 'optimizer.type: unknown optimizer "sgd"' "{$good, \"optimizer\": {\"type\": \"sgd\"}}"
+bad_job 'optimizer.beta_1: must be below 1' "{$good, \"optimizer\": {\"type\": \"adam\", \"beta_1\": 1}}"
+bad_job 'optimizer.rte: unknown key \(did you mean "rate"' "{$good, \"optimizer\": {\"type\": \"adam\", \"rte\": 1}}"
+head='"scene": "s.xml", "target": "t.exr", "steps": 3'
+bad_job 'parameters: must be a list' "{$head, \"parameters\": []}"
+bad_job 'parameters\[1\].name: missing key' "{$head, \"parameters\": [{\"name\": \"a\"}, {}]}"
+bad_job 'parameters\[0\].bounds: must be two numbers' "{$head, \"parameters\": [{\"name\": \"a\", \"bounds\": [1, 0]}]}"
+bad_job 'parameters\[0\].initial: must be a number' "{$head, \"parameters\": [{\"name\": \"a\", \"initial\": [\"x\"]}]}"
+bad_job 'target.render: must be true' '{"scene": "s.xml", "target": {"render": false}, "steps": 3, "parameters": [{"name": "a"}]}'
+printf '{%s}' "$good" >job.json
+expect 1 's.xml' fit job.json -o out
+expect 2 '-o DIR is missing' fit job.json
+
+if [ "$failures" -gt 0 ]; then
+    echo "$failures failures" >&2
+    exit 1
+fi
+echo "all good"
