@@ -134,6 +134,7 @@ typedef struct bl_job_desc {
     bool no_next_event; /* testing: path tracing without emitter sampling */
     bool frozen;        /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
+    bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */

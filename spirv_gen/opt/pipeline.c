@@ -25,10 +25,10 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
 {
     drop(p);
     p->now = next;
-    bl_error why = {0};
     if (next->error.code != BL_OK)
         return error_set(p->err, next->error.code, "pass %s: %s", name, next->error.text);
 #ifndef NDEBUG
+    bl_error why = {0};
     if (ir_verify(next, &why) != BL_OK)
         return error_set(p->err, BL_ERROR_COMPILE, "after pass %s: %s", name, why.text);
 #endif

@@ -22,7 +22,8 @@
  * inner nodes and leaves 0.67 and 0.50; an inner loop over the leaf's entries 0.98 and 0.98; slabs by minimum and maximum 0.87 and 0.90.
  *
  * Rounding: entry and exit distances carry three roundings and a division of up to 2.5 ulp each, in all below 2^-20 relative, by which
- * the exit and the best distance so far are enlarged: no box is missed that holds a hit. |d| is clamped to 1e-9, or 0 * infinity would make NaN of a slab. */
+ * the exit and the best distance so far are enlarged: no box is missed that holds a hit. |d| is clamped to 1e-9, or 0 * infinity would
+ * make NaN of a slab. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>

@@ -69,8 +69,11 @@ ir_module *opt_rebuild(opt_pass *pass)
     to->no_fold = from->no_fold;
     to->no_merge = from->no_merge;
     to->uniform_count = from->uniform_count;
-    for (uint32_t k = 0; k < from->buffers.count; k++)
-        ir_buffer_add(to, from->buffers.data[k].name, from->buffers.data[k].constant, from->buffers.data[k].gradient);
+    for (uint32_t k = 0; k < from->buffers.count; k++) {
+        const ir_buffer *b = &from->buffers.data[k];
+        ir_buffer_add(to, b->name, b->constant, b->gradient);
+        to->buffers.data[k].known = b->known, to->buffers.data[k].known_count = b->known_count;
+    }
     for (uint32_t k = 0; k < from->functions.count; k++)
         if (!from->entry || from->entry == from->functions.data[k])
             rebuild_function(pass, from->functions.data[k]);

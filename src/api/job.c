@@ -294,7 +294,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->fixed_point = job->desc.accumulate == BL_ACCUMULATE_FIXED;
     if (!job->fixed_point && !gpu_device_info(device->gpu)->float_atomics)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation", gpu_device_info(device->gpu)->name);
-    job->plan = plan_create(job->scene, job->requested, job->requested_count);
+    job->plan = plan_create(job->scene, job->requested, job->requested_count, !job->desc.no_baking);
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK)

@@ -5,7 +5,7 @@
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
 
-static const uint32_t SENSOR_WORDS = 32;
+enum { SENSOR_WORDS = 32, BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
 /* ---- classes ---- */
 
@@ -244,7 +244,7 @@ static void write_words(plan *p)
     write_entries(p);
 }
 
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count)
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake)
 {
     plan *p = calloc(1, sizeof *p);
     BL_ASSERT(p, "out of memory");
@@ -258,6 +258,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->any_request = true;
     }
     write_words(p);
+    p->baked = bake && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
     return p;
 }
 

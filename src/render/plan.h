@@ -102,6 +102,7 @@ typedef struct plan {
     class_list bsdfs, emitters;
     class_node *filter;
     bool any_request;
+    bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
 } plan;
 
 /* ---- scene_build.c ---- */
@@ -123,8 +124,8 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
 
 /* ---- plan.c ---- */
 
-/* requested: parameter indices. */
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count);
+/* requested: parameter indices. bake: allow it, where the scene is small enough. */
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake);
 void plan_destroy(plan *p);
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);

@@ -24,7 +24,7 @@ scene_eval *scene_eval_create(const char *xml, const char *folder, const char *c
     uint32_t *indices = checked(calloc(count + 1u, sizeof *indices));
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
-    e->plan = plan_create(e->scene, indices, count);
+    e->plan = plan_create(e->scene, indices, count, false);
     free(indices);
     uint32_t n = e->scene->values.count, pixels = e->scene->width * e->scene->height;
     e->values = checked(calloc(n + 1u, sizeof *e->values));

@@ -36,7 +36,7 @@ color state_get_color(loop_state *s)
 
 /* ---- module and lane ---- */
 
-ir_module *kernel_module(void)
+ir_module *kernel_module(const plan *p)
 {
     ir_module *m = ir_module_create();
     static const struct {
@@ -51,6 +51,10 @@ ir_module *kernel_module(void)
     };
     for (int k = 0; k < BUFFER_COUNT; k++)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
+    if (p->baked) {
+        m->buffers.data[BUFFER_SCENE].known = p->words.data;
+        m->buffers.data[BUFFER_SCENE].known_count = p->words.count;
+    }
     return m;
 }
 
@@ -176,7 +180,7 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
 {
     static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
     const render_scene *s = p->scene;
-    ir_module *m = kernel_module();
+    ir_module *m = kernel_module(p);
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
     bl_result r = walk_begin(&w, m, ir_func_create(m, names[pass]));
     if (r == BL_OK && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE))

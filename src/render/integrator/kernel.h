@@ -25,7 +25,7 @@ typedef struct lane {
 } lane;
 
 /* Buffers in the order of enum render_buffer. */
-ir_module *kernel_module(void);
+ir_module *kernel_module(const plan *p);
 /* Opens the entry function, sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 

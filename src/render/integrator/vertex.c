@@ -179,7 +179,10 @@ static interaction intersect(walk *w, walk_position at)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), hit[4];
     ir_ref args[8] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, zero, at.tmax};
-    ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
+    if (w->plan->baked)
+        baked_closest(w, &(ray){at.o, at.d, at.tmax}, hit);
+    else
+        ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
     interaction si = {.valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0]};
     ir_ref entry = ir_select(f, si.valid, hit[1], t_u32(t, 0)), header = t_u32(t, 0);
     si.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
@@ -259,7 +262,10 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
     ir_ref far = ir_mul(f, length, t_f32(t, 1 - 10 * ray_epsilon));
-    ir_ref args[8] = {o.x, o.y, o.z, to.x, to.y, to.z, t_f32(t, 0), ir_select(f, wanted, far, t_f32(t, -1))};
+    ir_ref tmax = ir_select(f, wanted, far, t_f32(t, -1));
+    if (w->plan->baked)
+        return ir_not(f, baked_any(w, &(ray){o, to, tmax}));
+    ir_ref args[8] = {o.x, o.y, o.z, to.x, to.y, to.z, t_f32(t, 0), tmax};
     return ir_not(f, ir_ray_any(f, w->fn.intersect, w->fn.kinds, args));
 }
 
@@ -268,7 +274,7 @@ static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_
     tracer *t = &w->t;
     ir_func *f = t->f;
     uint32_t n = w->plan->scene->emitters.count;
-    ir_ref index = ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
+    ir_ref index = n == 1 ? t_u32(t, 0) : ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
     v->light.cls = t_word(t, at, 0), v->light.record = t_word(t, at, 1);
     ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[8];

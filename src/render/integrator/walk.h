@@ -71,4 +71,8 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
 /* Roulette after a vertex (Mitsuba's path): survival probability from the throughput's maximum; 1 before rr_depth. */
 ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 
+/* baked.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
+void baked_closest(walk *w, const ray *ray, ir_ref out[4]);
+ir_ref baked_any(walk *w, const ray *ray);
+
 #endif

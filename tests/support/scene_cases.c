@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "support/scene_cases.h"
+
+#include "scene/scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define DIFFUSE(id, value) "<bsdf type='diffuse' id='" id "'>" RGB("reflectance", value) "</bsdf>"
+#define SHAPE(type, ops, inside) "<shape type='" type "'>" TO_WORLD(ops) inside "</shape>"
+
+#define FLOOR(inside) SHAPE("rectangle", "<scale value='1.5'/>", inside)
+#define WALL(inside) SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", inside)
+#define SIDE(inside) SHAPE("rectangle", "<scale value='1.5'/><rotate y='1' angle='90'/><translate value='-1.2,0,1'/>", inside)
+#define BLOCK(inside) SHAPE("cube", "<scale value='.3,.25,.4'/><rotate z='1' angle='25'/><translate value='.3,.2,.4'/>", inside)
+#define LAMP(inside) SHAPE("rectangle", "<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>", inside)
+/* in front of the camera, its front toward the light */
+#define SHEET(inside) SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='-55'/><translate value='-.3,-.6,.7'/>", inside)
+#define REF(id) "<ref id='" id "'/>"
+#define AREA(value) "<emitter type='area' id='light'>" RGB("radiance", value) "</emitter>"
+#define BLACK "<bsdf type='diffuse' id='lamp'>" RGB("reflectance", ".3,.2,.1") "</bsdf>"
+#define TWO_COLOURS DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".7,.75,.8")
+
+#define BITMAP(name, file, more)                                                                             \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
+
+const scene_case scene_cases[] = {
+    {.name = "area light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+    {.name = "area light in view, hidden",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
+         SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='60'/><translate value='.2,.7,.8'/>", BLACK AREA("3,2,4")),
+     .hide_emitters = true,
+     .parameters = {"white.reflectance.value", "light.radiance.value"}},
+    {.name = "sphere light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
+         "<shape type='sphere'><point name='center' value='.2,-.1,.9'/><float name='radius' value='.3'/>" AREA("4,3,2") "</shape>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "point light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
+     .needs_next_event = true,
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "bulb.intensity.value"}},
+    {.name = "constant environment",
+     .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
+         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>"
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
+    {.name = "bitmap reflectance and radiance",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm",
+         "<transform name='to_uv'><scale value='1.7,1.3,1'/></transform>") "</bsdf>"
+         FLOOR(REF("cloth")) WALL(REF("red")) LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "grey.pfm", "") "</emitter>"),
+     .parameters = {"cloth.reflectance.data", "red.reflectance.value", "light.radiance.data"}},
+    {.name = "nearest bitmap, mirrored",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "grey.pfm",
+         "<string name='filter_type' value='nearest'/><string name='wrap_mode' value='mirror'/>"
+         "<transform name='to_uv'><scale value='1.7,-1.3,1'/></transform>") "</bsdf>"
+         FLOOR(REF("cloth")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"cloth.reflectance.data", "red.reflectance.value"}},
+    {.name = "checkerboard",
+     .body = "<bsdf type='diffuse' id='tiles'><texture type='checkerboard' name='reflectance'>" RGB("color0", ".8,.6,.4") RGB("color1", ".1,.2,.3")
+         "<transform name='to_uv'><scale value='3,2,1'/></transform></texture></bsdf>"
+         DIFFUSE("red", ".6,.2,.15") FLOOR(REF("tiles")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"tiles.reflectance.color0.value", "tiles.reflectance.color1.value", "red.reflectance.value"}},
+    {.name = "twosided, two materials",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
+         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("front", ".3,.5,.7") DIFFUSE("behind", ".9,.4,.2") "</bsdf>") LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "front.reflectance.value", "behind.reflectance.value", "light.radiance.value"}},
+    {.name = "twosided, one material",
+     .body = TWO_COLOURS FLOOR(REF("white"))
+         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("cloth", ".3,.5,.7") "</bsdf>") LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "cloth.reflectance.value"}},
+    {.name = "roulette",
+     .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red")) SIDE(REF("white")) BLOCK(REF("white"))
+         LAMP(BLACK AREA("5,4,3")),
+     .rr_depth = 1,
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "all lights at once",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3"))
+         "<shape type='sphere'><point name='center' value='.6,-.3,.3'/><float name='radius' value='.2'/>"
+         "<emitter type='area' id='ball'>" RGB("radiance", "2,1,.5") "</emitter></shape>"
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
+     .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value", "bulb.intensity.value", "sky.radiance.value"}},
+    {.name = "direct, lights sampled only",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
+     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='1'/><integer name='bsdf_samples' value='0'/></integrator>",
+     .needs_next_event = true,
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "direct, materials sampled only",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
+     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer name='bsdf_samples' value='1'/></integrator>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
+};
+const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
+
+const char scene_sensor_format[] =
+    "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
+    "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter type='box'/></film></sensor>";
+
+uint32_t scene_case_parameter_count(const scene_case *c)
+{
+    uint32_t n = 0;
+    while (n < SCENE_CASE_PARAMETERS && c->parameters[n])
+        n++;
+    return n;
+}
+
+char *scene_xml(arena *a, const char *integrator, const char *sensor, const char *body)
+{
+    return arena_printf(a, "<scene version='3.0.0'>%s%s%s</scene>", integrator, sensor, body);
+}
+
+char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height)
+{
+    const char *integrator = c->integrator;
+    if (!integrator)
+        integrator = arena_printf(a,
+                                  "<integrator type='path'><integer name='max_depth' value='%d'/><integer name='rr_depth' value='%u'/>"
+                                  "<boolean name='hide_emitters' value='%s'/></integrator>",
+                                  max_depth, c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
+    return scene_xml(a, integrator, arena_printf(a, scene_sensor_format, width, height), c->body);
+}
+
+/* ---- files ---- */
+
+static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height, uint32_t channels, bl_error *err)
+{
+    arena a = {0};
+    float *pixels = arena_alloc(&a, width * height * channels * sizeof *pixels);
+    uint32_t state = width;
+    for (uint32_t i = 0; i < width * height * channels; i++)
+        pixels[i] = (float)(0.1 + 0.8 * scene_random(&state));
+    bl_result r = image_save(arena_printf(&a, "%s/%s", folder, name), width, height, channels, pixels, false, err);
+    arena_free(&a);
+    return r;
+}
+
+char *scene_files_create(void)
+{
+    char *folder = malloc(32);
+    if (!folder)
+        return NULL;
+    strcpy(folder, "scene_files_XXXXXX");
+    bl_error err = {0};
+    if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, &err) != BL_OK ||
+        write_texture(folder, "grey.pfm", 3, 5, 1, &err) != BL_OK) {
+        fprintf(stderr, "no folder for test files: %s\n", err.text);
+        free(folder);
+        return NULL;
+    }
+    return folder;
+}
+
+void scene_files_remove(char *folder)
+{
+    static const char *const names[] = {"texture.pfm", "grey.pfm"};
+    arena a = {0};
+    for (int i = 0; i < 2; i++)
+        unlink(arena_printf(&a, "%s/%s", folder, names[i]));
+    rmdir(folder);
+    arena_free(&a);
+    free(folder);
+}
+
+double scene_random(uint32_t *state)
+{
+    *state = *state * 747796405u + 2891336453u;
+    uint32_t word = ((*state >> ((*state >> 28) + 4)) ^ *state) * 277803737u;
+    return ((word >> 22) ^ word) / 4294967296.0;
+}

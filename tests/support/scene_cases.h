@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Small scenes for tests, each with the parameters whose gradients it is about. Geometry is the same few pieces throughout: floor, back
+ * wall and block seen by one camera, so that a path of four segments meets everything. */
+#ifndef TEST_SCENE_CASES_H
+#define TEST_SCENE_CASES_H
+
+#include "base/base.h"
+
+enum { SCENE_CASE_PARAMETERS = 8 };
+
+typedef struct scene_case {
+    const char *name;
+    const char *body;       /* XML of shapes, materials, lights */
+    const char *integrator; /* XML; NULL: path with the depth asked for */
+    uint32_t rr_depth;      /* 0: no roulette */
+    bool hide_emitters;
+    bool needs_next_event;  /* without light sampling nothing is lit */
+    const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
+} scene_case;
+
+extern const scene_case scene_cases[];
+extern const uint32_t scene_case_count;
+
+uint32_t scene_case_parameter_count(const scene_case *c);
+/* The whole scene; files are named relative to the folder of scene_files_create. */
+char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height);
+/* XML around a body, of a scene that is not in the table. */
+char *scene_xml(arena *a, const char *integrator, const char *sensor, const char *body);
+
+extern const char scene_sensor_format[]; /* two %u: width, height */
+
+/* A new folder below the working directory with texture.pfm (4 x 3, colours) and grey.pfm (3 x 5); NULL, with a message, on failure. */
+char *scene_files_create(void);
+void scene_files_remove(char *folder);
+
+/* Deterministic numbers for tests: uniform in [0, 1). */
+double scene_random(uint32_t *state);
+
+#endif
