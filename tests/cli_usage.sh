@@ -104,6 +104,7 @@ printf 'v 0 0 0\nv 1 0\n' >truncated.obj
 printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR' >truncated.png
 printf 'v\x2f1\x01\x02' >truncated.exr
 printf 'PF\n2 2\n-1.0\n\0\0\xc0\x7f' >truncated.pfm
+{ printf 'PF\n2 2\n-1.0\n' && printf '\0\0\xc0\x7f%.0s' 1 2 3 4 5 6 7 8 9 10 11 12; } >nan.pfm # whole, and all NaN
 textured='<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/></texture></bsdf></shape>'
 
 scene_with ''
@@ -114,7 +115,7 @@ bad_scene 'radius' '<shape type="sphere"><float name="radius" value="1x"/></shap
 bad_scene 'nosuch.obj' '<shape type="obj"><string name="filename" value="nosuch.obj"/></shape>'
 bad_scene 'beyond.obj' '<shape type="obj"><string name="filename" value="beyond.obj"/></shape>'
 bad_scene 'truncated.obj' '<shape type="obj"><string name="filename" value="truncated.obj"/></shape>'
-for file in truncated.png truncated.exr truncated.pfm nosuch.png; do
+for file in nan.pfm truncated.png truncated.exr truncated.pfm nosuch.png; do
     # shellcheck disable=SC2059 # the format is ours
     bad_scene "$file" "$(printf "$textured" "$file")"
 done

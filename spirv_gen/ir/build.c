@@ -835,6 +835,12 @@ void ir_accum(ir_func *f, uint32_t gradient_buffer, ir_ref index, ir_ref value)
         append(f, (ir_inst){.op = IR_ACCUM, .a = index.id, .b = gradient_buffer, .c = value.id});
 }
 
+void ir_flush(ir_func *f, uint32_t gradient_buffer, ir_ref condition)
+{
+    if (check_buffer(f, IR_FLUSH, gradient_buffer, true) && usable_as(f, IR_FLUSH, condition, IR_BOOL))
+        append(f, (ir_inst){.op = IR_FLUSH, .a = condition.id, .b = gradient_buffer});
+}
+
 ir_ref ir_local(ir_func *f, ir_type type, uint32_t count)
 {
     if (type == IR_VOID || count == 0 || count > IR_MAX_LOCAL)

@@ -116,6 +116,7 @@ static ir_ref copy_memory(ir_copier *c, ir_inst i)
     case IR_ATOMIC_CAS:
         return ir_atomic_cas(f, i.b, ir_copied(c, i.a), ir_copied(c, c->from->pool.data[i.c]), ir_copied(c, c->from->pool.data[i.c + 1]));
     case IR_ACCUM: ir_accum(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c)); break;
+    case IR_FLUSH: ir_flush(f, i.b, ir_copied(c, i.a)); break;
     case IR_LOCAL: return ir_local(f, (ir_type)i.type, i.a);
     case IR_LLOAD: return ir_lload(f, ir_copied(c, i.a), ir_copied(c, i.b));
     case IR_LSTORE: ir_lstore(f, ir_copied(c, i.a), ir_copied(c, i.b), ir_copied(c, i.c)); break;

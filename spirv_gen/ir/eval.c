@@ -379,6 +379,8 @@ static bl_result step_effect(machine *m, plan *p, uint32_t at)
     case IR_LLOAD:
     case IR_LSTORE:
         return step_local(m, p, at);
+    case IR_FLUSH:
+        return BL_OK; /* ACCUM has reached memory already */
     default:
         return step_memory(m, p, at);
     }

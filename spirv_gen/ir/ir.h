@@ -173,6 +173,9 @@ void ir_store(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value);
 ir_ref ir_atomic_add(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value); /* u32 or f32; old content */
 ir_ref ir_atomic_cas(ir_func *f, uint32_t buffer, ir_ref index, ir_ref expected, ir_ref value); /* u32; old content */
 void ir_accum(ir_func *f, uint32_t gradient_buffer, ir_ref index, ir_ref value);
+/* Marks a place where earlier ACCUMs of this invocation are to reach memory, if `condition`: a kernel may sum them privately between such
+ * places (opt/accumulate.c). A kernel that never flushes sums nothing privately. Entry functions only. */
+void ir_flush(ir_func *f, uint32_t gradient_buffer, ir_ref condition);
 ir_ref ir_local(ir_func *f, ir_type type, uint32_t count);
 ir_ref ir_lload(ir_func *f, ir_ref local, ir_ref index);
 void ir_lstore(ir_func *f, ir_ref local, ir_ref index, ir_ref value);

@@ -35,6 +35,7 @@ ir_imm ir_imm_kind(ir_op op, unsigned slot)
     case IR_ATOMIC_ADD:
     case IR_ATOMIC_CAS:
     case IR_ACCUM:
+    case IR_FLUSH:
         return slot == 1 ? IR_IMM_BUFFER : IR_IMM_NUMBER;
     default:
         return IR_IMM_NUMBER;

@@ -298,7 +298,7 @@ static bool check_buffer(verifier *v, ir_inst i)
         return fail(v, "buffer @%u does not exist", i.b);
     if (ir_op_table[i.op].effect == IR_EFFECT_WRITE && v->m->buffers.data[i.b].constant)
         return fail(v, "buffer @%u is constant", i.b);
-    return typed(v, i.a, IR_U32);
+    return typed(v, i.a, i.op == IR_FLUSH ? IR_BOOL : IR_U32);
 }
 
 static bool check_cas(verifier *v, ir_inst i)
@@ -325,6 +325,8 @@ static bool check_memory(verifier *v, ir_inst i)
                result_is(v, IR_VOID);
     case IR_ACCUM:
         return typed(v, i.c, IR_F32) && result_is(v, IR_VOID);
+    case IR_FLUSH:
+        return result_is(v, IR_VOID);
     case IR_ATOMIC_CAS:
         return check_cas(v, i);
     default: /* ATOMIC_ADD */

@@ -11,7 +11,7 @@
 
 static bool writes_memory(ir_op op)
 {
-    return op == IR_STORE || op == IR_ATOMIC_ADD || op == IR_ATOMIC_CAS || op == IR_ACCUM;
+    return op == IR_STORE || op == IR_ATOMIC_ADD || op == IR_ATOMIC_CAS || op == IR_ACCUM || op == IR_FLUSH;
 }
 
 static bool calls_writer(const ir_func *f, ir_inst inst, const uint8_t *writes)

@@ -19,6 +19,7 @@ typedef struct opt_options {
     uint32_t entry_base_word; /* ... of entry 0 */
     uint32_t stack_size;     /* entries of the traversal stack: depth of the tree + 1 */
     opt_accumulate accumulate;
+    uint32_t gradient_elements; /* elements of the gradient buffer, if known: few of them are summed privately; 0: never */
     uint32_t scale_buffer;      /* FIXED: buffer with the f32 scale of gradient element i at scale_base + i */
     uint32_t scale_base;
     uint32_t status_buffer;     /* FIXED: overflow and underflow counters */

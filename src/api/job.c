@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 18, LANES_LEAST = 1 << 12 };
+enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST = 1 << 12 };
 
 uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
 
-/* Enough lanes to fill a GPU on small films, a fixed function of film and samples (contracts.md, Lanes). */
+/* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs spread; a fixed function of film and samples (contracts.md, Lanes). */
 uint32_t job_strips(const render_scene *s, uint32_t spp)
 {
-    uint32_t strips = LANES_WANTED / job_pixels(s);
-    return strips < 1 ? 1 : strips < spp ? strips : spp;
+    uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
+    strips = strips < most ? strips : most;
+    return strips < 1 ? 1 : strips;
 }
 
 /* ---- buffers ---- */
@@ -79,6 +80,7 @@ static opt_options lowering(const bl_job *job)
 {
     return (opt_options){.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = job->scene->bvh.depth + 1,
+                         .gradient_elements = job->plan->gradient_count,
                          .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
                          .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
 }

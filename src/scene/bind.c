@@ -28,7 +28,10 @@ scene_object *object_create(binder *b, const plugin_class *cls, scene_place wher
     return object;
 }
 
-static const char *category_name(const scene_object *object) { return plugin_category_names[object->cls->category]; }
+static const char *category_name(const scene_object *object)
+{
+    return plugin_category_names[object->cls->category];
+}
 
 /* ---- which class ---- */
 
@@ -72,11 +75,12 @@ static bl_result unknown_param(binder *b, const scene_object *object, const char
         text_add(&list, "%s%s", i ? ", " : "it has ", cls->params[i].name);
     }
     if (nearest)
-        scene_error(b->err, BL_ERROR_SCENE, where, "unknown parameter \"%.100s\" of %s \"%s\"; did you mean \"%s\"?", name,
+        scene_error(b->err, BL_ERROR_SCENE, where,
+                    "unknown parameter \"%.100s\" of %s \"%s\"; did you mean \"%s\"?", name,
                     category_name(object), cls->name, nearest);
     else
-        scene_error(b->err, BL_ERROR_SCENE, where, "unknown parameter \"%.100s\" of %s \"%s\"; %s", name, category_name(object),
-                    cls->name, list.data ? list.data : "it has none");
+        scene_error(b->err, BL_ERROR_SCENE, where, "unknown parameter \"%.100s\" of %s \"%s\"; %s", name,
+                    category_name(object), cls->name, list.data ? list.data : "it has none");
     text_free(&list);
     return BL_ERROR_SCENE;
 }
@@ -85,7 +89,8 @@ static bl_result bind_property(binder *b, scene_object *object, const raw_node *
 {
     const char *name = node->name ? node->name : "";
     if (object->cls == b->constant) {
-        const char *type = raw_attribute_get(owner, "type"), *spelled = type ? constant_parameter(type) : NULL;
+        const char *type = raw_attribute_get(owner, "type"),
+                   *spelled = type ? constant_parameter(type) : NULL;
         if (spelled && strcmp(spelled, name) == 0)
             name = object->cls->params[0].name;
     }
@@ -109,22 +114,25 @@ static bl_result unknown_id(binder *b, const raw_node *ref, const char *id)
             nearest = found ? found : nearest;
         }
     if (nearest)
-        return scene_error(b->err, BL_ERROR_SCENE, ref->where, "there is no object with id \"%.100s\"; did you mean \"%s\"?", id,
-                           nearest);
+        return scene_error(b->err, BL_ERROR_SCENE, ref->where,
+                           "there is no object with id \"%.100s\"; did you mean \"%s\"?", id, nearest);
     return scene_error(b->err, BL_ERROR_SCENE, ref->where, "there is no object with id \"%.100s\"", id);
 }
 
 /* A texture for a textured parameter. */
-static bl_result give_texture(binder *b, scene_object *object, uint32_t index, scene_object *texture, const raw_node *node)
+static bl_result give_texture(binder *b, scene_object *object, uint32_t index, scene_object *texture,
+                              const raw_node *node)
 {
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
     if (param->kind != PLUGIN_TEXTURED || texture->cls->category != PLUGIN_TEXTURE)
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" of %s \"%s\" is %s, not a %s", param->name,
-                           category_name(object), object->cls->name, kind_name(param->kind), category_name(texture));
+        return scene_error(
+            b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" of %s \"%s\" is %s, not a %s", param->name,
+            category_name(object), object->cls->name, kind_name(param->kind), category_name(texture));
     if (value->given)
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" is given twice (before at line %u of %s)",
-                           param->name, value->where.line, value->where.file);
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "parameter \"%s\" is given twice (before at line %u of %s)", param->name,
+                           value->where.line, value->where.file);
     if (texture->cls == b->constant)
         TRY(colour_check(node->where, object->cls, param, texture->values[0].vector, b->err));
     value->given = true;
@@ -149,16 +157,17 @@ static int find_slot(binder *b, const scene_object *object, const scene_object *
     if (count == 1)
         return first;
     if (count > 1)
-        scene_error(b->err, BL_ERROR_SCENE, node->where, "a %s inside %s \"%s\" needs a name, such as \"%s\"", category_name(child),
-                    category_name(object), cls->name, cls->slots[first].name);
+        scene_error(b->err, BL_ERROR_SCENE, node->where, "a %s inside %s \"%s\" needs a name, such as \"%s\"",
+                    category_name(child), category_name(object), cls->name, cls->slots[first].name);
     else if (child->cls->category == PLUGIN_TEXTURE && node->name)
         unknown_param(b, object, node->name, node->where);
     else if (child->cls->category == PLUGIN_TEXTURE)
-        scene_error(b->err, BL_ERROR_SCENE, node->where, "a texture inside %s \"%s\" needs the name of the parameter it is for",
+        scene_error(b->err, BL_ERROR_SCENE, node->where,
+                    "a texture inside %s \"%s\" needs the name of the parameter it is for",
                     category_name(object), cls->name);
     else
-        scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" cannot hold a %s", category_name(object), cls->name,
-                    category_name(child));
+        scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" cannot hold a %s", category_name(object),
+                    cls->name, category_name(child));
     return -1;
 }
 
@@ -184,8 +193,9 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, ui
         return BL_ERROR_SCENE;
     const plugin_slot *s = &object->cls->slots[slot];
     if (s->most && slot_counts[slot] >= s->most)
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" can hold %u %s%s, not more", category_name(object),
-                           object->cls->name, s->most, category_name(child), s->most > 1 ? "s" : "");
+        return scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" can hold %u %s%s, not more",
+                           category_name(object), object->cls->name, s->most, category_name(child),
+                           s->most > 1 ? "s" : "");
     slot_counts[slot]++;
     object->children[object->child_count] = child;
     object->child_names[object->child_count++] = node->name ? node->name : s->name;
@@ -202,9 +212,9 @@ static bl_result check_complete(binder *b, scene_object *object, const uint32_t 
     for (uint32_t i = 0; i < object->cls->slot_count; i++) {
         const plugin_slot *s = &object->cls->slots[i];
         if (slot_counts[i] < s->least)
-            return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs %u %s%s, and has %u", category_name(object),
-                               object->cls->name, s->least, plugin_category_names[s->category], s->least > 1 ? "s" : "",
-                               slot_counts[i]);
+            return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs %u %s%s, and has %u",
+                               category_name(object), object->cls->name, s->least,
+                               plugin_category_names[s->category], s->least > 1 ? "s" : "", slot_counts[i]);
     }
     return BL_OK;
 }
@@ -260,7 +270,8 @@ static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_
     const char *id = raw_attribute_get(node, "id");
     *out = node->object;
     if (node->open)
-        return scene_error(b->err, BL_ERROR_SCENE, from, "circular reference: \"%.100s\" contains itself", id ? id : node->tag);
+        return scene_error(b->err, BL_ERROR_SCENE, from, "circular reference: \"%.100s\" contains itself",
+                           id ? id : node->tag);
     if (node->object)
         return BL_OK;
     if (b->depth >= CHAIN_MAX)

@@ -19,7 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BIN_COUNT = 16, TASK_SMALL = 2048 /* primitives: built without sharing */, THREADS_MAX = 16, COUNT_MAX = 1 << 28 };
+enum {
+    BIN_COUNT = 16,
+    TASK_SMALL = 2048 /* primitives: built without sharing */,
+    THREADS_MAX = 16,
+    COUNT_MAX = 1 << 28
+};
 static const double traversal_cost = 1, primitive_cost = 1;
 
 typedef struct box {
@@ -63,7 +68,8 @@ static void box_add(box *b, const float *least, const float *most)
 
 static double box_area(const box *b)
 {
-    double x = (double)b->most[0] - b->least[0], y = (double)b->most[1] - b->least[1], z = (double)b->most[2] - b->least[2];
+    double x = (double)b->most[0] - b->least[0], y = (double)b->most[1] - b->least[1],
+           z = (double)b->most[2] - b->least[2];
     return x < 0 ? 0 : x * y + y * z + z * x;
 }
 
@@ -73,7 +79,7 @@ static double centre(const float *bounds, int axis) { return (double)bounds[axis
 /* ---- splits ---- */
 
 typedef struct split {
-    int axis; /* -1: none */
+    int axis;     /* -1: none */
     uint32_t bin; /* the last one that goes left */
     double cost;
 } split;
@@ -222,7 +228,8 @@ static bool divide(builder *b, const task *t, task children[2])
     split by = find_split(b, t, &s);
     double area = box_area(&node->bounds);
     if (t->count <= BVH_LEAF_MAX &&
-        (by.axis < 0 || t->level == 0 || primitive_cost * t->count * area <= traversal_cost * area + primitive_cost * by.cost))
+        (by.axis < 0 || t->level == 0 ||
+         primitive_cost * t->count * area <= traversal_cost * area + primitive_cost * by.cost))
         return false;
     BL_ASSERT(t->level > 0 && t->count <= capacity(t->level), "%u primitives, %u levels", t->count, t->level);
     uint32_t left = by.axis >= 0 ? partition(b, t, &s, by) : 0;
@@ -282,7 +289,8 @@ static void build_tree(builder *b, uint32_t count, uint32_t threads)
     uint32_t started = 0;
     task whole = {0, 0, count, BVH_DEPTH_MAX};
     array_push(&b->tasks, whole);
-    while (started + 1 < threads && started < THREADS_MAX && pthread_create(&others[started], NULL, work, b) == 0)
+    while (started + 1 < threads && started < THREADS_MAX &&
+           pthread_create(&others[started], NULL, work, b) == 0)
         started++; /* without more threads this one does it all */
     work(b);
     while (started > 0)
@@ -299,7 +307,10 @@ static void put_child(uint32_t *node, int side, const box *bounds, uint32_t refe
     node[12 + side] = reference;
 }
 
-static uint32_t leaf_reference(const tree_node *leaf) { return BVH_LEAF | (leaf->count - 1) << 28 | leaf->first; }
+static uint32_t leaf_reference(const tree_node *leaf)
+{
+    return BVH_LEAF | (leaf->count - 1) << 28 | leaf->first;
+}
 
 /* Writes the inner node at `place` and all below it; returns its number. */
 static uint32_t flatten(const builder *b, uint32_t place, uint32_t depth, scene_bvh *out)
@@ -309,7 +320,8 @@ static uint32_t flatten(const builder *b, uint32_t place, uint32_t depth, scene_
     out->depth = depth > out->depth ? depth : out->depth;
     for (int side = 0; side < 2; side++) {
         const tree_node *child = &b->tree[children[side]];
-        uint32_t reference = child->count ? leaf_reference(child) : flatten(b, children[side], depth + 1, out);
+        uint32_t reference =
+            child->count ? leaf_reference(child) : flatten(b, children[side], depth + 1, out);
         put_child(out->nodes + 16 * (size_t)number, side, &child->bounds, reference);
     }
     return number;
@@ -333,15 +345,18 @@ static void single_node(const tree_node *leaf, scene_bvh *out)
 static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error *err)
 {
     if (count > COUNT_MAX)
-        return error_set(err, BL_ERROR_SCENE, "%u primitives are more than a hierarchy can hold (%d)", count, COUNT_MAX);
+        return error_set(err, BL_ERROR_SCENE, "%u primitives are more than a hierarchy can hold (%d)", count,
+                         COUNT_MAX);
     for (uint32_t i = 0; i < count; i++)
         for (int axis = 0; axis < 3; axis++)
-            if (!isfinite(bounds[i][axis]) || !isfinite(bounds[i][axis + 3]) || bounds[i][axis] > bounds[i][axis + 3])
+            if (!isfinite(bounds[i][axis]) || !isfinite(bounds[i][axis + 3]) ||
+                bounds[i][axis] > bounds[i][axis + 3])
                 return error_set(err, BL_ERROR_SCENE, "primitive %u has no finite bounds", i);
     return BL_OK;
 }
 
-bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out, bl_error *err)
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out,
+                            bl_error *err)
 {
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));

@@ -12,12 +12,15 @@ static bl_result spectrum_parse(const raw_node *node, unsigned flags, double out
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
     bool has_value = value && value[0], has_file = file && file[0];
     if (has_value == has_file)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> needs either \"value\" or \"filename\"");
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "<spectrum> needs either \"value\" or \"filename\"");
     if (has_file || strchr(value, ':'))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, node->where, "sampled spectra are not implemented yet (\"%s\")", node->name);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, node->where,
+                           "sampled spectra are not implemented yet (\"%s\")", node->name);
     double c = 0;
     if (!number_parse(value, &c))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <spectrum> is not a number", value);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <spectrum> is not a number",
+                           value);
     for (int i = 0; i < 3; i++)
         out[i] = (flags & PLUGIN_EMISSION) ? c * equal_energy_white[i] : c;
     return BL_OK;
@@ -32,7 +35,8 @@ bl_result colour_parse(const raw_node *node, unsigned flags, double out[3], bl_e
         return vector_parse(node, NULL, out, err);
     int count = numbers_parse(value, out, 3, &malformed);
     if (count < 0)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <%s> is not a number", malformed, node->tag);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <%s> is not a number", malformed,
+                           node->tag);
     if (count != 1 && (count != 3 || node->kind != RAW_RGB))
         return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> needs one%s, not %d", node->tag,
                            node->kind == RAW_RGB ? " number or three" : " number", count);
@@ -41,16 +45,19 @@ bl_result colour_parse(const raw_node *node, unsigned flags, double out[3], bl_e
     return BL_OK;
 }
 
-bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param, const double colour[3], bl_error *err)
+bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param,
+                       const double colour[3], bl_error *err)
 {
     bool reflectance = param->flags & PLUGIN_REFLECTANCE, ranged = param->least != 0 || param->most != 0;
     for (int i = 0; i < 3; i++) {
         if (reflectance && !(colour[i] >= 0 && colour[i] <= 1))
-            return scene_error(err, BL_ERROR_SCENE, where, "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]", param->name,
+            return scene_error(err, BL_ERROR_SCENE, where,
+                               "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]", param->name,
                                plugin_category_names[cls->category], cls->name, colour[i]);
         if (ranged && !(colour[i] >= param->least && colour[i] <= param->most))
-            return scene_error(err, BL_ERROR_SCENE, where, "\"%s\" of %s \"%s\": %g is outside [%g, %g]", param->name,
-                               plugin_category_names[cls->category], cls->name, colour[i], param->least, param->most);
+            return scene_error(err, BL_ERROR_SCENE, where, "\"%s\" of %s \"%s\": %g is outside [%g, %g]",
+                               param->name, plugin_category_names[cls->category], cls->name, colour[i],
+                               param->least, param->most);
     }
     return BL_OK;
 }

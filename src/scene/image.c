@@ -13,20 +13,24 @@
 #define IMAGE_BYTES_MAX ((size_t)4 << 30)
 enum { PIXELS_PER_BYTE = 8192, PIXELS_ALWAYS = 1 << 16 };
 
-bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint32_t channels, size_t bytes, bl_error *err)
+bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint32_t channels, size_t bytes,
+                       bl_error *err)
 {
     *image = (scene_image){0};
     if (width == 0 || height == 0)
         return error_set(err, BL_ERROR_FORMAT, "the image is empty");
     if (width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX || width * height > IMAGE_PIXELS_MAX)
-        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels are more than are supported", (uintmax_t)width, (uintmax_t)height);
+        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels are more than are supported",
+                         (uintmax_t)width, (uintmax_t)height);
     if (width * height > PIXELS_ALWAYS && width * height / PIXELS_PER_BYTE > bytes)
-        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels cannot be in a file of %zu bytes", (uintmax_t)width, (uintmax_t)height,
-                         bytes);
+        return error_set(err, BL_ERROR_FORMAT, "%ju x %ju pixels cannot be in a file of %zu bytes",
+                         (uintmax_t)width, (uintmax_t)height, bytes);
     float *pixels = calloc((size_t)(width * height), channels * sizeof *pixels);
     if (!pixels)
-        return error_set(err, BL_ERROR_MEMORY, "out of memory for %ju x %ju pixels", (uintmax_t)width, (uintmax_t)height);
-    *image = (scene_image){.width = (uint32_t)width, .height = (uint32_t)height, .channels = channels, .pixels = pixels};
+        return error_set(err, BL_ERROR_MEMORY, "out of memory for %ju x %ju pixels", (uintmax_t)width,
+                         (uintmax_t)height);
+    *image = (scene_image){
+        .width = (uint32_t)width, .height = (uint32_t)height, .channels = channels, .pixels = pixels};
     return BL_OK;
 }
 
@@ -64,7 +68,8 @@ static bl_result check_finite(const scene_image *image, bl_error *err)
     size_t row = (size_t)image->width * image->channels, count = row * image->height;
     for (size_t i = 0; i < count; i++)
         if (!isfinite(image->pixels[i]))
-            return error_set(err, BL_ERROR_FORMAT, "pixel (%zu, %zu) is not a finite number", i % row / image->channels, i / row);
+            return error_set(err, BL_ERROR_FORMAT, "pixel (%zu, %zu) is not a finite number",
+                             i % row / image->channels, i / row);
     return BL_OK;
 }
 
@@ -110,14 +115,17 @@ static bool has_extension(const char *path, const char *extension)
     return length > tail && strcmp(path + length - tail, extension) == 0;
 }
 
-bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err)
+bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels,
+                     const float *pixels, bool half, bl_error *err)
 {
     /* The encoders only read the pixels. */
-    const scene_image image = {.width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
+    const scene_image image = {
+        .width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
     if (channels != 1 && channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
     if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width, height);
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width,
+                         height);
     text encoded = {0};
     bl_error reason = {0};
     bl_result result;

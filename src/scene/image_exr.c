@@ -102,7 +102,8 @@ static uint32_t choose_channels(exr_reader *r, const exr_attr_chlist_t *list)
     else if ((r->channel_at[0] = find_channel(list, "Y")) >= 0 || list->num_channels == 1)
         count = 1;
     if (count == 0) {
-        error_set(r->err, BL_ERROR_UNSUPPORTED, "the EXR image has neither the channels R, G, B nor Y, nor a single channel");
+        error_set(r->err, BL_ERROR_UNSUPPORTED,
+                  "the EXR image has neither the channels R, G, B nor Y, nor a single channel");
         return 0;
     }
     if (r->channel_at[0] < 0)
@@ -144,7 +145,8 @@ static float read_sample(const uint8_t *at, exr_pixel_type_t type)
 }
 
 /* Copies the samples of a chunk of width x height pixels to the place (x0, y0) of the image, clipped. */
-static void unpack(const exr_reader *r, const uint8_t *at, int64_t width, int64_t height, int64_t x0, int64_t y0)
+static void unpack(const exr_reader *r, const uint8_t *at, int64_t width, int64_t height, int64_t x0,
+                   int64_t y0)
 {
     scene_image *image = r->image;
     for (int64_t y = 0; y < height && y0 + y < image->height; y++)
@@ -152,14 +154,16 @@ static void unpack(const exr_reader *r, const uint8_t *at, int64_t width, int64_
             exr_pixel_type_t type = r->list->entries[i].pixel_type;
             for (uint32_t c = 0; c < image->channels; c++)
                 for (int64_t x = 0; r->channel_at[c] == i && x < width && x0 + x < image->width; x++)
-                    image->pixels[((size_t)(y0 + y) * image->width + (size_t)(x0 + x)) * image->channels + c] =
+                    image
+                        ->pixels[((size_t)(y0 + y) * image->width + (size_t)(x0 + x)) * image->channels + c] =
                         read_sample(at + (size_t)x * sample_size(type), type);
             at += (size_t)width * sample_size(type);
         }
 }
 
 /* Decodes one chunk, which must have the size given, and copies it to the place (x0, y0) of the image. */
-static bl_result read_chunk(exr_reader *r, const exr_chunk_info_t *chunk, int64_t width, int64_t height, int64_t x0, int64_t y0)
+static bl_result read_chunk(exr_reader *r, const exr_chunk_info_t *chunk, int64_t width, int64_t height,
+                            int64_t x0, int64_t y0)
 {
     exr_decode_pipeline_t *p = &r->pipeline;
     exr_result_t code = r->started ? exr_decoding_update(r->context, r->part, chunk, p)
@@ -179,7 +183,8 @@ static bl_result read_chunk(exr_reader *r, const exr_chunk_info_t *chunk, int64_
     if (code != EXR_ERR_SUCCESS)
         return exr_failed(&r->file, code, "decode", r->err);
     const uint8_t *samples = p->unpacked_buffer ? p->unpacked_buffer : p->packed_buffer;
-    size_t size = p->unpacked_buffer && p->unpacked_buffer != p->packed_buffer ? p->unpacked_alloc_size : p->packed_alloc_size;
+    size_t size = p->unpacked_buffer && p->unpacked_buffer != p->packed_buffer ? p->unpacked_alloc_size
+                                                                               : p->packed_alloc_size;
     if (!samples || size < expected)
         return error_set(r->err, BL_ERROR_FORMAT, "the EXR image has a chunk of a wrong size");
     unpack(r, samples, width, height, x0, y0);
@@ -217,7 +222,8 @@ static bl_result read_tiles(exr_reader *r)
             if (code != EXR_ERR_SUCCESS)
                 return exr_failed(&r->file, code, "read", r->err);
             int64_t x0 = x * tile_width, y0 = y * tile_height;
-            TRY(read_chunk(r, &chunk, smaller(tile_width, r->image->width - x0), smaller(tile_height, r->image->height - y0), x0, y0));
+            TRY(read_chunk(r, &chunk, smaller(tile_width, r->image->width - x0),
+                           smaller(tile_height, r->image->height - y0), x0, y0));
         }
     return BL_OK;
 }
@@ -235,15 +241,18 @@ static bl_result read_part(exr_reader *r)
         return exr_failed(&r->file, code, "read", r->err);
     if (storage != EXR_STORAGE_SCANLINE && storage != EXR_STORAGE_TILED)
         return error_set(r->err, BL_ERROR_UNSUPPORTED, "deep EXR images are not supported");
-    int64_t width = (int64_t)window.max.x - window.min.x + 1, height = (int64_t)window.max.y - window.min.y + 1;
+    int64_t width = (int64_t)window.max.x - window.min.x + 1,
+            height = (int64_t)window.max.y - window.min.y + 1;
     if (width <= 0 || height <= 0)
         return error_set(r->err, BL_ERROR_FORMAT, "the data window of the EXR image is empty");
     exr_compression_t compression = EXR_COMPRESSION_LAST_TYPE;
     exr_get_compression(r->context, r->part, &compression);
-    for (int i = 0; i < r->list->num_channels; i++) /* the core (3.1.5) decodes these to wrong values, without an error */
+    for (int i = 0; i < r->list->num_channels;
+         i++) /* the core (3.1.5) decodes these to wrong values, without an error */
         if ((compression == EXR_COMPRESSION_B44 || compression == EXR_COMPRESSION_B44A) &&
             r->list->entries[i].pixel_type != EXR_PIXEL_HALF)
-            return error_set(r->err, BL_ERROR_UNSUPPORTED, "EXR images with B44 compression and 32-bit channels are not supported");
+            return error_set(r->err, BL_ERROR_UNSUPPORTED,
+                             "EXR images with B44 compression and 32-bit channels are not supported");
     uint32_t channels = choose_channels(r, r->list);
     if (channels == 0)
         return BL_ERROR_UNSUPPORTED;
@@ -276,8 +285,8 @@ bl_result image_decode_exr(const uint8_t *data, size_t size, scene_image *out, b
 
 /* ---- writing ---- */
 
-static int64_t on_write(exr_const_context_t context, void *user, const void *from, uint64_t size, uint64_t offset,
-                        exr_stream_error_func_ptr_t report)
+static int64_t on_write(exr_const_context_t context, void *user, const void *from, uint64_t size,
+                        uint64_t offset, exr_stream_error_func_ptr_t report)
 {
     exr_file *file = user;
     (void)context, (void)report;
@@ -302,24 +311,29 @@ static exr_result_t write_header(exr_context_t context, const scene_image *image
     exr_pixel_type_t type = half ? EXR_PIXEL_HALF : EXR_PIXEL_FLOAT;
     exr_result_t code = exr_add_part(context, NULL, EXR_STORAGE_SCANLINE, part);
     if (code == EXR_ERR_SUCCESS)
-        code = exr_initialize_required_attr_simple(context, *part, (int32_t)image->width, (int32_t)image->height, EXR_COMPRESSION_ZIP);
+        code = exr_initialize_required_attr_simple(context, *part, (int32_t)image->width,
+                                                   (int32_t)image->height, EXR_COMPRESSION_ZIP);
     for (uint32_t c = 0; c < image->channels && code == EXR_ERR_SUCCESS; c++)
-        code = exr_add_channel(context, *part, image->channels == 3 ? rgb[c] : "Y", type, EXR_PERCEPTUALLY_LINEAR, 1, 1);
+        code = exr_add_channel(context, *part, image->channels == 3 ? rgb[c] : "Y", type,
+                               EXR_PERCEPTUALLY_LINEAR, 1, 1);
     return code == EXR_ERR_SUCCESS ? exr_write_header(context) : code;
 }
 
 /* The channels of the file are in alphabetical order: B, G, R. */
-static exr_result_t write_chunk(exr_context_t context, int part, const scene_image *image, uint32_t y, exr_encode_pipeline_t *pipeline)
+static exr_result_t write_chunk(exr_context_t context, int part, const scene_image *image, uint32_t y,
+                                exr_encode_pipeline_t *pipeline)
 {
     exr_chunk_info_t chunk = {0};
     exr_result_t code = exr_write_scanline_chunk_info(context, part, (int)y, &chunk);
     if (code == EXR_ERR_SUCCESS)
-        code = y == 0 ? exr_encoding_initialize(context, part, &chunk, pipeline) : exr_encoding_update(context, part, &chunk, pipeline);
+        code = y == 0 ? exr_encoding_initialize(context, part, &chunk, pipeline)
+                      : exr_encoding_update(context, part, &chunk, pipeline);
     if (code != EXR_ERR_SUCCESS)
         return code;
     for (uint32_t c = 0; c < image->channels; c++) {
         exr_coding_channel_info_t *channel = &pipeline->channels[c];
-        const float *first = image->pixels + (size_t)y * image->width * image->channels + (image->channels - 1 - c);
+        const float *first =
+            image->pixels + (size_t)y * image->width * image->channels + (image->channels - 1 - c);
         channel->encode_from_ptr = (const uint8_t *)first;
         channel->user_pixel_stride = (int32_t)(4 * image->channels);
         channel->user_line_stride = (int32_t)(4 * image->channels * image->width);

@@ -14,7 +14,8 @@ static const uint8_t *header_number(const uint8_t *at, const uint8_t *end, doubl
     while (at < end && is_space(*at))
         at++;
     const char *after = number_scan((const char *)at, (const char *)end, out);
-    return after && after < (const char *)end && is_space((uint8_t)*after) ? (const uint8_t *)after + 1 : NULL;
+    return after && after < (const char *)end && is_space((uint8_t)*after) ? (const uint8_t *)after + 1
+                                                                           : NULL;
 }
 
 static float read_float(const uint8_t *bytes, bool little)
@@ -36,19 +37,22 @@ bl_result image_decode_pfm(const uint8_t *data, size_t size, scene_image *out, b
     if (!at || !is_space(data[2]))
         return error_set(err, BL_ERROR_FORMAT, "the header of the PFM image is malformed");
     double width = numbers[0], height = numbers[1], scale = numbers[2];
-    if (width != floor(width) || height != floor(height) || width < 0 || height < 0 || width > IMAGE_SIDE_MAX ||
-        height > IMAGE_SIDE_MAX || scale == 0)
-        return error_set(err, BL_ERROR_FORMAT, "the PFM image says that it has %g x %g pixels and scale %g", width, height, scale);
+    if (width != floor(width) || height != floor(height) || width < 0 || height < 0 ||
+        width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX || scale == 0)
+        return error_set(err, BL_ERROR_FORMAT, "the PFM image says that it has %g x %g pixels and scale %g",
+                         width, height, scale);
     uint32_t channels = data[1] == 'F' ? 3 : 1;
     size_t row = (size_t)width * channels, needed = row * (size_t)height * 4;
     if ((size_t)(end - at) < needed)
-        return error_set(err, BL_ERROR_FORMAT, "the PFM image is truncated: %zu bytes of pixels instead of %zu", (size_t)(end - at),
+        return error_set(err, BL_ERROR_FORMAT,
+                         "the PFM image is truncated: %zu bytes of pixels instead of %zu", (size_t)(end - at),
                          needed);
     TRY(image_create(out, (uint64_t)width, (uint64_t)height, channels, size, err));
     float factor = (float)fabs(scale);
     for (size_t y = 0; y < out->height; y++)
         for (size_t x = 0; x < row; x++)
-            out->pixels[(out->height - 1 - y) * row + x] = factor * read_float(at + 4 * (y * row + x), scale < 0);
+            out->pixels[(out->height - 1 - y) * row + x] =
+                factor * read_float(at + 4 * (y * row + x), scale < 0);
     return BL_OK;
 }
 
@@ -61,7 +65,8 @@ bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err)
         for (size_t x = 0; x < row; x++) {
             uint32_t word;
             memcpy(&word, &image->pixels[y * row + x], sizeof word);
-            uint8_t bytes[4] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16), (uint8_t)(word >> 24)};
+            uint8_t bytes[4] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),
+                                (uint8_t)(word >> 24)};
             text_add_bytes(out, bytes, sizeof bytes);
         }
     return BL_OK;

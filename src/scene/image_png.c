@@ -93,7 +93,8 @@ static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t 
             for (size_t c = 0; c < image->channels; c++) {
                 size_t from = x * stored_channels + c;
                 const uint8_t *row = job->rows[y];
-                float value = depth == 16 ? (float)((row[2 * from] << 8 | row[2 * from + 1]) / 65535.0) : eight_bit[row[from]];
+                float value = depth == 16 ? (float)((row[2 * from] << 8 | row[2 * from + 1]) / 65535.0)
+                                          : eight_bit[row[from]];
                 image->pixels[(y * image->width + x) * image->channels + c] = value;
             }
 }
@@ -111,8 +112,10 @@ static bl_result read_image(png_job *job)
     png_set_interlace_handling(job->png);
     png_read_update_info(job->png, job->info);
     depth = png_get_bit_depth(job->png, job->info);
-    uint32_t stored = png_get_channels(job->png, job->info), channels = stored < 3 ? 1 : 3; /* alpha is skipped when converting */
-    uint32_t width = png_get_image_width(job->png, job->info), height = png_get_image_height(job->png, job->info);
+    uint32_t stored = png_get_channels(job->png, job->info),
+             channels = stored < 3 ? 1 : 3; /* alpha is skipped when converting */
+    uint32_t width = png_get_image_width(job->png, job->info),
+             height = png_get_image_height(job->png, job->info);
     TRY(image_create(job->image, width, height, channels, job->size, job->err));
     if (!allocate_rows(job, height, png_get_rowbytes(job->png, job->info)))
         return error_set(job->err, BL_ERROR_MEMORY, "out of memory for %u x %u pixels", width, height);
@@ -149,12 +152,14 @@ static bl_result write_image(png_job *job)
     const scene_image *image = job->source;
     size_t stride = (size_t)image->width * image->channels;
     if (!allocate_rows(job, image->height, stride))
-        return error_set(job->err, BL_ERROR_MEMORY, "out of memory for %u x %u pixels", image->width, image->height);
+        return error_set(job->err, BL_ERROR_MEMORY, "out of memory for %u x %u pixels", image->width,
+                         image->height);
     for (size_t i = 0; i < stride * image->height; i++)
         job->bytes[i] = encode_srgb(image->pixels[i]);
     png_set_write_fn(job->png, job, on_write, on_flush);
-    png_set_IHDR(job->png, job->info, image->width, image->height, 8, image->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(job->png, job->info, image->width, image->height, 8,
+                 image->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_sRGB(job->png, job->info, PNG_sRGB_INTENT_RELATIVE);
     png_write_info(job->png, job->info);
     png_write_image(job->png, job->rows);

@@ -76,14 +76,16 @@ bl_result mesh_transform(scene_mesh *mesh, const double m[16], bool flip_normals
         for (int row = 0; row < 3; row++) {
             p[row] = (float)(m[4 * row] * x + m[4 * row + 1] * y + m[4 * row + 2] * z + m[4 * row + 3]);
             if (!isfinite(p[row]))
-                return error_set(err, BL_ERROR_SCENE, "vertex %u of a mesh is out of range after its transform", i);
+                return error_set(err, BL_ERROR_SCENE,
+                                 "vertex %u of a mesh is out of range after its transform", i);
         }
     }
     double sign = flip_normals ? -1 : 1;
     for (uint32_t i = 0; mesh->normals && i < mesh->vertex_count; i++) {
         float *n = &mesh->normals[3 * (size_t)i];
         double x = sign * n[0], y = sign * n[1], z = sign * n[2];
-        store_normal(n, inverse[0] * x + inverse[4] * y + inverse[8] * z, inverse[1] * x + inverse[5] * y + inverse[9] * z,
+        store_normal(n, inverse[0] * x + inverse[4] * y + inverse[8] * z,
+                     inverse[1] * x + inverse[5] * y + inverse[9] * z,
                      inverse[2] * x + inverse[6] * y + inverse[10] * z);
     }
     for (uint32_t i = 0; flip_normals && i < mesh->face_count; i++) {

@@ -31,9 +31,17 @@ typedef struct obj_reader {
     bl_error *err;
 } obj_reader;
 
-static bl_result obj_error(const obj_reader *r, const char *what, const char *detail)
+static bl_result obj_error(const obj_reader *r, const char *what)
 {
-    return scene_error(r->err, BL_ERROR_FORMAT, (scene_place){r->name, r->line}, "%s%.80s", what, detail);
+    return scene_error(r->err, BL_ERROR_FORMAT, (scene_place){r->name, r->line}, "%s", what);
+}
+
+/* With the text from `at` to the end of the line, which has no zero behind it. */
+static bl_result obj_error_at(const obj_reader *r, const char *what, const char *at, const char *end)
+{
+    int length = end - at < 60 ? (int)(end - at) : 60;
+    return scene_error(r->err, BL_ERROR_FORMAT, (scene_place){r->name, r->line}, "%s: %.*s", what, length,
+                       at);
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -87,7 +95,7 @@ static bl_result read_floats(obj_reader *r, const char *at, const char *end, int
             at++;
         at = number_scan(at, end, &value);
         if (!at || (at < end && !is_blank(*at)) || !isfinite((float)value))
-            return obj_error(r, "expected ", count == 2 ? "two finite numbers" : "three finite numbers");
+            return obj_error(r, count == 2 ? "expected two finite numbers" : "expected three finite numbers");
         out[i] = (float)value;
     }
     return BL_OK;
@@ -98,7 +106,7 @@ static bl_result read_position(obj_reader *r, const char *at, const char *end)
     float p[3];
     TRY(read_floats(r, at, end, 3, p));
     if (r->positions.count / 3 >= OBJ_COUNT_MAX)
-        return obj_error(r, "too many vertices", "");
+        return obj_error(r, "too many vertices");
     for (int i = 0; i < 3; i++)
         array_push(&r->positions, p[i]);
     return BL_OK;
@@ -110,9 +118,9 @@ static bl_result read_normal(obj_reader *r, const char *at, const char *end)
     TRY(read_floats(r, at, end, 3, n));
     double length = sqrt((double)n[0] * n[0] + (double)n[1] * n[1] + (double)n[2] * n[2]);
     if (!(length > 0))
-        return obj_error(r, "a normal must not be zero", "");
+        return obj_error(r, "a normal must not be zero");
     if (r->normals.count / 3 >= OBJ_COUNT_MAX)
-        return obj_error(r, "too many normals", "");
+        return obj_error(r, "too many normals");
     for (int i = 0; i < 3; i++)
         array_push(&r->normals, (float)(n[i] / length));
     return BL_OK;
@@ -123,7 +131,7 @@ static bl_result read_uv(obj_reader *r, const char *at, const char *end)
     float uv[2];
     TRY(read_floats(r, at, end, 2, uv));
     if (r->uvs.count / 2 >= OBJ_COUNT_MAX)
-        return obj_error(r, "too many texture coordinates", "");
+        return obj_error(r, "too many texture coordinates");
     array_push(&r->uvs, uv[0]);
     array_push(&r->uvs, r->flip_tex_coords ? 1 - uv[1] : uv[1]);
     return BL_OK;
@@ -158,11 +166,11 @@ static const char *read_corner(const char *at, const char *end, obj_corner *c)
 static bl_result check_corner(const obj_reader *r, obj_corner c)
 {
     if (c.v > r->positions.count / 3)
-        return obj_error(r, "a face names a vertex that does not exist (yet)", "");
+        return obj_error(r, "a face names a vertex that does not exist (yet)");
     if (c.vt > r->uvs.count / 2)
-        return obj_error(r, "a face names a texture coordinate that does not exist (yet)", "");
+        return obj_error(r, "a face names a texture coordinate that does not exist (yet)");
     if (c.vn > r->normals.count / 3)
-        return obj_error(r, "a face names a normal that does not exist (yet)", "");
+        return obj_error(r, "a face names a normal that does not exist (yet)");
     return BL_OK;
 }
 
@@ -178,12 +186,14 @@ static bl_result read_face(obj_reader *r, const char *at, const char *end)
         const char *corner = at;
         at = read_corner(at, end, &c);
         if (!at)
-            return obj_error(r, *corner == '-' ? "negative indices are not supported: " : "malformed corner of a face: ", corner);
+            return obj_error_at(
+                r, *corner == '-' ? "negative indices are not supported" : "malformed corner of a face",
+                corner, end);
         TRY(check_corner(r, c));
         uint32_t vertex = find_vertex(r, c);
         if (count >= 2) {
             if (r->faces.count / 3 >= OBJ_COUNT_MAX)
-                return obj_error(r, "too many faces", "");
+                return obj_error(r, "too many faces");
             array_push(&r->faces, first);
             array_push(&r->faces, previous);
             array_push(&r->faces, vertex);
@@ -191,7 +201,7 @@ static bl_result read_face(obj_reader *r, const char *at, const char *end)
         first = count == 0 ? vertex : first;
         previous = vertex;
     }
-    return count < 3 ? obj_error(r, "a face needs at least three corners", "") : BL_OK;
+    return count < 3 ? obj_error(r, "a face needs at least three corners") : BL_OK;
 }
 
 static bl_result read_line(obj_reader *r, const char *at, const char *end)
@@ -262,16 +272,17 @@ static bl_result read_lines(obj_reader *r, const char *at, size_t size)
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         r->line++;
         if (stop - at >= LINE_MAX_LENGTH)
-            return obj_error(r, "a line is longer than 1023 characters", "");
+            return obj_error(r, "a line is longer than 1023 characters");
         if (memchr(at, 0, (size_t)(stop - at)))
-            return obj_error(r, "not a text file", "");
+            return obj_error(r, "not a text file");
         TRY(read_line(r, at, stop));
         at = newline ? newline + 1 : end;
     }
-    return r->faces.count ? BL_OK : obj_error(r, "the mesh has no faces", "");
+    return r->faces.count ? BL_OK : obj_error(r, "the mesh has no faces");
 }
 
-static bl_result parse(const char *name, const char *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err)
+static bl_result parse(const char *name, const char *data, size_t size, bool flip_tex_coords, scene_mesh *out,
+                       bl_error *err)
 {
     obj_reader r = {.name = name, .flip_tex_coords = flip_tex_coords, .err = err};
     *out = (scene_mesh){0};

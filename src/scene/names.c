@@ -6,9 +6,12 @@
 #include <string.h>
 
 const char *const plugin_category_names[PLUGIN_CATEGORY_COUNT] = {
-    [PLUGIN_SCENE] = "scene",     [PLUGIN_BSDF] = "bsdf",       [PLUGIN_EMITTER] = "emitter", [PLUGIN_FILM] = "film",
-    [PLUGIN_INTEGRATOR] = "integrator", [PLUGIN_MEDIUM] = "medium", [PLUGIN_PHASE] = "phase", [PLUGIN_RFILTER] = "rfilter",
-    [PLUGIN_SAMPLER] = "sampler", [PLUGIN_SENSOR] = "sensor",   [PLUGIN_SHAPE] = "shape",     [PLUGIN_TEXTURE] = "texture",
+    [PLUGIN_SCENE] = "scene",           [PLUGIN_BSDF] = "bsdf",
+    [PLUGIN_EMITTER] = "emitter",       [PLUGIN_FILM] = "film",
+    [PLUGIN_INTEGRATOR] = "integrator", [PLUGIN_MEDIUM] = "medium",
+    [PLUGIN_PHASE] = "phase",           [PLUGIN_RFILTER] = "rfilter",
+    [PLUGIN_SAMPLER] = "sampler",       [PLUGIN_SENSOR] = "sensor",
+    [PLUGIN_SHAPE] = "shape",           [PLUGIN_TEXTURE] = "texture",
     [PLUGIN_VOLUME] = "volume",
 };
 
@@ -42,10 +45,12 @@ static const char *const known_volume[] = {"constvolume", "gridvolume", NULL};
 const char *const *plugin_known_names(plugin_category category)
 {
     static const char *const *const lists[PLUGIN_CATEGORY_COUNT] = {
-        [PLUGIN_SCENE] = known_scene,     [PLUGIN_BSDF] = known_bsdf,       [PLUGIN_EMITTER] = known_emitter,
-        [PLUGIN_FILM] = known_film,       [PLUGIN_INTEGRATOR] = known_integrator, [PLUGIN_MEDIUM] = known_medium,
-        [PLUGIN_PHASE] = known_phase,     [PLUGIN_RFILTER] = known_rfilter, [PLUGIN_SAMPLER] = known_sampler,
-        [PLUGIN_SENSOR] = known_sensor,   [PLUGIN_SHAPE] = known_shape,     [PLUGIN_TEXTURE] = known_texture,
+        [PLUGIN_SCENE] = known_scene,           [PLUGIN_BSDF] = known_bsdf,
+        [PLUGIN_EMITTER] = known_emitter,       [PLUGIN_FILM] = known_film,
+        [PLUGIN_INTEGRATOR] = known_integrator, [PLUGIN_MEDIUM] = known_medium,
+        [PLUGIN_PHASE] = known_phase,           [PLUGIN_RFILTER] = known_rfilter,
+        [PLUGIN_SAMPLER] = known_sampler,       [PLUGIN_SENSOR] = known_sensor,
+        [PLUGIN_SHAPE] = known_shape,           [PLUGIN_TEXTURE] = known_texture,
         [PLUGIN_VOLUME] = known_volume,
     };
     return lists[category];
@@ -113,18 +118,21 @@ static const char *nearest_plugin(const plugin_registry *registry, plugin_catego
     return nearest;
 }
 
-bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name, scene_place where,
-                         bl_error *err)
+bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name,
+                         scene_place where, bl_error *err)
 {
     const char *what = plugin_category_names[category];
     if (is_listed(plugin_known_names(category), name))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not implemented yet", what, name);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not implemented yet", what,
+                           name);
     for (plugin_category other = 0; other < PLUGIN_CATEGORY_COUNT; other++)
         if (registry_find(registry, other, name) || is_listed(plugin_known_names(other), name))
-            return scene_error(err, BL_ERROR_SCENE, where, "there is no %s plugin \"%s\"; \"%s\" is a plugin for <%s>", what, name,
-                               name, plugin_category_names[other]);
+            return scene_error(err, BL_ERROR_SCENE, where,
+                               "there is no %s plugin \"%s\"; \"%s\" is a plugin for <%s>", what, name, name,
+                               plugin_category_names[other]);
     const char *nearest = nearest_plugin(registry, category, name);
     if (nearest)
-        return scene_error(err, BL_ERROR_SCENE, where, "there is no %s plugin \"%.100s\"; did you mean \"%s\"?", what, name, nearest);
+        return scene_error(err, BL_ERROR_SCENE, where,
+                           "there is no %s plugin \"%.100s\"; did you mean \"%s\"?", what, name, nearest);
     return scene_error(err, BL_ERROR_SCENE, where, "there is no %s plugin \"%.100s\"", what, name);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    VALUE_MAX = 1 << 20,    /* bytes of an attribute after substitution */
+    VALUE_MAX = 1 << 20, /* bytes of an attribute after substitution */
     PARAMETERS_MAX = 1000
 };
 
@@ -77,7 +77,8 @@ bl_result raw_add_id(raw_scene *scene, const char *id, raw_node *node, scene_pla
         return scene_error(err, BL_ERROR_SCENE, where, "an id must not be empty");
     raw_node *other = raw_find_id(scene, id);
     if (other)
-        return scene_error(err, BL_ERROR_SCENE, where, "duplicate id \"%.100s\": it is already that of <%s> at %s:%u", id, other->tag,
+        return scene_error(err, BL_ERROR_SCENE, where,
+                           "duplicate id \"%.100s\": it is already that of <%s> at %s:%u", id, other->tag,
                            other->where.file, other->where.line);
     if (scene->id_count * 2 >= scene->id_capacity)
         ids_grow(scene);
@@ -126,7 +127,8 @@ static bl_result undefined(scene_place where, const char *at, bl_error *err)
     return scene_error(err, BL_ERROR_SCENE, where, "undefined parameter \"$%.*s\"", length, at);
 }
 
-bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value, const char **out, bl_error *err)
+bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value, const char **out,
+                         bl_error *err)
 {
     *out = NULL;
     if (!strchr(value, '$')) {
@@ -155,7 +157,8 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
             value += plain;
         }
         if (result == BL_OK && made.length > VALUE_MAX)
-            result = scene_error(err, BL_ERROR_SCENE, where, "an attribute is longer than %d bytes after substitution", VALUE_MAX);
+            result = scene_error(err, BL_ERROR_SCENE, where,
+                                 "an attribute is longer than %d bytes after substitution", VALUE_MAX);
     }
     if (result == BL_OK)
         *out = arena_strndup(scene->memory, made.data, made.length);
@@ -163,7 +166,4 @@ bl_result raw_substitute(raw_scene *scene, scene_place where, const char *value,
     return result;
 }
 
-void raw_free(raw_scene *scene)
-{
-    array_free(&scene->parameters);
-}
+void raw_free(raw_scene *scene) { array_free(&scene->parameters); }

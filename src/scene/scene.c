@@ -26,8 +26,9 @@ static bl_result check_used(const raw_scene *raw, bl_error *err)
     for (uint32_t i = 0; i < raw->parameters.count; i++) {
         const raw_parameter *p = &raw->parameters.data[i];
         if (p->from_user && !p->used)
-            return scene_error(err, BL_ERROR_SCENE, raw->root->where, "the scene does not use the parameter \"%.100s\" (-D %.100s=%.100s)",
-                               p->key, p->key, p->value);
+            return scene_error(err, BL_ERROR_SCENE, raw->root->where,
+                               "the scene does not use the parameter \"%.100s\" (-D %.100s=%.100s)", p->key,
+                               p->key, p->value);
     }
     return BL_OK;
 }
@@ -47,8 +48,8 @@ static bl_result add_defines(raw_scene *raw, const scene_load_options *options, 
     return BL_OK;
 }
 
-static bl_result load(scene_description *scene, raw_scene *raw, const scene_load_options *options, const char *name,
-                      const char *folder, const char *xml, size_t size, bl_error *err)
+static bl_result load(scene_description *scene, raw_scene *raw, const scene_load_options *options,
+                      const char *name, const char *folder, const char *xml, size_t size, bl_error *err)
 {
     TRY(add_defines(raw, options, err));
     TRY(raw_parse(raw, name, folder, xml, size, err));
@@ -57,8 +58,8 @@ static bl_result load(scene_description *scene, raw_scene *raw, const scene_load
     return check_used(raw, err);
 }
 
-static bl_result load_text(const char *name, const char *folder, const char *xml, size_t size, const scene_load_options *options,
-                           scene_description **out, bl_error *err)
+static bl_result load_text(const char *name, const char *folder, const char *xml, size_t size,
+                           const scene_load_options *options, scene_description **out, bl_error *err)
 {
     scene_description *scene = calloc(1, sizeof *scene);
     *out = NULL;
@@ -79,7 +80,8 @@ static bl_result load_text(const char *name, const char *folder, const char *xml
     return result;
 }
 
-bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out, bl_error *err)
+bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out,
+                     bl_error *err)
 {
     void *xml = NULL;
     size_t size = 0;
@@ -92,8 +94,8 @@ bl_result scene_load(const char *path, const scene_load_options *options, scene_
     return result;
 }
 
-bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options, scene_description **out,
-                            bl_error *err)
+bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options,
+                            scene_description **out, bl_error *err)
 {
     return load_text("<string>", folder ? folder : ".", xml, strlen(xml), options, out, err);
 }
@@ -114,12 +116,15 @@ int scene_param_index(const scene_object *o, const char *name)
     uint32_t index = 0;
     while (index < o->cls->param_count && strcmp(o->cls->params[index].name, name) != 0)
         index++;
-    BL_ASSERT(index < o->cls->param_count, "%s \"%s\" has no parameter \"%s\"", plugin_category_names[o->cls->category], o->cls->name,
-              name);
+    BL_ASSERT(index < o->cls->param_count, "%s \"%s\" has no parameter \"%s\"",
+              plugin_category_names[o->cls->category], o->cls->name, name);
     return (int)index;
 }
 
-const scene_value *scene_get(const scene_object *o, const char *name) { return &o->values[scene_param_index(o, name)]; }
+const scene_value *scene_get(const scene_object *o, const char *name)
+{
+    return &o->values[scene_param_index(o, name)];
+}
 
 double scene_number(const scene_object *o, const char *name) { return scene_get(o, name)->number; }
 

@@ -8,7 +8,8 @@
 
 static bl_result number_error(const raw_node *node, const char *chars, bl_error *err)
 {
-    return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <%s> is not a number", chars, node->tag);
+    return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <%s> is not a number", chars,
+                       node->tag);
 }
 
 bl_result vector_parse(const raw_node *node, const double *missing, double out[3], bl_error *err)
@@ -18,9 +19,11 @@ bl_result vector_parse(const raw_node *node, const double *missing, double out[3
     for (int i = 0; i < 3; i++) {
         const char *part = raw_attribute_get(node, axes[i]);
         if (part && value)
-            return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> has both \"value\" and \"%s\"", node->tag, axes[i]);
+            return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> has both \"value\" and \"%s\"",
+                               node->tag, axes[i]);
         if (!part && !value && !missing)
-            return scene_error(err, BL_ERROR_SCENE, node->where, "missing attribute \"value\" or \"%s\" in <%s>", axes[i], node->tag);
+            return scene_error(err, BL_ERROR_SCENE, node->where,
+                               "missing attribute \"value\" or \"%s\" in <%s>", axes[i], node->tag);
         if (part && !number_parse(part, &out[i]))
             return number_error(node, part, err);
         if (!part && !value)
@@ -34,7 +37,8 @@ bl_result vector_parse(const raw_node *node, const double *missing, double out[3
     if (count == 1)
         out[1] = out[2] = out[0];
     else if (count != 3)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> needs one or three numbers, not %d", node->tag, count);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> needs one or three numbers, not %d",
+                           node->tag, count);
     return BL_OK;
 }
 
@@ -105,7 +109,8 @@ static bl_result read_point(const raw_node *node, const char *attribute, double 
     if (count < 0)
         return number_error(node, malformed, err);
     if (count != 3)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%s\" of <lookat> needs three numbers, not %d", attribute, count);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%s\" of <lookat> needs three numbers, not %d",
+                           attribute, count);
     return BL_OK;
 }
 
@@ -131,12 +136,14 @@ static bl_result step_lookat(const raw_node *node, double m[16], bl_error *err)
     for (int i = 0; i < 3; i++)
         direction[i] = target[i] - origin[i];
     if (!normalize(direction))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "invalid <lookat>: origin and target are the same");
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "invalid <lookat>: origin and target are the same");
     if (!normalize(up))
         any_orthogonal(direction, up);
     cross(up, direction, left);
     if (!(dot(left, left) > 1e-20) || !normalize(left))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "invalid <lookat>: up is parallel to the viewing direction");
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "invalid <lookat>: up is parallel to the viewing direction");
     cross(direction, left, up);
     for (int i = 0; i < 3; i++) {
         m[4 * i + 0] = left[i];
@@ -178,10 +185,14 @@ static bl_result step_parse(const raw_node *node, double m[16], bl_error *err)
         for (int i = 0; i < 3; i++)
             m[5 * i] = v[i];
         return BL_OK;
-    case RAW_ROTATE: return step_rotate(node, m, err);
-    case RAW_LOOKAT: return step_lookat(node, m, err);
-    case RAW_MATRIX: return step_matrix(node, m, err);
-    default: BL_ASSERT(false, "<%s> inside a transform", node->tag);
+    case RAW_ROTATE:
+        return step_rotate(node, m, err);
+    case RAW_LOOKAT:
+        return step_lookat(node, m, err);
+    case RAW_MATRIX:
+        return step_matrix(node, m, err);
+    default:
+        BL_ASSERT(false, "<%s> inside a transform", node->tag);
     }
 }
 
@@ -195,6 +206,7 @@ bl_result transform_parse(const raw_node *node, double matrix[16], bl_error *err
     }
     for (int i = 0; i < 16; i++)
         if (!isfinite(matrix[i]) || fabs(matrix[i]) > 1e30)
-            return scene_error(err, BL_ERROR_SCENE, node->where, "the transform \"%s\" is too large to compute with", node->name);
+            return scene_error(err, BL_ERROR_SCENE, node->where,
+                               "the transform \"%s\" is too large to compute with", node->name);
     return BL_OK;
 }

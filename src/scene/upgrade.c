@@ -38,7 +38,8 @@ static int uv_index(const raw_node *node)
     return -1;
 }
 
-static void add_step(arena *memory, raw_node *transform, raw_kind kind, const char *tag, const char *x, const char *y)
+static void add_step(arena *memory, raw_node *transform, raw_kind kind, const char *tag, const char *x,
+                     const char *y)
 {
     raw_node *step = raw_child_create(memory, transform, kind, tag, NULL);
     raw_attribute *attributes = arena_alloc(memory, 2 * sizeof *attributes);

@@ -10,9 +10,15 @@
 const char *kind_name(plugin_kind kind)
 {
     static const char *const names[] = {
-        [PLUGIN_FLOAT] = "a float",          [PLUGIN_INTEGER] = "an integer",  [PLUGIN_BOOLEAN] = "a boolean",
-        [PLUGIN_STRING] = "a string",        [PLUGIN_FILE] = "a file name",    [PLUGIN_POINT] = "a point or vector",
-        [PLUGIN_TRANSFORM] = "a transform",  [PLUGIN_COLOR] = "a colour",      [PLUGIN_TEXTURED] = "a colour or texture",
+        [PLUGIN_FLOAT] = "a float",
+        [PLUGIN_INTEGER] = "an integer",
+        [PLUGIN_BOOLEAN] = "a boolean",
+        [PLUGIN_STRING] = "a string",
+        [PLUGIN_FILE] = "a file name",
+        [PLUGIN_POINT] = "a point or vector",
+        [PLUGIN_TRANSFORM] = "a transform",
+        [PLUGIN_COLOR] = "a colour",
+        [PLUGIN_TEXTURED] = "a colour or texture",
     };
     return names[kind];
 }
@@ -21,21 +27,29 @@ const char *kind_name(plugin_kind kind)
 static bool kind_accepts(plugin_kind kind, raw_kind tag)
 {
     switch (kind) {
-    case PLUGIN_FLOAT: return tag == RAW_FLOAT || tag == RAW_INTEGER;
-    case PLUGIN_INTEGER: return tag == RAW_INTEGER;
-    case PLUGIN_BOOLEAN: return tag == RAW_BOOLEAN;
+    case PLUGIN_FLOAT:
+        return tag == RAW_FLOAT || tag == RAW_INTEGER;
+    case PLUGIN_INTEGER:
+        return tag == RAW_INTEGER;
+    case PLUGIN_BOOLEAN:
+        return tag == RAW_BOOLEAN;
     case PLUGIN_STRING:
-    case PLUGIN_FILE: return tag == RAW_STRING;
-    case PLUGIN_POINT: return tag == RAW_POINT;
-    case PLUGIN_TRANSFORM: return tag == RAW_TRANSFORM;
+    case PLUGIN_FILE:
+        return tag == RAW_STRING;
+    case PLUGIN_POINT:
+        return tag == RAW_POINT;
+    case PLUGIN_TRANSFORM:
+        return tag == RAW_TRANSFORM;
     case PLUGIN_COLOR:
     case PLUGIN_TEXTURED:
-        return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_RGB || tag == RAW_POINT || tag == RAW_SPECTRUM;
+        return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_RGB || tag == RAW_POINT ||
+               tag == RAW_SPECTRUM;
     }
     return false;
 }
 
-static bl_result check_range(const plugin_class *cls, const plugin_param *param, const raw_node *node, double number, bl_error *err)
+static bl_result check_range(const plugin_class *cls, const plugin_param *param, const raw_node *node,
+                             double number, bl_error *err)
 {
     bool ranged = param->least != 0 || param->most != 0;
     double least = param->least, most = param->most;
@@ -45,7 +59,8 @@ static bl_result check_range(const plugin_class *cls, const plugin_param *param,
         ranged = true;
     }
     if (ranged && !(number >= least && number <= most))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%s\" of %s \"%s\": %.15g is outside [%.15g, %.15g]", param->name,
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "\"%s\" of %s \"%s\": %.15g is outside [%.15g, %.15g]", param->name,
                            plugin_category_names[cls->category], cls->name, number, least, most);
     return BL_OK;
 }
@@ -57,12 +72,14 @@ static bl_result parse_number(const raw_node *node, double *out, bl_error *err)
     int64_t integer = 0;
     if (node->kind == RAW_INTEGER) {
         if (!integer_parse(chars, &integer))
-            return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" (%s) is not an integer", chars, node->name);
+            return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" (%s) is not an integer", chars,
+                               node->name);
         *out = (double)integer;
         return BL_OK;
     }
     if (!number_parse(chars, out))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" (%s) is not a number", chars, node->name);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" (%s) is not a number", chars,
+                           node->name);
     return BL_OK;
 }
 
@@ -71,7 +88,8 @@ static bl_result parse_boolean(const raw_node *node, double *out, bl_error *err)
     const char *chars = raw_attribute_get(node, "value");
     *out = strcasecmp(chars, "true") == 0;
     if (*out == 0 && strcasecmp(chars, "false") != 0)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" (%s) is neither \"true\" nor \"false\"", chars, node->name);
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "\"%.60s\" (%s) is neither \"true\" nor \"false\"", chars, node->name);
     return BL_OK;
 }
 
@@ -81,7 +99,8 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
     value->path = paths_find(b->raw->paths, value->text, node->folder, false);
     if (value->path)
         return BL_OK;
-    return scene_error(b->err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)%s", value->text, node->name,
+    return scene_error(b->err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)%s",
+                       value->text, node->name,
                        b->raw->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
 }
 
@@ -103,10 +122,13 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
     if (!kind_accepts(param->kind, node->kind))
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" of %s \"%s\" is %s, not <%s>", param->name,
-                           plugin_category_names[object->cls->category], object->cls->name, kind_name(param->kind), node->tag);
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "parameter \"%s\" of %s \"%s\" is %s, not <%s>", param->name,
+                           plugin_category_names[object->cls->category], object->cls->name,
+                           kind_name(param->kind), node->tag);
     if (value->given)
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" is given twice (before at line %u of %s)", param->name,
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "parameter \"%s\" is given twice (before at line %u of %s)", param->name,
                            value->where.line, value->where.file);
     value->given = true;
     value->where = node->where;
@@ -115,13 +137,20 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     case PLUGIN_INTEGER:
         TRY(parse_number(node, &value->number, b->err));
         return check_range(object->cls, param, node, value->number, b->err);
-    case PLUGIN_BOOLEAN: return parse_boolean(node, &value->number, b->err);
-    case PLUGIN_STRING: value->text = raw_attribute_get(node, "value"); return BL_OK;
-    case PLUGIN_FILE: return find_file(b, value, node);
-    case PLUGIN_POINT: return vector_parse(node, NULL, value->vector, b->err);
-    case PLUGIN_TRANSFORM: return transform_parse(node, value->matrix, b->err);
+    case PLUGIN_BOOLEAN:
+        return parse_boolean(node, &value->number, b->err);
+    case PLUGIN_STRING:
+        value->text = raw_attribute_get(node, "value");
+        return BL_OK;
+    case PLUGIN_FILE:
+        return find_file(b, value, node);
+    case PLUGIN_POINT:
+        return vector_parse(node, NULL, value->vector, b->err);
+    case PLUGIN_TRANSFORM:
+        return transform_parse(node, value->matrix, b->err);
     case PLUGIN_COLOR:
-    case PLUGIN_TEXTURED: break;
+    case PLUGIN_TEXTURED:
+        break;
     }
     TRY(colour_parse(node, param->flags, value->vector, b->err));
     TRY(colour_check(node->where, object->cls, param, value->vector, b->err));
@@ -146,10 +175,12 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
     value->where = object->where;
     if (param->flags & PLUGIN_REQUIRED)
         return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs the parameter \"%s\", %s",
-                           plugin_category_names[object->cls->category], object->cls->name, param->name, kind_name(param->kind));
+                           plugin_category_names[object->cls->category], object->cls->name, param->name,
+                           kind_name(param->kind));
     if (param->flags & PLUGIN_ABSENT)
         return BL_OK;
-    BL_ASSERT(param->preset, "\"%s\" of \"%s\" is neither required nor has it a default", param->name, object->cls->name);
+    BL_ASSERT(param->preset, "\"%s\" of \"%s\" is neither required nor has it a default", param->name,
+              object->cls->name);
     switch (param->kind) {
     case PLUGIN_FLOAT:
     case PLUGIN_INTEGER: {
@@ -157,13 +188,20 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
         BL_ASSERT(number, "default of \"%s\": \"%s\"", param->name, param->preset);
         break;
     }
-    case PLUGIN_BOOLEAN: value->number = strcmp(param->preset, "true") == 0; break;
+    case PLUGIN_BOOLEAN:
+        value->number = strcmp(param->preset, "true") == 0;
+        break;
     case PLUGIN_STRING:
-    case PLUGIN_FILE: value->text = param->preset; break;
+    case PLUGIN_FILE:
+        value->text = param->preset;
+        break;
     case PLUGIN_POINT:
-    case PLUGIN_COLOR: preset_vector(param, value->vector); break;
+    case PLUGIN_COLOR:
+        preset_vector(param, value->vector);
+        break;
     case PLUGIN_TRANSFORM:
-        BL_ASSERT(strcmp(param->preset, "identity") == 0, "default of \"%s\": \"%s\"", param->name, param->preset);
+        BL_ASSERT(strcmp(param->preset, "identity") == 0, "default of \"%s\": \"%s\"", param->name,
+                  param->preset);
         for (int i = 0; i < 4; i++)
             value->matrix[5 * i] = 1;
         break;

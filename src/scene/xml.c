@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NESTING_MAX = 64, INCLUDE_DEPTH_MAX = 15, FILES_MAX = 1000, FILE_BYTES_MAX = 256 << 20, TREE_BYTES_MAX = 1 << 30 };
+enum {
+    NESTING_MAX = 64,
+    INCLUDE_DEPTH_MAX = 15,
+    FILES_MAX = 1000,
+    FILE_BYTES_MAX = 256 << 20,
+    TREE_BYTES_MAX = 1 << 30
+};
 
 typedef struct tag_row {
     const char *name;
@@ -100,16 +106,18 @@ static bl_result check_attributes(const raw_node *node, const char *list, bl_err
 {
     for (uint32_t i = 0; i < node->attribute_count; i++)
         if (!attribute_listed(list, node->attributes[i].name))
-            return scene_error(err, BL_ERROR_SCENE, node->where, "unexpected attribute \"%.100s\" in <%s>", node->attributes[i].name,
-                               node->tag);
+            return scene_error(err, BL_ERROR_SCENE, node->where, "unexpected attribute \"%.100s\" in <%s>",
+                               node->attributes[i].name, node->tag);
     while (*list) {
         const char *word = list + (*list == '!');
         size_t length = strcspn(word, " ");
         bool found = *list != '!';
         for (uint32_t i = 0; i < node->attribute_count && !found; i++)
-            found = strlen(node->attributes[i].name) == length && memcmp(node->attributes[i].name, word, length) == 0;
+            found = strlen(node->attributes[i].name) == length &&
+                    memcmp(node->attributes[i].name, word, length) == 0;
         if (!found)
-            return scene_error(err, BL_ERROR_SCENE, node->where, "missing attribute \"%.*s\" in <%s>", (int)length, word, node->tag);
+            return scene_error(err, BL_ERROR_SCENE, node->where, "missing attribute \"%.*s\" in <%s>",
+                               (int)length, word, node->tag);
         list = word + length + (word[length] == ' ');
     }
     return BL_OK;
@@ -151,7 +159,8 @@ static bl_result unknown_tag(scene_place where, const char *name, bl_error *err)
     uint32_t distance = UINT32_MAX;
     const char *nearest = name_nearest(name, names, TAG_COUNT, &distance);
     if (nearest)
-        return scene_error(err, BL_ERROR_SCENE, where, "unknown element <%.100s>; did you mean <%s>?", name, nearest);
+        return scene_error(err, BL_ERROR_SCENE, where, "unknown element <%.100s>; did you mean <%s>?", name,
+                           nearest);
     return scene_error(err, BL_ERROR_SCENE, where, "unknown element <%.100s>", name);
 }
 
@@ -162,16 +171,19 @@ static bl_result check_parent(const raw_node *node, bl_error *err)
 {
     const raw_node *parent = node->parent;
     if (parent->kind == RAW_TRANSFORM && !is_transform_step(node->kind))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> cannot stand inside a <transform>", node->tag);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> cannot stand inside a <transform>",
+                           node->tag);
     if (parent->kind == RAW_OBJECT && is_transform_step(node->kind))
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> can only stand inside a <transform>", node->tag);
+        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> can only stand inside a <transform>",
+                           node->tag);
     if (parent->kind != RAW_OBJECT && parent->kind != RAW_TRANSFORM)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<%s> cannot stand inside <%s>, which is a property", node->tag,
-                           parent->tag);
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "<%s> cannot stand inside <%s>, which is a property", node->tag, parent->tag);
     if (node->kind == RAW_OBJECT && node->category == PLUGIN_SCENE)
         return scene_error(err, BL_ERROR_SCENE, node->where, "<scene> can only be the outermost element");
     if (node->kind == RAW_PATH && parent->parent && !parent->splice)
-        return scene_error(err, BL_ERROR_SCENE, node->where, "<path> can only be a child of the outermost element");
+        return scene_error(err, BL_ERROR_SCENE, node->where,
+                           "<path> can only be a child of the outermost element");
     return BL_OK;
 }
 
@@ -179,14 +191,17 @@ static bl_result read_version(xml_file *file, const raw_node *root)
 {
     const char *version = raw_attribute_get(root, "version");
     if (!version)
-        return scene_error(file->err, BL_ERROR_SCENE, root->where, "missing attribute \"version\" in <%s>, the outermost element",
-                           root->tag);
+        return scene_error(file->err, BL_ERROR_SCENE, root->where,
+                           "missing attribute \"version\" in <%s>, the outermost element", root->tag);
     unsigned major, minor, patch;
     int used = 0;
-    if (strlen(version) > 20 || sscanf(version, "%3u.%3u.%3u%n", &major, &minor, &patch, &used) != 3 || version[used] != 0)
-        return scene_error(file->err, BL_ERROR_SCENE, root->where, "\"%.40s\" is not a version; expected one like \"3.0.0\"", version);
+    if (strlen(version) > 20 || sscanf(version, "%3u.%3u.%3u%n", &major, &minor, &patch, &used) != 3 ||
+        version[used] != 0)
+        return scene_error(file->err, BL_ERROR_SCENE, root->where,
+                           "\"%.40s\" is not a version; expected one like \"3.0.0\"", version);
     if (major > 3)
-        return scene_error(file->err, BL_ERROR_UNSUPPORTED, root->where, "scene version %s is newer than this program knows", version);
+        return scene_error(file->err, BL_ERROR_UNSUPPORTED, root->where,
+                           "scene version %s is newer than this program knows", version);
     file->old = major < 2;
     return BL_OK;
 }
@@ -198,22 +213,28 @@ static bl_result include(xml_file *file, const raw_node *node)
     raw_scene *scene = file->scene;
     const char *name = raw_attribute_get(node, "filename");
     if (file->include_depth >= INCLUDE_DEPTH_MAX)
-        return scene_error(file->err, BL_ERROR_SCENE, node->where, "includes are nested more than %d deep", INCLUDE_DEPTH_MAX);
+        return scene_error(file->err, BL_ERROR_SCENE, node->where, "includes are nested more than %d deep",
+                           INCLUDE_DEPTH_MAX);
     if (scene->file_count >= FILES_MAX)
-        return scene_error(file->err, BL_ERROR_SCENE, node->where, "more than %d files are included", FILES_MAX);
+        return scene_error(file->err, BL_ERROR_SCENE, node->where, "more than %d files are included",
+                           FILES_MAX);
     const char *path = paths_find(scene->paths, name, file->folder, false);
     if (!path)
-        return scene_error(file->err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" to include%s", name,
-                           scene->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
+        return scene_error(
+            file->err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" to include%s", name,
+            scene->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
     void *xml = NULL;
     size_t size = 0;
     bl_error reason = {0};
     bl_result result = file_read(path, FILE_BYTES_MAX, &xml, &size, &reason);
     if (result != BL_OK)
         return scene_error(file->err, result, node->where, "%s", reason.text);
-    xml_file included = {.name = arena_strdup(scene->memory, path), .folder = path_folder(scene->memory, path),
-                         .attach = node->parent->splice ? node->parent->splice : node->parent, .attach_name = node->name,
-                         .include_depth = file->include_depth + 1, .err = file->err};
+    xml_file included = {.name = arena_strdup(scene->memory, path),
+                         .folder = path_folder(scene->memory, path),
+                         .attach = node->parent->splice ? node->parent->splice : node->parent,
+                         .attach_name = node->name,
+                         .include_depth = file->include_depth + 1,
+                         .err = file->err};
     result = parse_file(scene, &included, xml, size);
     free(xml);
     return result;
@@ -225,8 +246,9 @@ static bl_result add_path(xml_file *file, const raw_node *node)
     const char *name = raw_attribute_get(node, "value");
     const char *path = paths_find(scene->paths, name, file->folder, true);
     if (!path)
-        return scene_error(file->err, BL_ERROR_IO, node->where, "<path>: cannot find the folder \"%.200s\"%s", name,
-                           scene->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
+        return scene_error(
+            file->err, BL_ERROR_IO, node->where, "<path>: cannot find the folder \"%.200s\"%s", name,
+            scene->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
     array_push(&scene->paths->resources, path);
     return BL_OK;
 }
@@ -236,7 +258,8 @@ static bl_result alias(xml_file *file, const raw_node *node)
     const char *id = raw_attribute_get(node, "id");
     raw_node *source = raw_find_id(file->scene, id);
     if (!source)
-        return scene_error(file->err, BL_ERROR_SCENE, node->where, "<alias>: there is no object with id \"%.100s\" before it", id);
+        return scene_error(file->err, BL_ERROR_SCENE, node->where,
+                           "<alias>: there is no object with id \"%.100s\" before it", id);
     return raw_add_id(file->scene, raw_attribute_get(node, "as"), source, node->where, file->err);
 }
 
@@ -246,13 +269,15 @@ static bl_result open_root(xml_file *file, raw_node *node)
 {
     raw_scene *scene = file->scene;
     if (node->kind != RAW_OBJECT)
-        return scene_error(file->err, BL_ERROR_SCENE, node->where, "the outermost element must be an object, not <%s>", node->tag);
+        return scene_error(file->err, BL_ERROR_SCENE, node->where,
+                           "the outermost element must be an object, not <%s>", node->tag);
     TRY(check_attributes(node, "type id name version", file->err));
     TRY(read_version(file, node));
     node->old = file->old;
     if (!file->attach) {
         if (node->category != PLUGIN_SCENE)
-            return scene_error(file->err, BL_ERROR_SCENE, node->where, "the outermost element must be <scene>, not <%s>", node->tag);
+            return scene_error(file->err, BL_ERROR_SCENE, node->where,
+                               "the outermost element must be <scene>, not <%s>", node->tag);
         scene->root = node;
         return BL_OK;
     }
@@ -260,7 +285,8 @@ static bl_result open_root(xml_file *file, raw_node *node)
     if (node->category == PLUGIN_SCENE)
         node->splice = file->attach;
     else if (!raw_attribute_get(node, "type"))
-        return scene_error(file->err, BL_ERROR_SCENE, node->where, "missing attribute \"type\" in <%s>", node->tag);
+        return scene_error(file->err, BL_ERROR_SCENE, node->where, "missing attribute \"type\" in <%s>",
+                           node->tag);
     return BL_OK;
 }
 
@@ -283,9 +309,11 @@ static bl_result open_element(xml_file *file, const XML_Char *name, const XML_Ch
     node->depth = parent ? parent->depth + 1 : 0;
     file->current = node;
     if (node->depth > NESTING_MAX)
-        return scene_error(file->err, BL_ERROR_SCENE, where, "elements are nested more than %d deep", NESTING_MAX);
+        return scene_error(file->err, BL_ERROR_SCENE, where, "elements are nested more than %d deep",
+                           NESTING_MAX);
     if (scene->memory->total > TREE_BYTES_MAX)
-        return scene_error(file->err, BL_ERROR_SCENE, where, "the scene description is larger than %d MiB", TREE_BYTES_MAX >> 20);
+        return scene_error(file->err, BL_ERROR_SCENE, where, "the scene description is larger than %d MiB",
+                           TREE_BYTES_MAX >> 20);
     TRY(read_attributes(file, node, pairs));
     bool is_plugin = node->kind == RAW_SPECTRUM && raw_attribute_get(node, "type");
     if (is_plugin) {
@@ -303,12 +331,17 @@ static bl_result open_element(xml_file *file, const XML_Char *name, const XML_Ch
     if (id)
         TRY(raw_add_id(scene, id, node, where, file->err));
     switch (node->kind) {
-    case RAW_INCLUDE: return include(file, node);
-    case RAW_PATH: return add_path(file, node);
-    case RAW_ALIAS: return alias(file, node);
+    case RAW_INCLUDE:
+        return include(file, node);
+    case RAW_PATH:
+        return add_path(file, node);
+    case RAW_ALIAS:
+        return alias(file, node);
     case RAW_DEFAULT:
-        return raw_define(scene, where, raw_attribute_get(node, "name"), raw_attribute_get(node, "value"), file->err);
-    default: return BL_OK;
+        return raw_define(scene, where, raw_attribute_get(node, "name"), raw_attribute_get(node, "value"),
+                          file->err);
+    default:
+        return BL_OK;
     }
 }
 
@@ -353,11 +386,13 @@ static void XMLCALL on_text(void *user, const XML_Char *chars, int length)
     }
 }
 
-static void XMLCALL on_entity(void *user, const XML_Char *name, int is_parameter, const XML_Char *value, int length,
-                              const XML_Char *base, const XML_Char *system, const XML_Char *public_id, const XML_Char *notation)
+static void XMLCALL on_entity(void *user, const XML_Char *name, int is_parameter, const XML_Char *value,
+                              int length, const XML_Char *base, const XML_Char *system,
+                              const XML_Char *public_id, const XML_Char *notation)
 {
     xml_file *file = user;
-    (void)name, (void)is_parameter, (void)value, (void)length, (void)base, (void)system, (void)public_id, (void)notation;
+    (void)name, (void)is_parameter, (void)value, (void)length, (void)base, (void)system, (void)public_id,
+        (void)notation;
     fail(file, scene_error(file->err, BL_ERROR_SCENE, here(file), "entity declarations are not allowed"));
 }
 
@@ -379,7 +414,8 @@ static bl_result parse_file(raw_scene *scene, xml_file *file, const char *xml, s
     return file->result;
 }
 
-bl_result raw_parse(raw_scene *scene, const char *name, const char *folder, const char *xml, size_t size, bl_error *err)
+bl_result raw_parse(raw_scene *scene, const char *name, const char *folder, const char *xml, size_t size,
+                    bl_error *err)
 {
     if (size > FILE_BYTES_MAX)
         return error_set(err, BL_ERROR_SCENE, "%s: larger than %d MiB", name, FILE_BYTES_MAX >> 20);

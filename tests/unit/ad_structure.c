@@ -273,6 +273,26 @@ static void calls_with_several_targets(void **state)
     }
 }
 
+/* Names of derived functions survive the text form. */
+static void derived_functions_are_read_back(void **state)
+{
+    (void)state;
+    ir_module *m = ir_module_create(), *again = NULL;
+    text first = {0}, second = {0};
+    bl_error err = {0};
+    assert_non_null(ad_vjp(make_target(m, 1)));
+    check_module(m);
+    ir_print(m, &first);
+    if (ir_parse(first.data, &again, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    ir_print(again, &second);
+    assert_string_equal(first.data, second.data);
+    text_free(&first);
+    text_free(&second);
+    ir_module_destroy(m);
+    ir_module_destroy(again);
+}
+
 static void derived_functions_exist_once(void **state)
 {
     (void)state;
@@ -664,6 +684,7 @@ int main(void)
         cmocka_unit_test(choosing_phis_become_selects),
         cmocka_unit_test(constant_loops_in_branches_are_repeated),
         cmocka_unit_test(calls_with_several_targets),
+        cmocka_unit_test(derived_functions_are_read_back),
         cmocka_unit_test(derived_functions_exist_once),
         cmocka_unit_test(inactive_arguments_are_left_out),
         cmocka_unit_test(memory_reads_scatter),

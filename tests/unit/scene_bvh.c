@@ -32,13 +32,29 @@ static void make_bounds(float (*bounds)[6], uint32_t count, enum shape_kind kind
         for (int axis = 0; axis < 3; axis++) {
             float at = random_float(), size = random_float() * 0.01f;
             switch (kind) {
-            case CLUSTERED: at = at * at * at * at * (i % 10 ? 1e-3f : 1); break;
-            case POINTS: size = 0; break;
-            case SAME: at = 1; size = 1; break;
-            case LINE: at = axis ? 0 : (float)i; break;
-            case GEOMETRIC: at = ldexpf(1, -(int)(i % 120)); size = at * 0.1f; break; /* tempts SAH into a list */
-            case HUGE: at = (at - 0.5f) * 2 * 3e38f; size = 1e38f * size; break;
-            default: break;
+            case CLUSTERED:
+                at = at * at * at * at * (i % 10 ? 1e-3f : 1);
+                break;
+            case POINTS:
+                size = 0;
+                break;
+            case SAME:
+                at = 1;
+                size = 1;
+                break;
+            case LINE:
+                at = axis ? 0 : (float)i;
+                break;
+            case GEOMETRIC:
+                at = ldexpf(1, -(int)(i % 120));
+                size = at * 0.1f;
+                break; /* tempts SAH into a list */
+            case HUGE:
+                at = (at - 0.5f) * 2 * 3e38f;
+                size = 1e38f * size;
+                break;
+            default:
+                break;
             }
             bounds[i][axis] = at;
             bounds[i][axis + 3] = at + size;
@@ -80,7 +96,8 @@ static void check_reference(walk *w, uint32_t reference, const float *box, uint3
         assert_true(primitive < w->bvh->count && !w->seen[primitive]);
         w->seen[primitive] = 1;
         for (int axis = 0; axis < 3; axis++)
-            assert_true(w->bounds[primitive][axis] >= box[axis] && w->bounds[primitive][axis + 3] <= box[axis + 3]);
+            assert_true(w->bounds[primitive][axis] >= box[axis] &&
+                        w->bounds[primitive][axis + 3] <= box[axis + 3]);
     }
 }
 
@@ -120,12 +137,12 @@ static void trees_are_valid(void **state)
     (void)state;
     for (int kind = 0; kind < KIND_COUNT; kind++)
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-            float (*bounds)[6] = malloc((counts[i] + 1) * sizeof *bounds);
+            float(*bounds)[6] = malloc((counts[i] + 1) * sizeof *bounds);
             make_bounds(bounds, counts[i], kind);
             scene_bvh one, many;
-            assert_int_equal(bvh_build_threads((const float (*)[6])bounds, counts[i], 1, &one, NULL), BL_OK);
-            check_bvh(&one, (const float (*)[6])bounds, counts[i]);
-            assert_int_equal(bvh_build_threads((const float (*)[6])bounds, counts[i], 7, &many, NULL), BL_OK);
+            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], 1, &one, NULL), BL_OK);
+            check_bvh(&one, (const float(*)[6])bounds, counts[i]);
+            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], 7, &many, NULL), BL_OK);
             assert_int_equal(one.node_count, many.node_count);
             assert_memory_equal(one.nodes, many.nodes, 64 * (size_t)one.node_count);
             if (counts[i])
@@ -166,8 +183,8 @@ static void trees_are_good(void **state)
     scene_bvh bvh;
     (void)state;
     make_bounds(bounds, COUNT, CLUSTERED);
-    assert_int_equal(bvh_build((const float (*)[6])bounds, COUNT, &bvh, NULL), BL_OK);
-    double cost = tree_cost(&bvh, (const float (*)[6])bounds);
+    assert_int_equal(bvh_build((const float(*)[6])bounds, COUNT, &bvh, NULL), BL_OK);
+    double cost = tree_cost(&bvh, (const float(*)[6])bounds);
     if (!(cost < 60))
         fail_msg("surface area cost %g", cost);
     print_message("surface area cost %.2f, depth %u\n", cost, bvh.depth);
@@ -185,13 +202,13 @@ static void bad_bounds_are_errors(void **state)
         for (int axis = 0; axis < 6; axis++) {
             float kept = bounds[1][axis];
             bounds[1][axis] = bad[i];
-            assert_int_equal(bvh_build((const float (*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
+            assert_int_equal(bvh_build((const float(*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
             assert_non_null(strstr(err.text, "primitive 1"));
             assert_null(bvh.nodes);
             bounds[1][axis] = kept;
         }
     bounds[0][0] = 2; /* inverted */
-    assert_int_equal(bvh_build((const float (*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
+    assert_int_equal(bvh_build((const float(*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
 }
 
 int main(void)

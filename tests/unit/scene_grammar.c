@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 typedef struct grammar_case {
-    const char *body;  /* inside <scene version="3.0.0">, from line 2 on; one that begins with "<?" or "<scene" is the whole file */
+    const char *
+        body; /* inside <scene version="3.0.0">, from line 2 on; one that begins with "<?" or "<scene" is the whole file */
     const char *error; /* "<string>:LINE: text", or NULL */
 } grammar_case;
 
@@ -196,7 +197,8 @@ static const grammar_case cases[] = {
 };
 // clang-format on
 
-static bl_result load(const char *xml, const scene_load_options *options, scene_description **scene, bl_error *err)
+static bl_result load(const char *xml, const scene_load_options *options, scene_description **scene,
+                      bl_error *err)
 {
     scene_load_options plain = {.registry = &test_registry};
     return scene_load_string(xml, ".", options ? options : &plain, scene, err);
@@ -263,11 +265,14 @@ static void check_colour(const scene_value *value, double r, double g, double b)
 static void objects_are_bound(void **state)
 {
     (void)state;
-    scene_description *s = load_ok("<bsdf type='diffuse' id='b'><rgb name='reflectance' value='.1,.2,.3'/></bsdf>\n"
-                                   "<shape type='cube' id='first'><ref id='b'/></shape>\n"
-                                   "<shape type='cube' id='second'><ref id='b' name='skin'/>\n<emitter type='area'/></shape>\n"
-                                   "<sensor type='perspective'><film type='hdrfilm'/></sensor>", NULL);
-    scene_object *root = s->root, *b = root->children[0], *first = root->children[1], *second = root->children[2];
+    scene_description *s =
+        load_ok("<bsdf type='diffuse' id='b'><rgb name='reflectance' value='.1,.2,.3'/></bsdf>\n"
+                "<shape type='cube' id='first'><ref id='b'/></shape>\n"
+                "<shape type='cube' id='second'><ref id='b' name='skin'/>\n<emitter type='area'/></shape>\n"
+                "<sensor type='perspective'><film type='hdrfilm'/></sensor>",
+                NULL);
+    scene_object *root = s->root, *b = root->children[0], *first = root->children[1],
+                 *second = root->children[2];
     assert_int_equal(root->child_count, 4);
     assert_string_equal(root->cls->name, "scene");
     assert_string_equal(b->id, "b");
@@ -308,7 +313,8 @@ static void colours_follow_the_rules(void **state)
                                    "<emitter type='area'><float name='radiance' value='2'/></emitter>"
                                    "<bsdf type='diffuse'><spectrum name='reflectance' value='.25'/></bsdf>"
                                    "<emitter type='point'><spectrum name='intensity' value='1'/></emitter>"
-                                   "<bsdf type='diffuse'><texture type='srgb' name='reflectance'><rgb name='color' value='.1 .2 .3'/></texture></bsdf>",
+                                   "<bsdf type='diffuse'><texture type='srgb' name='reflectance'><rgb "
+                                   "name='color' value='.1 .2 .3'/></texture></bsdf>",
                                    NULL);
     scene_object **c = s->root->children;
     check_colour(scene_get(c[0], "radiance"), 2 * 1.2048, 2 * .9483, 2 * .9089);
@@ -326,9 +332,11 @@ static void substitution(void **state)
     (void)state;
     const scene_define defines[] = {{"ab", "7"}, {"name", "x$y"}};
     scene_load_options options = {.registry = &test_registry, .defines = defines, .define_count = 2};
-    scene_description *s = load_ok("<default name='a' value='1'/><default name='ab' value='2'/>"
-                                   "<integrator type='path'><integer name='max_depth' value='$ab$a'/></integrator>"
-                                   "<sensor type='perspective'><string name='fov_axis' value='\\$a $name $abc \\n'/></sensor>", &options);
+    scene_description *s =
+        load_ok("<default name='a' value='1'/><default name='ab' value='2'/>"
+                "<integrator type='path'><integer name='max_depth' value='$ab$a'/></integrator>"
+                "<sensor type='perspective'><string name='fov_axis' value='\\$a $name $abc \\n'/></sensor>",
+                &options);
     assert_true(scene_number(s->root->children[0], "max_depth") == 71);
     assert_string_equal(scene_get(s->root->children[1], "fov_axis")->text, "$a x$y 7c \\n");
     scene_free(s);
@@ -344,10 +352,13 @@ static void substitution(void **state)
 static void old_versions_are_renamed(void **state)
 {
     (void)state;
-    scene_description *s = load_ok("<scene version='0.5.0'><integrator type='path'><integer name='maxDepth' value='9'/></integrator>"
-                                   "<bsdf type='diffuse'><texture type='checkerboard' name='diffuseReflectance'>"
-                                   "<float name='uscale' value='2'/><float name='voffset' value='.5'/><float name='vscale' value='3'/></texture></bsdf>"
-                                   "<shape type='cube'><transform name='toWorld'><scale value='2'/></transform></shape></scene>", NULL);
+    scene_description *s = load_ok(
+        "<scene version='0.5.0'><integrator type='path'><integer name='maxDepth' value='9'/></integrator>"
+        "<bsdf type='diffuse'><texture type='checkerboard' name='diffuseReflectance'>"
+        "<float name='uscale' value='2'/><float name='voffset' value='.5'/><float name='vscale' "
+        "value='3'/></texture></bsdf>"
+        "<shape type='cube'><transform name='toWorld'><scale value='2'/></transform></shape></scene>",
+        NULL);
     assert_true(scene_number(s->root->children[0], "max_depth") == 9);
     scene_object *texture = scene_get(s->root->children[1], "reflectance")->object;
     const double *m = scene_get(texture, "to_uv")->matrix;
@@ -355,8 +366,10 @@ static void old_versions_are_renamed(void **state)
     assert_true(scene_get(s->root->children[2], "to_world")->matrix[0] == 2);
     scene_free(s);
     bl_error err = {0};
-    assert_int_equal(load("<scene version='2.0.0'><integrator type='path'><integer name='maxDepth' value='9'/></integrator></scene>", NULL,
-                          &s, &err), BL_ERROR_SCENE);
+    assert_int_equal(load("<scene version='2.0.0'><integrator type='path'><integer name='maxDepth' "
+                          "value='9'/></integrator></scene>",
+                          NULL, &s, &err),
+                     BL_ERROR_SCENE);
 }
 
 static void limits_hold(void **state)
@@ -435,7 +448,8 @@ static void files_and_includes(void **state)
     put("outside.obj", "");
     /* an include in a fragment is found from the scene's folder, then from the fragment's; so are files */
     put("gr/main.xml", SCENE("<include filename='fragments/one.xml'/>"));
-    put("gr/fragments/one.xml", SCENE("<include filename='fragments/two.xml'/><include filename='three.xml'/>"));
+    put("gr/fragments/one.xml",
+        SCENE("<include filename='fragments/two.xml'/><include filename='three.xml'/>"));
     put("gr/fragments/two.xml", SCENE(OBJ("a.obj") OBJ("b.obj")));
     put("gr/fragments/three.xml", "<bsdf type='diffuse' version='3.0.0' id='x'/>");
     scene_description *s = NULL;
@@ -456,7 +470,8 @@ static void files_and_includes(void **state)
     put("gr/fragments/three.xml", "<scene/>");
     check_file_error("gr/main.xml", NULL, "gr/fragments/three.xml:1: missing attribute \"version\"");
     /* a single object with a name given by the include; inside another object */
-    put("gr/obj.xml", SCENE("<bsdf type='twosided'><include filename='fragments/d.xml' name='front'/></bsdf>"));
+    put("gr/obj.xml",
+        SCENE("<bsdf type='twosided'><include filename='fragments/d.xml' name='front'/></bsdf>"));
     put("gr/fragments/d.xml", "<bsdf type='diffuse' version='3.0.0'/>");
     assert_int_equal(scene_load("gr/obj.xml", &options, &s, &err), BL_OK);
     assert_string_equal(s->root->children[0]->child_names[0], "front");
@@ -464,13 +479,23 @@ static void files_and_includes(void **state)
     /* ids are one namespace; defaults are shared */
     put("gr/ids.xml", SCENE("<bsdf type='diffuse' id='x'/><include filename='dup.xml'/>"));
     put("gr/dup.xml", SCENE("<bsdf type='diffuse' id='x'/>"));
-    check_file_error("gr/ids.xml", NULL, "gr/dup.xml:1: duplicate id \"x\": it is already that of <bsdf> at gr/ids.xml:1");
-    put("gr/def.xml", SCENE("<include filename='d1.xml'/><integrator type='path'><integer name='max_depth' value='$q'/></integrator>"));
+    check_file_error("gr/ids.xml", NULL,
+                     "gr/dup.xml:1: duplicate id \"x\": it is already that of <bsdf> at gr/ids.xml:1");
+    put("gr/def.xml", SCENE("<include filename='d1.xml'/><integrator type='path'><integer name='max_depth' "
+                            "value='$q'/></integrator>"));
     put("gr/d1.xml", SCENE("<default name='q' value='4'/>"));
     check_file_error("gr/def.xml", NULL, NULL);
     /* endless includes */
     put("gr/loop.xml", SCENE("<include filename='loop.xml'/>"));
     check_file_error("gr/loop.xml", NULL, "gr/loop.xml:1: includes are nested more than 15 deep");
+    for (int i = 0; i <= 16; i++) { /* c0 includes c1, and so on */
+        char path[40], xml[200];
+        snprintf(path, sizeof path, "gr/c%d.xml", i);
+        snprintf(xml, sizeof xml, i < 16 ? SCENE("<include filename='c%d.xml'/>") : SCENE(""), i + 1);
+        put(path, xml);
+    }
+    check_file_error("gr/c1.xml", NULL, NULL);
+    check_file_error("gr/c0.xml", NULL, "gr/c15.xml:1: includes are nested more than 15 deep");
     put("gr/tree.xml", SCENE("<include filename='t.xml'/><include filename='t.xml'/>"));
     put("gr/t.xml", SCENE("<default name='n' value='x'/>"));
     check_file_error("gr/tree.xml", NULL, NULL);
@@ -496,7 +521,8 @@ static void untrusted_scenes_stay_inside(void **state)
     check_file_error("gr/fragments/in.xml", &inside, "cannot find the file \"../a.obj\" (filename) below");
     put("gr/fragments/in.xml", SCENE("<include filename='../../outside.xml'/>"));
     check_file_error("gr/fragments/in.xml", NULL, NULL);
-    check_file_error("gr/fragments/in.xml", &inside, "cannot find the file \"../../outside.xml\" to include below");
+    check_file_error("gr/fragments/in.xml", &inside,
+                     "cannot find the file \"../../outside.xml\" to include below");
     put("gr/fragments/in.xml", SCENE("<path value='..'/>" OBJ("a.obj")));
     check_file_error("gr/fragments/in.xml", &inside, "cannot find the folder \"..\" below");
     put("gr/fragments/in.xml", SCENE("<include filename='/etc/passwd'/>"));
@@ -533,10 +559,10 @@ int main(void)
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_load_or_fail_as_said), cmocka_unit_test(objects_are_bound),
-        cmocka_unit_test(colours_follow_the_rules),   cmocka_unit_test(substitution),
-        cmocka_unit_test(old_versions_are_renamed),   cmocka_unit_test(limits_hold),
-        cmocka_unit_test(text_between_elements_warns), cmocka_unit_test(files_and_includes),
+        cmocka_unit_test(cases_load_or_fail_as_said),   cmocka_unit_test(objects_are_bound),
+        cmocka_unit_test(colours_follow_the_rules),     cmocka_unit_test(substitution),
+        cmocka_unit_test(old_versions_are_renamed),     cmocka_unit_test(limits_hold),
+        cmocka_unit_test(text_between_elements_warns),  cmocka_unit_test(files_and_includes),
         cmocka_unit_test(untrusted_scenes_stay_inside), cmocka_unit_test(special_files_are_not_opened),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

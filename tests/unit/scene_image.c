@@ -33,11 +33,14 @@ typedef struct exr_case {
 static void exr_files_have_their_values(void **state)
 {
     static const exr_case cases[] = {
-        {"half_none.exr", 3, 16, 0, 1},  {"half_rle.exr", 3, 16, 0, 1},        {"half_zips.exr", 3, 16, 0, 1},
-        {"half_piz.exr", 3, 16, 0, 1},   {"half_pxr24.exr", 3, 16, 0, 1},      {"half_b44.exr", 3, 16, 1.5, 1},
-        {"float_none.exr", 3, 16, 0, 1}, {"float_zip.exr", 3, 16, 0, 1},       {"float_piz.exr", 3, 16, 0, 1},
-        {"tiled_none.exr", 3, 16, 0, 1}, {"offset_piz_rgba.exr", 3, 16, 0, 1}, {"tiled_zip_offset_rgba.exr", 3, 16, 0, 1},
-        {"uint_zip.exr", 3, 1, 0, 1},    {"y_half.exr", 1, 16, 0, 4},          {"single.exr", 1, 16, 0, 5},
+        {"half_none.exr", 3, 16, 0, 1},       {"half_rle.exr", 3, 16, 0, 1},
+        {"half_zips.exr", 3, 16, 0, 1},       {"half_piz.exr", 3, 16, 0, 1},
+        {"half_pxr24.exr", 3, 16, 0, 1},      {"half_b44.exr", 3, 16, 4, 1},
+        {"float_none.exr", 3, 16, 0, 1},      {"float_zip.exr", 3, 16, 0, 1},
+        {"float_piz.exr", 3, 16, 0, 1},       {"tiled_none.exr", 3, 16, 0, 1},
+        {"offset_piz_rgba.exr", 3, 16, 0, 1}, {"tiled_zip_offset_rgba.exr", 3, 16, 0, 1},
+        {"uint_zip.exr", 3, 1, 0, 1},         {"y_half.exr", 1, 16, 0, 4},
+        {"single.exr", 1, 16, 0, 5},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -53,7 +56,8 @@ static void exr_files_have_their_values(void **state)
             uint32_t c = at % image.channels, x = at / image.channels % 20, y = at / image.channels / 20;
             double expected = (cases[i].first + (int)c) * (int)(x + 10 * y) / cases[i].scale;
             if (!(fabs(image.pixels[at] - expected) <= cases[i].tolerance))
-                fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", cases[i].name, c, x, y, image.pixels[at], expected);
+                fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", cases[i].name, c, x, y,
+                         image.pixels[at], expected);
         }
         image_free(&image);
     }
@@ -67,8 +71,9 @@ static void png_files_have_their_values(void **state)
         const char *name;
         uint32_t channels;
         bool eight_bit;
-    } cases[] = {{"grey8.png", 1, true}, {"grey_alpha8.png", 1, true}, {"rgb8.png", 3, true},    {"rgba8.png", 3, true},
-                 {"rgb16.png", 3, false}, {"grey16.png", 1, false},    {"palette.png", 3, true}, {"interlaced.png", 3, true}};
+    } cases[] = {{"grey8.png", 1, true},   {"grey_alpha8.png", 1, true}, {"rgb8.png", 3, true},
+                 {"rgba8.png", 3, true},   {"rgb16.png", 3, false},      {"grey16.png", 1, false},
+                 {"palette.png", 3, true}, {"interlaced.png", 3, true}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int raw = 0; raw < 2; raw++) {
@@ -85,7 +90,8 @@ static void png_files_have_their_values(void **state)
                 if (cases[i].eight_bit && !raw)
                     value = srgb(value);
                 if (!(fabs(image.pixels[at] - value) < 1e-6))
-                    fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", cases[i].name, c, x, y, image.pixels[at], value);
+                    fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", cases[i].name, c, x, y,
+                             image.pixels[at], value);
             }
             image_free(&image);
         }
@@ -111,7 +117,8 @@ static void writers_round_trip(void **state)
         for (int kind = 0; kind < 4; kind++) {
             uint32_t count = 7 * 37 * channels;
             for (uint32_t i = 0; i < count; i++)
-                pixels[i] = kind < 2 ? (float)i * 0.37f - 20 : (float)(i % 256) / (kind == 2 ? 64.0f : 255.0f);
+                pixels[i] =
+                    kind < 2 ? (float)i * 0.37f - 20 : (float)(i % 256) / (kind == 2 ? 64.0f : 255.0f);
             bl_error err = {0};
             if (image_save(names[kind], 7, 37, channels, pixels, kind == 2, &err) != BL_OK)
                 fail_msg("%s", err.text);
@@ -124,7 +131,9 @@ static void writers_round_trip(void **state)
             for (uint32_t i = 0; i < count; i++) {
                 double expected = pixels[i];
                 if (kind == 3) /* the writer encodes to sRGB; read back raw */
-                    expected = round(255 * (expected <= 0.0031308 ? 12.92 * expected : 1.055 * pow(expected, 1 / 2.4) - 0.055)) / 255;
+                    expected = round(255 * (expected <= 0.0031308 ? 12.92 * expected
+                                                                  : 1.055 * pow(expected, 1 / 2.4) - 0.055)) /
+                               255;
                 if (!(fabs(image.pixels[i] - expected) <= (kind == 3 ? 1e-6 : 0)))
                     fail_msg("%s: value %u is %g instead of %g", names[kind], i, image.pixels[i], expected);
             }
@@ -165,7 +174,8 @@ static void bad_images_are_refused(void **state)
     check_refused("hello", 5, BL_ERROR_FORMAT, "neither");
     check_refused("\xFF\xD8\xFF\xE0", 4, BL_ERROR_UNSUPPORTED, "JPEG");
     check_refused("#?RADIANCE\n", 11, BL_ERROR_UNSUPPORTED, "Radiance");
-    check_refused("PF\n1 1\n-1\n\0\0\0\0\0\0\0\0\0\0\xC0\x7F", 22, BL_ERROR_FORMAT, "pixel (0, 0) is not a finite");
+    check_refused("PF\n1 1\n-1\n\0\0\0\0\0\0\0\0\0\0\xC0\x7F", 22, BL_ERROR_FORMAT,
+                  "pixel (0, 0) is not a finite");
     check_refused("Pf\n2 1\n-1\n\0\0\0\0\0\0\x80\x7F", 18, BL_ERROR_FORMAT, "pixel (1, 0) is not a finite");
     check_refused("PF\n1000000 1000000\n-1\n", 22, BL_ERROR_FORMAT, "truncated");
     check_refused("PF\n1e9 1\n-1\n", 12, BL_ERROR_FORMAT, "says");
@@ -175,7 +185,8 @@ static void bad_images_are_refused(void **state)
     check_refused("PF\n1 1\n0\n............", 21, BL_ERROR_FORMAT, "says");
     check_refused("PFx1 1\n1\n............", 21, BL_ERROR_FORMAT, "header");
     /* a PNG header of 2^20 x 2^8 pixels: allowed as such, but not in 45 bytes */
-    static const uint8_t large[] = "\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\x10\0\0\0\0\x01\0\x08\x02\0\0\0\xCB\x15\x50\x09\0\0\0\0IDAT\x35\xAF\x06\x1E";
+    static const uint8_t large[] = "\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\x10\0\0\0\0\x01\0\x08\x02\0\0\0\xCB\x15"
+                                   "\x50\x09\0\0\0\0IDAT\x35\xAF\x06\x1E";
     check_refused(large, sizeof large - 1, BL_ERROR_FORMAT, "");
     bl_error err = {0};
     scene_image image;
@@ -214,9 +225,14 @@ static void bad_output_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exr_files_have_their_values), cmocka_unit_test(png_files_have_their_values), cmocka_unit_test(one_bit_png),
-        cmocka_unit_test(writers_round_trip),          cmocka_unit_test(srgb_round_trip_is_exact),    cmocka_unit_test(bad_images_are_refused),
-        cmocka_unit_test(unsupported_exr_is_named),    cmocka_unit_test(bad_output_is_an_error),
+        cmocka_unit_test(exr_files_have_their_values),
+        cmocka_unit_test(png_files_have_their_values),
+        cmocka_unit_test(one_bit_png),
+        cmocka_unit_test(writers_round_trip),
+        cmocka_unit_test(srgb_round_trip_is_exact),
+        cmocka_unit_test(bad_images_are_refused),
+        cmocka_unit_test(unsupported_exr_is_named),
+        cmocka_unit_test(bad_output_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

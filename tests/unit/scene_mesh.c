@@ -33,6 +33,7 @@ static const obj_case cases[] = {
     {V3 "vt 0 0\nvt 1 1\nf 1/1 2/1 3/1\nf 1/2 2/1 3/1\n", NULL, 4, 2},
     {V3 "vn 0 0 1\nf 1//1 2//1 3//1\n", NULL, 3, 1},
     {V3 "vn 0 0 1\nvt 0 0 0\nf 1/1/1 2/1/1 3/1/1\n", NULL, 3, 1},
+    {V3 "vn 0 0 1\nvn 1 0 0\nf 1//1 2//1 3//1\nf 1//2 2//1 3//2\n", NULL, 5, 2},
     {"# only\ng group\no object\ns 1\nusemtl m\nmtllib f\nl 1 2\np 1\nvp 1 2\n" V3 "f 1 2 3\n", NULL, 3, 1},
     {"v 1e-3 -.5 2E+1 1.0\nv 1 0 0 .1 .2 .3\nv 0 1 0\nf 1 2 3\n", NULL, 3, 1},
     {"", "<obj>:0: the mesh has no faces", 0, 0},
@@ -48,8 +49,10 @@ static const obj_case cases[] = {
     {V3 "f 0 1 2\n", "<obj>:4: malformed corner of a face: 0 1 2", 0, 0},
     {V3 "f -1 -2 -3\n", "<obj>:4: negative indices are not supported", 0, 0},
     {V3 "f 1 2\n", "<obj>:4: a face needs at least three corners", 0, 0},
-    {V3 "f\n", NULL, 0, 0}, /* not followed by a blank: another keyword, as in Mitsuba; so there are no faces */
+    {V3 "f\n", NULL, 0,
+     0}, /* not followed by a blank: another keyword, as in Mitsuba; so there are no faces */
     {V3 "f 1/1 2 3\n", "<obj>:4: a face names a texture coordinate that does not exist", 0, 0},
+    {V3 "vt 0 0\nf 1/2 2 3\n", "<obj>:5: a face names a texture coordinate that does not exist", 0, 0},
     {V3 "f 1//1 2 3\n", "<obj>:4: a face names a normal that does not exist", 0, 0},
     {V3 "f 1/2/3/4 2 3\n", "<obj>:4: malformed corner", 0, 0},
     {V3 "f 1/ 2 3\n", "<obj>:4: malformed corner", 0, 0},
@@ -83,7 +86,7 @@ static void obj_files_load_or_fail_as_said(void **state)
 static void obj_content_is_kept(void **state)
 {
     static const float positions[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, .5f, -1, 0, 0};
-    static const float uvs[] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 1}; /* flipped */
+    static const float uvs[] = {0, 1, 1, 1, 1, 0, 0, 0, 0, 1}; /* flipped */
     static const uint32_t faces[] = {0, 1, 2, 0, 2, 3, 0, 3, 4};
     char path[1000];
     const char *source = getenv("BL_SOURCE_DIR");
@@ -115,6 +118,30 @@ static void missing_normals_are_generated(void **state)
     mesh_free(&mesh);
 }
 
+/* Corners that differ in one index only are different vertices, also where the hash table has to probe. */
+static void corners_are_told_apart(void **state)
+{
+    enum { COUNT = 1000 };
+    text content = {0};
+    scene_mesh mesh;
+    (void)state;
+    text_add(&content, V3);
+    for (int i = 1; i <= COUNT; i++)
+        text_add(&content, "vn %d 1 0\nvt %d 0\n", i, i);
+    for (int round = 0; round < 2; round++) /* the second time they are all known */
+        for (int i = 1; i <= COUNT; i++)
+            text_add(&content, "f 1//%d 2/%d 3/1/%d\n", i, i, i);
+    assert_int_equal(mesh_parse_obj(content.data, content.length, false, &mesh, NULL), BL_OK);
+    assert_int_equal(mesh.vertex_count, 3 * COUNT);
+    assert_int_equal(mesh.face_count, 2 * COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(mesh.uvs[2 * (3 * i + 1)] == (float)(i + 1));
+        assert_true(fabs(atan2(mesh.normals[9 * i + 1], mesh.normals[9 * i]) - atan2(1, i + 1)) < 1e-6);
+    }
+    mesh_free(&mesh);
+    text_free(&content);
+}
+
 static void long_lines_and_binary_are_errors(void **state)
 {
     char line[1100];
@@ -137,7 +164,8 @@ static void face_normal(const scene_mesh *m, uint32_t face, double out[3])
         p[i] = &m->positions[3 * m->faces[3 * face + i]];
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
-        out[i] = ((double)p[1][j] - p[0][j]) * ((double)p[2][k] - p[0][k]) - ((double)p[1][k] - p[0][k]) * ((double)p[2][j] - p[0][j]);
+        out[i] = ((double)p[1][j] - p[0][j]) * ((double)p[2][k] - p[0][k]) -
+                 ((double)p[1][k] - p[0][k]) * ((double)p[2][j] - p[0][j]);
     }
 }
 
@@ -166,7 +194,8 @@ static void rectangle_and_cube(void **state)
     assert_true(check_winding(&m, 1) == 4);
     for (uint32_t v = 0; v < m.vertex_count; v++) {
         assert_true(m.normals[3 * v + 2] == 1);
-        assert_true(m.uvs[2 * v] == (m.positions[3 * v] + 1) / 2 && m.uvs[2 * v + 1] == (m.positions[3 * v + 1] + 1) / 2);
+        assert_true(m.uvs[2 * v] == (m.positions[3 * v] + 1) / 2 &&
+                    m.uvs[2 * v + 1] == (m.positions[3 * v + 1] + 1) / 2);
     }
     mesh_free(&m);
     mesh_cube(&m);
@@ -181,13 +210,15 @@ static void rectangle_and_cube(void **state)
     for (uint32_t f = 0; f < 12; f += 2) { /* two triangles cover the unit square of uv once */
         double area = 0;
         for (uint32_t t = f; t < f + 2; t++) {
-            const float *a = &m.uvs[2 * m.faces[3 * t]], *b = &m.uvs[2 * m.faces[3 * t + 1]], *c = &m.uvs[2 * m.faces[3 * t + 2]];
+            const float *a = &m.uvs[2 * m.faces[3 * t]], *b = &m.uvs[2 * m.faces[3 * t + 1]],
+                        *c = &m.uvs[2 * m.faces[3 * t + 2]];
             area += fabs(((double)b[0] - a[0]) * (c[1] - a[1]) - ((double)b[1] - a[1]) * (c[0] - a[0])) / 2;
         }
         assert_true(area == 1);
     }
     /* Mitsuba's first corner and texture coordinate */
-    assert_true(m.positions[0] == 1 && m.positions[1] == -1 && m.positions[2] == -1 && m.uvs[0] == 0 && m.uvs[1] == 1);
+    assert_true(m.positions[0] == 1 && m.positions[1] == -1 && m.positions[2] == -1 && m.uvs[0] == 0 &&
+                m.uvs[1] == 1);
     mesh_free(&m);
 }
 
@@ -195,6 +226,7 @@ static void transforms(void **state)
 {
     static const double stretch[16] = {2, 0, 0, 1, 0, 3, 0, 2, 0, 0, 4, 3, 0, 0, 0, 1};
     static const double shear[16] = {1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1}; /* z += x */
+    static const double general[16] = {1, 2, -.5, 3, .25, 1, .75, 0, -1, .5, 2, 1, 0, 0, 0, 1};
     static const double flat[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     static const double projective[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0};
     static const double huge[16] = {1e30, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
@@ -208,6 +240,11 @@ static void transforms(void **state)
     assert_int_equal(mesh_transform(&m, stretch, true, &err), BL_OK);
     check_winding(&m, 1); /* both were flipped */
     assert_true(m.normals[1] == 1);
+    mesh_free(&m);
+    mesh_cube(&m);
+    assert_int_equal(mesh_transform(&m, general, false, &err),
+                     BL_OK); /* its determinant is negative: the winding turns */
+    check_winding(&m, -1);
     mesh_free(&m);
     mesh_rectangle(&m);
     assert_int_equal(mesh_transform(&m, shear, false, &err), BL_OK);
@@ -226,7 +263,8 @@ static void transforms(void **state)
 static void generated_normals(void **state)
 {
     /* a corner of a cube: three squares, one of them cut in two; by angles each counts the same */
-    static const char corner[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 1 1 0\nv 1 0 1\nv 0 1 1\nf 1 2 5 3\nf 1 3 7 4\nf 1 4 6 2\n";
+    static const char corner[] =
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 1 1 0\nv 1 0 1\nv 0 1 1\nf 1 2 5 3\nf 1 3 7 4\nf 1 4 6 2\n";
     static const char degenerate[] = V3 "v 1 1 1\nv 1 1 1\nf 1 2 3\nf 4 5 4\n";
     scene_mesh m;
     (void)state;
@@ -241,7 +279,8 @@ static void generated_normals(void **state)
     assert_int_equal(mesh_parse_obj(degenerate, sizeof degenerate - 1, false, &m, NULL), BL_OK);
     mesh_generate_normals(&m);
     assert_true(m.normals[2] == 1);
-    assert_true(m.normals[9] == 1 && m.normals[10] == 0 && m.normals[11] == 0); /* no direction: x, as Mitsuba */
+    assert_true(m.normals[9] == 1 && m.normals[10] == 0 &&
+                m.normals[11] == 0); /* no direction: x, as Mitsuba */
     mesh_free(&m);
     mesh_free(&m);
 }
@@ -249,9 +288,13 @@ static void generated_normals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obj_files_load_or_fail_as_said), cmocka_unit_test(obj_content_is_kept),
-        cmocka_unit_test(missing_normals_are_generated),  cmocka_unit_test(long_lines_and_binary_are_errors),
-        cmocka_unit_test(rectangle_and_cube),             cmocka_unit_test(transforms),
+        cmocka_unit_test(obj_files_load_or_fail_as_said),
+        cmocka_unit_test(obj_content_is_kept),
+        cmocka_unit_test(corners_are_told_apart),
+        cmocka_unit_test(missing_normals_are_generated),
+        cmocka_unit_test(long_lines_and_binary_are_errors),
+        cmocka_unit_test(rectangle_and_cube),
+        cmocka_unit_test(transforms),
         cmocka_unit_test(generated_normals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

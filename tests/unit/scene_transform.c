@@ -44,7 +44,9 @@ static const transform_case cases[] = {
     {"<lookat origin='0,0,5' target='0,0,0' up='0,1,0'/>", {1, 0, 0}, {-1, 0, 5}},
     {"<lookat origin='0,0,5' target='0,0,0' up='0,3,1'/>", {0, 1, 0}, {0, 1, 5}},
     {"<lookat origin='1,2,3' target='4,2,3' up='0,0,1'/>", {1, 2, 3}, {4, 3, 5}},
-    {"<lookat origin='0,0,0' target='0,0,9'/>", {1, 0, 0}, {0, -1, 0}}, /* up = (1,0,0), left = up x z = (0,-1,0) */
+    {"<lookat origin='0,0,0' target='0,0,9'/>",
+     {1, 0, 0},
+     {0, -1, 0}}, /* up = (1,0,0), left = up x z = (0,-1,0) */
     {"<lookat origin='0,0,0' target='0,0,9' up='0,0,0'/>", {0, 1, 0}, {1, 0, 0}},
 };
 
@@ -54,7 +56,10 @@ static scene_description *load(const char *steps)
     scene_description *s = NULL;
     bl_error err = {0};
     scene_load_options options = {.registry = &test_registry};
-    text_add(&xml, "<scene version='3.0.0'><shape type='cube'><transform name='to_world'>%s</transform></shape></scene>", steps);
+    text_add(
+        &xml,
+        "<scene version='3.0.0'><shape type='cube'><transform name='to_world'>%s</transform></shape></scene>",
+        steps);
     if (scene_load_string(xml.data, ".", &options, &s, &err) != BL_OK)
         fail_msg("%s: %s", steps, err.text);
     text_free(&xml);
@@ -70,7 +75,8 @@ static void points_go_where_they_should(void **state)
         for (int row = 0; row < 3; row++) {
             double got = m[4 * row] * p[0] + m[4 * row + 1] * p[1] + m[4 * row + 2] * p[2] + m[4 * row + 3];
             if (!(fabs(got - cases[i].image[row]) < 1e-12))
-                fail_msg("%s: component %d is %.17g instead of %g", cases[i].steps, row, got, cases[i].image[row]);
+                fail_msg("%s: component %d is %.17g instead of %g", cases[i].steps, row, got,
+                         cases[i].image[row]);
         }
         scene_free(s);
     }
@@ -81,8 +87,8 @@ static void lookat_is_orthonormal(void **state)
     (void)state;
     for (int i = 0; i < 200; i++) {
         char steps[300];
-        snprintf(steps, sizeof steps, "<lookat origin='%d,%d,%d' target='%d.5,%d,%d' up='%d,%d.25,%d'/>", i % 7, i % 3, i % 11, i % 5,
-                 -(i % 13), i % 4, i % 3 - 1, i % 6, 1 + i % 2);
+        snprintf(steps, sizeof steps, "<lookat origin='%d,%d,%d' target='%d.5,%d,%d' up='%d,%d.25,%d'/>",
+                 i % 7, i % 3, i % 11, i % 5, -(i % 13), i % 4, i % 3 - 1, i % 6, 1 + i % 2);
         scene_description *s = load(steps);
         const double *m = scene_get(s->root->children[0], "to_world")->matrix;
         for (int a = 0; a < 3; a++)
@@ -124,11 +130,33 @@ static void inverses(void **state)
 
 static void numbers_equal_strtod(void **state)
 {
-    static const char *const numbers[] = {
-        "0", "-0", "1", "+1", "-1.5", ".5", "5.", "1e5", "1E-5", "123456789012345", "1234567890123456", "0.1", "3.14159265358979",
-        "2.2250738585072014e-308", "4.9e-324", "1.7976931348623157e308", "0.000000000000000000000000000001", "1e22", "1e23",
-        "9007199254740993", "000000000000000000000000001.5", "0.30000000000000004", "123456789e-30", "5e-22", "0e999999999999",
-        "1e-999999999", "100000000000000000000000"};
+    static const char *const numbers[] = {"0",
+                                          "-0",
+                                          "1",
+                                          "+1",
+                                          "-1.5",
+                                          ".5",
+                                          "5.",
+                                          "1e5",
+                                          "1E-5",
+                                          "123456789012345",
+                                          "1234567890123456",
+                                          "0.1",
+                                          "3.14159265358979",
+                                          "2.2250738585072014e-308",
+                                          "4.9e-324",
+                                          "1.7976931348623157e308",
+                                          "0.000000000000000000000000000001",
+                                          "1e22",
+                                          "1e23",
+                                          "9007199254740993",
+                                          "000000000000000000000000001.5",
+                                          "0.30000000000000004",
+                                          "123456789e-30",
+                                          "5e-22",
+                                          "0e999999999999",
+                                          "1e-999999999",
+                                          "100000000000000000000000"};
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         double value = -7;
@@ -151,7 +179,8 @@ static void numbers_equal_strtod(void **state)
         expected = strtod(chars, NULL);
         assert_memory_equal(&value, &expected, sizeof value);
     }
-    static const char *const others[] = {"", " ", "x", "1x", "1 2", "e5", ".", "-", "--1", "1e", "1e+", "inf", "nan", "0x1", "1e309", "1,5"};
+    static const char *const others[] = {"",    " ",  "x",   "1x",  "1 2", "e5",  ".",     "-",
+                                         "--1", "1e", "1e+", "inf", "nan", "0x1", "1e309", "1,5"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         double value;
         if (number_parse(others[i], &value))
@@ -175,8 +204,11 @@ static void locale_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_go_where_they_should), cmocka_unit_test(lookat_is_orthonormal), cmocka_unit_test(inverses),
-        cmocka_unit_test(numbers_equal_strtod),        cmocka_unit_test(locale_does_not_matter),
+        cmocka_unit_test(points_go_where_they_should),
+        cmocka_unit_test(lookat_is_orthonormal),
+        cmocka_unit_test(inverses),
+        cmocka_unit_test(numbers_equal_strtod),
+        cmocka_unit_test(locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

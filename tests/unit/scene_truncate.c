@@ -1,7 +1,6 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every truncation of every input of tests/data, and every one of its bytes changed, must load or fail with a message; under the
- * sanitizers. What is cut lies in memory of exactly its size, so that a read behind the end is seen. */
+ * Every truncation of every input of tests/data, and its bytes changed, must load or fail with a message; under the sanitizers. What is cut lies in memory of exactly its size, so that a read behind the end is seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +14,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { HEADER = 400 };
 
 typedef bl_result (*try_input)(const uint8_t *data, size_t size, bl_error *err);
 
@@ -47,16 +48,17 @@ static bl_result try_xml(const uint8_t *data, size_t size, bl_error *err)
 {
     scene_load_options options = {.registry = &test_registry, .untrusted = true};
     scene_description *scene = NULL;
-    char *text = malloc(size + 1);
-    memcpy(text, data, size);
-    text[size] = 0;
-    bl_result result = scene_load_string(text, data_folder(), &options, &scene, err);
+    char *xml = malloc(size + 1);
+    memcpy(xml, data, size);
+    xml[size] = 0;
+    bl_result result = scene_load_string(xml, data_folder(), &options, &scene, err);
     scene_free(scene);
-    free(text);
+    free(xml);
     return result;
 }
 
-static void try_one(const char *name, try_input load, const uint8_t *data, size_t size, const char *what, size_t at, bool must_fail)
+static void try_one(const char *name, try_input load, const uint8_t *data, size_t size, const char *what,
+                    size_t at, bool must_fail)
 {
     bl_error err = {0};
     uint8_t *exact = malloc(size ? size : 1);
@@ -80,13 +82,11 @@ static void try_all(const char *name, try_input load, size_t tail)
     uint8_t *data = loaded;
     for (size_t cut = 0; cut < size; cut++)
         try_one(name, load, data, cut, "cut at byte", cut, cut + tail < size);
-    for (size_t i = 0; i < size; i++) {
-        static const uint8_t changes[] = {0xFF, 0x80, 0x01};
-        for (size_t k = 0; k < sizeof changes; k++) {
-            data[i] ^= changes[k];
-            try_one(name, load, data, size, "changed byte", i, false);
-            data[i] ^= changes[k];
-        }
+    for (size_t i = 0; i < size; i += i < HEADER ? 1 : 5) { /* pixels: a sample */
+        uint8_t kept = data[i];
+        data[i] ^= (uint8_t)(i % 2 ? 0xFF : 1 << i / 2 % 8);
+        try_one(name, load, data, size, "changed byte", i, false);
+        data[i] = kept;
     }
     free(loaded);
 }
@@ -124,13 +124,13 @@ static void pfm(void **state)
         }
 }
 
-static void obj(void **state)
+static void meshes(void **state)
 {
     (void)state;
     try_all("tri.obj", try_obj, SIZE_MAX / 2); /* lines may be missing */
 }
 
-static void xml(void **state)
+static void scenes(void **state)
 {
     (void)state;
     try_all("small.xml", try_xml, 1);
@@ -138,6 +138,7 @@ static void xml(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm), cmocka_unit_test(obj), cmocka_unit_test(xml)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm),
+                                       cmocka_unit_test(meshes), cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

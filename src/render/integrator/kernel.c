@@ -152,10 +152,11 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
 void kernel_count(walk *w, ir_ref condition, enum status_word word)
 {
     tracer *t = &w->t;
-    ir_if(t->f, condition);
+    ir_ref again = condition, loop = ir_loop(t->f, &again, 1); /* of one trip: CPU devices skip loops, not branches */
+    ir_while(t->f, again);
     ir_atomic_add(t->f, BUFFER_STATUS, t_u32(t, word), t_u32(t, 1));
-    ir_else(t->f);
-    ir_endif(t->f);
+    ir_ref no = ir_bool(t->f, false);
+    ir_endloop(t->f, loop, &no, 1);
 }
 
 ir_ref color_finite(tracer *t, color c)

@@ -96,14 +96,16 @@ static void backward_color(tracer *t, color value, color seed)
     ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
 }
 
-/* Le' and the light's side of Ld'. Inside an IF, so that only lights that are there reach memory. */
-static void adjoint_light(walk *w, walk_light light, color seed)
+/* Le' and the light's side of Ld', where the light is there and phase 1 asks. In a loop of one trip, because lights are met rarely and CPU
+ * devices skip loops but not branches. */
+static void adjoint_light(walk *w, walk_light light, ir_ref phase, color seed)
 {
     ir_func *f = w->t.f;
-    ir_if(f, light.there);
+    ir_ref again = ir_and(f, phase, light.there), loop = ir_loop(f, &again, 1);
+    ir_while(f, again);
     backward_color(&w->t, walk_radiance(w, light, true), seed);
-    ir_else(f);
-    ir_endif(f);
+    ir_ref no = ir_bool(f, false);
+    ir_endloop(f, loop, &no, 1);
 }
 
 /* The material's side of Ld', and L * value'/value. */
@@ -123,7 +125,7 @@ static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, c
         ir_ref radiance = ir_select(f, lost, but_one, ir_div(f, to_come, ir_select(f, lost, t_f32(t, 1), value)));
         seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance), zero);
     }
-    ir_if(f, v->goes_on);
+    ir_if(f, ir_and(f, p->phase, v->goes_on));
     ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);
@@ -132,16 +134,12 @@ static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, c
 static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color dL)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
-    ir_if(f, p->phase);
     if (w->plan->scene->emitters.count > 0)
-        adjoint_light(w, v->hit, color_scale(t, seed_whole, v->hit_mis));
+        adjoint_light(w, v->hit, p->phase, color_scale(t, seed_whole, v->hit_mis));
     if (w->plan->scene->emitters.count > 0 && w->next_event)
-        adjoint_light(w, v->light, color_scale(t, color_mul(t, seed_whole, k->for_light), v->light_weight));
+        adjoint_light(w, v->light, p->phase, color_scale(t, color_mul(t, seed_whole, k->for_light), v->light_weight));
     adjoint_bsdf(w, p, v, k, seed_whole, dL);
-    ir_else(f);
-    ir_endif(f);
 }
 
 /* bool: something of L is left after everything was subtracted */
@@ -227,6 +225,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     finish_path(w, &p, onward.alive);
     pack(&next, &p);
     ir_endloop(f, loop, next.r, next.count);
+    ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "support/scene_device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool scene_device_open(scene_device *d)
+{
+    const char *named = getenv("BL_DEVICE");
+    *d = (scene_device){0};
+    bl_device_info info;
+    if (bl_context_create(NULL, &d->context) == BL_OK &&
+        bl_device_create(d->context, named && *named ? named : "swiftshader", &d->device) == BL_OK && bl_device_info_get(d->device, &info) == BL_OK)
+        print_message("device: %s\n", info.name);
+    else
+        print_message("device: %s\n", bl_context_error(d->context));
+    if (!d->device)
+        scene_device_close(d);
+    return d->device != NULL;
+}
+
+void scene_device_close(scene_device *d)
+{
+    bl_device_destroy(d->device);
+    bl_context_destroy(d->context);
+    *d = (scene_device){0};
+}
+
+int scene_device_missing(void)
+{
+    const char *all = getenv("BL_REQUIRE_ALL");
+    return all && strcmp(all, "1") == 0 ? 1 : 77;
+}
+
+void scene_device_must(scene_device *d, bl_result r, const char *what)
+{
+    if (r != BL_OK)
+        fail_msg("%s: %s: %s", what, bl_result_text(r), bl_context_error(d->context));
+}
+
+bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder)
+{
+    bl_scene *scene = NULL;
+    scene_device_must(d, bl_scene_load_string(d->context, xml, folder, NULL, &scene), "load");
+    return scene;
+}
+
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count)
+{
+    bl_job *job = NULL;
+    scene_device_must(d, bl_job_create(d->device, scene, &(bl_job_desc){.parameters = parameters, .parameter_count = count}, &job), "job");
+    return job;
+}
+
+uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name)
+{
+    uint32_t index = 0;
+    scene_device_must(d, bl_scene_find_parameter(scene, name, &index), name);
+    return index;
+}
+
+/* ---- pictures ---- */
+
+scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder, const char *const *parameters, uint32_t count)
+{
+    scene_picture p = {.d = d, .scene = scene_device_load(d, xml, folder)};
+    bl_scene_info info;
+    SCENE_MUST(d, bl_scene_info_get(p.scene, &info));
+    p.job = scene_device_job(d, p.scene, parameters, count);
+    p.width = info.width, p.height = info.height, p.values = 3 * info.width * info.height;
+    p.image = calloc(p.values, sizeof *p.image), p.variance = calloc(p.values, sizeof *p.variance);
+    assert_true(p.image && p.variance);
+    return p;
+}
+
+void scene_picture_free(scene_picture *p)
+{
+    free(p->image), free(p->variance);
+    bl_job_destroy(p->job);
+    bl_scene_destroy(p->scene);
+    *p = (scene_picture){0};
+}
+
+void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed)
+{
+    bl_stats stats;
+    SCENE_MUST(p->d, bl_job_render(p->job, &(bl_render_desc){.spp = spp, .seed = seed, .variance = p->variance}, p->image, &stats));
+    assert_int_equal(stats.non_finite, 0);
+}
+
+void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack, double loudest)
+{
+    double difference = 0, mean = 0, noise = 0, floor_of_noise = 1e-5; /* f32 sums */
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < p->values; i++) {
+        if (expected[i] < 0)
+            continue;
+        double variance = (double)p->variance[i] / spp, off = (double)p->image[i] - expected[i];
+        double tolerance = 5.5 * sqrt(variance) + (slack + floor_of_noise) * expected[i];
+        if (!(fabs(off) <= tolerance))
+            fail_msg("pixel (%u, %u) channel %u: %.9g, expected %.9g +- %.3g", i / 3 % p->width, i / 3 / p->width, i % 3, (double)p->image[i],
+                     expected[i], tolerance);
+        difference += off, mean += expected[i], noise += variance;
+        used++;
+    }
+    assert_true(used > 0);
+    double tolerance = 4.5 * sqrt(noise) + (slack + floor_of_noise) * mean;
+    if (!(fabs(difference) <= tolerance))
+        fail_msg("mean of %u values: %.9g, expected %.9g +- %.3g", used, (mean + difference) / used, mean / used, tolerance / used);
+    if (!(sqrt(noise) <= loudest * mean))
+        fail_msg("too noisy to judge: the mean is known to %.3g of %.3g allowed", sqrt(noise) / mean, loudest);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Scenes on a device through the public API, inside cmocka tests: whatever fails, fails the running test with the library's text. */
+#ifndef TEST_SCENE_DEVICE_H
+#define TEST_SCENE_DEVICE_H
+
+#include <backlight/backlight.h>
+
+typedef struct scene_device {
+    bl_context *context;
+    bl_device *device;
+} scene_device;
+
+/* The device that BL_DEVICE names, SwiftShader where it says nothing. False, with a message, where there is none; main then returns
+ * scene_device_missing(): 77, or 1 under BL_REQUIRE_ALL=1. */
+bool scene_device_open(scene_device *d);
+void scene_device_close(scene_device *d);
+int scene_device_missing(void);
+
+void scene_device_must(scene_device *d, bl_result r, const char *what);
+#define SCENE_MUST(d, call) scene_device_must((d), (call), #call)
+
+bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder);
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count);
+uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name);
+
+/* A loaded scene with its job and an image of its size. */
+typedef struct scene_picture {
+    scene_device *d;
+    bl_scene *scene;
+    bl_job *job;
+    uint32_t width, height, values; /* values: width * height * 3 */
+    float *image, *variance;
+} scene_picture;
+scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder, const char *const *parameters, uint32_t count);
+void scene_picture_free(scene_picture *p);
+/* Image and variance of one sample. */
+void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed);
+/* Fails unless |image - expected| is noise: z below 5.5 for every pixel's and 4.5 for the mean's, and the noise below `loudest` of
+ * the expected mean. expected: width*height*3; pixels where it is negative are left out. slack: relative error of the expected value. */
+void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack, double loudest);
+
+#endif
