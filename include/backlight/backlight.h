@@ -155,8 +155,7 @@ typedef struct bl_stats {
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
     uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
     uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
-    double loss;            /* gradient against a target: mean squared error; with an adjoint W: the value of sum(W*I) where an image was
-                               rendered (spp_primal or image given), else NaN */
+    double loss;            /* gradient: mean squared error against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -177,12 +176,12 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
 
 typedef struct bl_gradient_desc {
     uint32_t spp;      /* of the gradient pass; 0: the scene's */
-    uint32_t spp_primal; /* of the image the loss is taken of; 0: spp, or no image where an adjoint is given */
+    uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
     const float *adjoint; /* dL/dI, height*width*3; or */
     const float *target;  /* an image: L = mean over values of (I - target)^2 */
-    float *image;         /* receives the primal image (target mode), or NULL */
+    float *image;         /* receives an image of the primal's stream, or NULL */
     bl_progress progress;
     void *user;
 } bl_gradient_desc;

@@ -64,8 +64,6 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
 {
     uint64_t words = 3ull * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
-    if (pass == RENDER_GRADIENT)
-        words = 4; /* bound, not touched */
     if (job->film && job->film_words >= words)
         return BL_OK;
     drop_buffer(job, &job->film);
@@ -191,8 +189,7 @@ static bl_result clear_targets(bl_job *job, const job_work_desc *w, bl_stats *st
     TRY(gpu_batch_begin(job->batch, err));
     if (w->pass == RENDER_GRADIENT)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
-    else
-        gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
+    gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     return submit_and_wait(job, stats, &seconds, err);
 }

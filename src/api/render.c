@@ -127,9 +127,6 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     if (desc->target)
         fit_record_loss_l2(job->batch, job->device->fixed, &(fit_loss_l2){.image = job->image, .target = job->target, .adjoint = job->adjoint,
                                                                           .partials = job->partials, .results = job->results, .n = n});
-    else
-        fit_record_loss_dot(job->batch, job->device->fixed, &(fit_loss_dot){.image = job->image, .weights = job->adjoint,
-                                                                            .partials = job->partials, .results = job->results, .n = n});
     TRY(gpu_batch_submit(job->batch, err));
     TRY(gpu_batch_wait(job->batch, &seconds, err));
     stats->device_seconds += seconds;
@@ -139,24 +136,37 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
 }
 
-static bl_result read_out(bl_job *job, bl_error *err)
+/* Gradients to f32; with_loss: and the sum of W * I of the gradient pass's own image. */
+static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *stats, bl_error *err)
 {
     uint32_t n = job->plan->gradient_count;
     TRY(gpu_batch_begin(job->batch, err));
+    if (with_loss) {
+        job_record_resolve(job, spp, job_strips(job->scene, spp));
+        fit_record_loss_dot(job->batch, job->device->fixed, &(fit_loss_dot){.image = job->image, .weights = job->adjoint,
+                                                                            .partials = job->partials, .results = job->results,
+                                                                            .n = 3 * job_pixels(job->scene)});
+    }
     if (job->fixed_point)
         fit_record_gradient_read(job->batch, job->device->fixed,
                                  &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
     TRY(gpu_batch_submit(job->batch, err));
-    return gpu_batch_wait(job->batch, NULL, err);
+    TRY(gpu_batch_wait(job->batch, NULL, err));
+    float loss;
+    if (with_loss) {
+        TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
+        stats->loss = (double)loss;
+    }
+    return BL_OK;
 }
 
 /* The gradient pass; again with a coarser scale after an overflow. */
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = {.pass = RENDER_GRADIENT, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
-                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_from = 0.3,
+                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_from = desc->target || desc->image ? 0.3 : 0,
                        .progress_to = 1};
     w.strips = job_strips(job->scene, spp);
     for (uint32_t coarser = 0;; coarser++) {
@@ -165,7 +175,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp,
         TRY(read_counters(job, stats, err));
         stats->repeats = coarser;
         if (stats->overflowed == 0)
-            return read_out(job, err);
+            return read_out(job, spp, desc->adjoint != NULL, stats, err);
         if (coarser == REPEATS_MOST || !job->fixed_point)
             return error_set(err, BL_ERROR_DEVICE, "gradients overflow: %llu contributions are too large or not finite",
                              (unsigned long long)stats->overflowed);
@@ -184,8 +194,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     if (desc->adjoint) {
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, n * sizeof(float), err));
         most = largest(desc->adjoint, n);
-        stats->loss = NAN;
-        if (desc->spp_primal || desc->image)
+        if (desc->image)
             TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));
     } else {
         TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));

@@ -147,6 +147,26 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
                            .pdf = r[7], .delta = r[8]};
 }
 
+/* ---- film ---- */
+
+color kernel_load_sum(walk *w, ir_ref word, ir_ref inside)
+{
+    tracer *t = &w->t;
+    ir_ref at = ir_select(t->f, inside, word, t_u32(t, 0));
+    COLOR_EACH(r, ir_load(t->f, IR_F32, BUFFER_FILM, t_offset(t, at, c)));
+    return r;
+}
+
+void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
+{
+    tracer *t = &w->t;
+    ir_if(t->f, inside);
+    for (unsigned c = 0; c < 3; c++)
+        ir_store(t->f, BUFFER_FILM, t_offset(t, word, c), sum.c[c]);
+    ir_else(t->f);
+    ir_endif(t->f);
+}
+
 /* ---- small things ---- */
 
 void kernel_count(walk *w, ir_ref condition, enum status_word word)

@@ -53,6 +53,10 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
 /* `fresh ? camera : at`, with the camera ray built only where needed. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
+/* A lane's sums in the film, from `word` on: what earlier ranges left, and back. Lanes outside the range touch nothing of others. */
+color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
+void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
+
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);
 /* bool: every channel is finite */

@@ -39,22 +39,6 @@ static ir_ref squares_word(walk *w, const lane *l)
     return ir_add(f, l->film, ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
 }
 
-/* Sums so far, from earlier ranges; a lane outside the range reads and writes nothing of others. */
-static color load_sum(walk *w, ir_ref word, ir_ref inside)
-{
-    tracer *t = &w->t;
-    ir_ref at = ir_select(t->f, inside, word, t_u32(t, 0));
-    COLOR_EACH(r, ir_load(t->f, IR_F32, BUFFER_FILM, t_offset(t, at, c)));
-    return r;
-}
-
-static void store_sum(walk *w, ir_ref word, color v)
-{
-    tracer *t = &w->t;
-    for (unsigned c = 0; c < 3; c++)
-        ir_store(t->f, BUFFER_FILM, t_offset(t, word, c), v.c[c]);
-}
-
 /* One vertex: adds its light, moves on. Returns whether the path lives. */
 static ir_ref vertex(walk *w, primal_state *p)
 {
@@ -115,9 +99,9 @@ bl_result kernel_primal(walk *w, ir_module *m)
     primal_state p = {.at = {.sample = l.first, .depth = t_u32(t, 0), .o = origin, .d = up, .tmax = t_f32(t, -1), .pdf = t_f32(t, 1),
                              .delta = ir_bool(f, true)},
                       .beta = color_all(t_f32(t, 1)), .radiance = color_all(zero), .eta = t_f32(t, 1)};
-    p.sum = load_sum(w, l.film, l.inside);
+    p.sum = kernel_load_sum(w, l.film, l.inside);
     if (squares)
-        p.squares = load_sum(w, squares_at, l.inside);
+        p.squares = kernel_load_sum(w, squares_at, l.inside);
     loop_state state = {0}, next = {0};
     pack(&state, &p, squares);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -130,12 +114,9 @@ bl_result kernel_primal(walk *w, ir_module *m)
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
     p = unpack(&state, squares);
-    ir_if(f, l.inside);
-    store_sum(w, l.film, p.sum);
+    kernel_store_sum(w, l.film, l.inside, p.sum);
     if (squares)
-        store_sum(w, squares_at, p.squares);
-    ir_else(f);
-    ir_endif(f);
+        kernel_store_sum(w, squares_at, l.inside, p.squares);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

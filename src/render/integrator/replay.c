@@ -25,6 +25,7 @@ typedef struct replay_state {
     color L, L_error, M, M_error;
     color size;                     /* what L was after phase 0 */
     ir_ref hash, hash_first;
+    color sum;                      /* of all samples' radiance: the image of this stream */
 } replay_state;
 
 static void pack(loop_state *s, const replay_state *p)
@@ -38,6 +39,7 @@ static void pack(loop_state *s, const replay_state *p)
     state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
     state_put_color(s, p->size);
     state_put(s, p->hash), state_put(s, p->hash_first);
+    state_put_color(s, p->sum);
 }
 
 static replay_state unpack(loop_state *s)
@@ -52,6 +54,7 @@ static replay_state unpack(loop_state *s)
     p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
     p.size = state_get_color(s);
     p.hash = state_get(s), p.hash_first = state_get(s);
+    p.sum = state_get_color(s);
     return p;
 }
 
@@ -166,6 +169,7 @@ static void finish_path(walk *w, replay_state *p, ir_ref alive)
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay)); /* what is not finite is not replayed */
     for (int c = 0; c < 3; c++) {
+        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, replay, p->L.c[c], zero));
         p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
         p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]), p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
         p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]), p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
@@ -209,6 +213,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     color dL = sample_adjoint(w, &l);
     replay_state p = start(w, &l);
+    p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     pack(&state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -226,6 +231,8 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     pack(&next, &p);
     ir_endloop(f, loop, next.r, next.count);
     ir_flush(f, BUFFER_GRADIENT, l.inside);
+    state.cursor = 0;
+    kernel_store_sum(w, l.film, l.inside, unpack(&state).sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

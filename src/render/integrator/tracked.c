@@ -97,10 +97,7 @@ static void frozen_loop(walk *w, const lane *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracked_state p = start(w, l->first);
-    ir_ref word = ir_select(f, l->inside, l->film, t_u32(t, 0));
-    color sum;
-    for (unsigned c = 0; c < 3; c++)
-        sum.c[c] = ir_load(f, IR_F32, BUFFER_FILM, t_offset(t, word, c));
+    color sum = kernel_load_sum(w, l->film, l->inside);
     loop_state state = {0}, next = {0};
     pack(&state, &p, sum);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -113,11 +110,7 @@ static void frozen_loop(walk *w, const lane *l)
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
     unpack(&state, &sum);
-    ir_if(f, l->inside);
-    for (unsigned c = 0; c < 3; c++)
-        ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), sum.c[c]);
-    ir_else(f);
-    ir_endif(f);
+    kernel_store_sum(w, l->film, l->inside, sum);
 }
 
 /* ---- unrolled ---- */
