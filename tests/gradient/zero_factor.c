@@ -197,6 +197,7 @@ int main(void)
         tests[i] = (struct CMUnitTest){cases[i].name, with_device ? on_device : interpreted, NULL, NULL, (void *)(uintptr_t)&cases[i]};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (with_device)
+        if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;
 }
