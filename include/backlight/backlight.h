@@ -215,6 +215,7 @@ typedef struct bl_fit_desc {
     double rate;                      /* 0: 0.05 */
     double beta_1, beta_2, epsilon;   /* Adam; 0: .9, .999, 1e-8 (Mitsuba's defaults) */
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
+    bool no_baking;                   /* as in bl_job_desc */
 } bl_fit_desc;
 
 /* Minimises the mean squared error to the target with Adam, entirely on the device. */

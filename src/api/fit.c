@@ -89,7 +89,8 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     BL_ASSERT(names && fit, "out of memory");
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         names[k] = desc->parameters[k].name;
-    bl_result r = bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = desc->parameter_count}, &fit->job);
+    bl_result r = bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = desc->parameter_count, .no_baking = desc->no_baking},
+                                &fit->job);
     free(names);
     if (r != BL_OK) {
         free(fit);

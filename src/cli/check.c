@@ -472,7 +472,7 @@ static int check(work *w)
     bl_job_desc desc = {.parameters = w->args->parameters.items,
                         .parameter_count = w->args->parameters.count,
                         .frozen = true};
-    SESSION_TRY(w->session, bl_job_create(w->session->device, w->session->scene, &desc, &w->job));
+    CLI_TRY(session_create_job(w->session, desc, &w->job));
     CLI_TRY(measure(w));
     return report(w);
 }

@@ -35,7 +35,7 @@ typedef struct cli_common {
     const char *integrator, *device, *ray_backend;
     uint32_t spp, spp_grad, seed;
     int32_t max_depth;
-    bool strict, untrusted, quiet, json, help;
+    bool strict, untrusted, no_baking, quiet, json, help;
 } cli_common;
 
 typedef enum cli_kind {
@@ -94,6 +94,8 @@ typedef struct cli_session {
 /* scene NULL: none. All close functions may follow a failed open. */
 int session_open(cli_session *session, const cli_common *common, const char *scene);
 int session_open_device(cli_session *session);
+/* A job on the session's device and scene, as the common options want it. */
+int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
 void session_close(cli_session *session);
 /* Prints the context's error; returns CLI_FAILED. */
 int session_fail(const cli_session *session, bl_result result);

@@ -102,7 +102,7 @@ static int render_target(work *w)
     uint32_t spp = w->job.target_spp ? w->job.target_spp : w->session->info.spp;
     cli_progress progress = progress_begin(&w->args->common, "target", (uint64_t)n / 3 * spp);
     bl_job *job;
-    SESSION_TRY(w->session, bl_job_create(w->session->device, w->session->scene, NULL, &job));
+    CLI_TRY(session_create_job(w->session, (bl_job_desc){0}, &job));
     bl_render_desc desc = {
         .spp = spp, .seed = w->job.target_seed, .progress = progress_call, .user = &progress};
     bl_result result = bl_job_render(job, &desc, w->target, NULL);
@@ -134,7 +134,8 @@ static int create_fit(work *w)
                         .epsilon = w->job.epsilon,
                         .spp = w->spp,
                         .spp_gradient = w->spp_grad,
-                        .seed = w->seed};
+                        .seed = w->seed,
+                        .no_baking = w->args->common.no_baking};
     bl_result result = bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit);
     free(list);
     SESSION_TRY(w->session, result);

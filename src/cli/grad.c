@@ -182,7 +182,7 @@ static int prepare(work *w)
     w->spp = args->common.spp ? args->common.spp : w->session->info.spp;
     w->spp_grad = args->common.spp_grad ? args->common.spp_grad : w->spp;
     bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count};
-    SESSION_TRY(w->session, bl_job_create(w->session->device, w->session->scene, &desc, &w->job));
+    CLI_TRY(session_create_job(w->session, desc, &w->job));
     return CLI_OK;
 }
 

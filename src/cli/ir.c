@@ -105,7 +105,7 @@ static int with_job(const cli_session *session, const arguments *args, const cha
     if (pass_of(args->pass) == BL_PASS_GRADIENT)
         CLI_TRY(choose_parameters(session, args, names, &desc.parameter_count));
     bl_job *job;
-    SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, &job));
+    CLI_TRY(session_create_job(session, desc, &job));
     bool words = args->spirv || args->disassemble;
     int status = words ? put_spirv(session, args, job) : put_trace(session, args, job);
     bl_job_destroy(job);

@@ -80,7 +80,7 @@ static int render_scene(cli_session *session, const arguments *args)
     CLI_TRY(session_open_device(session));
     interrupt_install();
     bl_job *job;
-    SESSION_TRY(session, bl_job_create(session->device, session->scene, NULL, &job));
+    CLI_TRY(session_create_job(session, (bl_job_desc){0}, &job));
     float *image = memory_or_exit(session_values(session) * sizeof *image);
     float *variance = args->variance ? memory_or_exit(session_values(session) * sizeof *variance) : NULL;
     int status = render(session, args, job, image, variance);

@@ -132,6 +132,13 @@ int session_open_device(cli_session *session)
     return CLI_OK;
 }
 
+int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
+{
+    desc.no_baking = session->common->no_baking;
+    SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
+    return CLI_OK;
+}
+
 void session_close(cli_session *session)
 {
     bl_device_destroy(session->device);

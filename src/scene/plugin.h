@@ -18,6 +18,7 @@ typedef enum plugin_kind {
     PLUGIN_INTEGER,
     PLUGIN_BOOLEAN,
     PLUGIN_STRING,
+    PLUGIN_FLOAT_OR_NAME, /* a number, or a string whose meaning the class knows ("bk7") */
     PLUGIN_FILE,      /* a string; resolved against the scene's resource folders when loaded */
     PLUGIN_POINT,     /* <point> or <vector>: three numbers */
     PLUGIN_TRANSFORM, /* 4x4, or 3x3 stored in the upper left (to_uv) */
@@ -31,7 +32,8 @@ enum plugin_flags {
     PLUGIN_ABSENT = 2,          /* optional without a default: value.given is false where it is missing */
     PLUGIN_DIFFERENTIABLE = 4,
     PLUGIN_REFLECTANCE = 8,     /* colour in [0,1]; outside is an error */
-    PLUGIN_EMISSION = 16        /* colour by the rules for emitters */
+    PLUGIN_EMISSION = 16,       /* colour by the rules for emitters */
+    PLUGIN_SCALAR = 32          /* TEXTURED, but used as one number: written as a float it is a parameter of one entry */
 };
 
 typedef struct plugin_param {

@@ -19,10 +19,11 @@ typedef struct scene_object scene_object;
 typedef struct scene_value {
     bool given;          /* written in the file (as opposed to the default) */
     scene_place where;
-    double number;       /* FLOAT, INTEGER, BOOLEAN */
-    const char *text;    /* STRING; FILE: as written */
+    double number;       /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
+    const char *text;    /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
     const char *path;    /* FILE: resolved, exists */
     double vector[3];    /* POINT, COLOR */
+    bool grey;           /* COLOR: written as one float, or such a default */
     double matrix[16];   /* TRANSFORM, row-major; acts on column vectors */
     scene_object *object; /* TEXTURED */
 } scene_value;

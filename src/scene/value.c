@@ -14,6 +14,7 @@ const char *kind_name(plugin_kind kind)
         [PLUGIN_INTEGER] = "an integer",
         [PLUGIN_BOOLEAN] = "a boolean",
         [PLUGIN_STRING] = "a string",
+        [PLUGIN_FLOAT_OR_NAME] = "a float or a name",
         [PLUGIN_FILE] = "a file name",
         [PLUGIN_POINT] = "a point or vector",
         [PLUGIN_TRANSFORM] = "a transform",
@@ -33,6 +34,8 @@ static bool kind_accepts(plugin_kind kind, raw_kind tag)
         return tag == RAW_INTEGER;
     case PLUGIN_BOOLEAN:
         return tag == RAW_BOOLEAN;
+    case PLUGIN_FLOAT_OR_NAME:
+        return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_STRING;
     case PLUGIN_STRING:
     case PLUGIN_FILE:
         return tag == RAW_STRING;
@@ -104,11 +107,10 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
                        b->raw->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
 }
 
-static scene_object *constant_create(binder *b, scene_place where, const double colour[3], bool given)
+static scene_object *constant_create(binder *b, scene_place where, const scene_value *colour)
 {
     scene_object *constant = object_create(b, b->constant, where);
-    memcpy(constant->values[0].vector, colour, sizeof constant->values[0].vector);
-    constant->values[0].given = given;
+    constant->values[0] = *colour;
     constant->values[0].where = where;
     for (uint32_t i = 1; i < b->constant->param_count; i++) {
         bl_result result = value_preset(b, constant, i);
@@ -133,6 +135,12 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     value->given = true;
     value->where = node->where;
     switch (param->kind) {
+    case PLUGIN_FLOAT_OR_NAME:
+        if (node->kind == RAW_STRING) {
+            value->text = raw_attribute_get(node, "value");
+            return BL_OK;
+        }
+        /* fallthrough */
     case PLUGIN_FLOAT:
     case PLUGIN_INTEGER:
         TRY(parse_number(node, &value->number, b->err));
@@ -154,17 +162,20 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     }
     TRY(colour_parse(node, param->flags, value->vector, b->err));
     TRY(colour_check(node->where, object->cls, param, value->vector, b->err));
+    value->grey = node->kind == RAW_FLOAT || node->kind == RAW_INTEGER;
     if (param->kind == PLUGIN_TEXTURED)
-        value->object = constant_create(b, node->where, value->vector, true);
+        value->object = constant_create(b, node->where, value);
     return BL_OK;
 }
 
-static void preset_vector(const plugin_param *param, double out[3])
+static void preset_vector(const plugin_param *param, scene_value *value)
 {
     const char *malformed = NULL;
+    double *out = value->vector;
     int count = numbers_parse(param->preset, out, 3, &malformed);
     BL_ASSERT(count == 1 || count == 3, "default of \"%s\": \"%s\"", param->name, param->preset);
-    if (count == 1)
+    value->grey = count == 1;
+    if (value->grey)
         out[1] = out[2] = out[0];
 }
 
@@ -191,13 +202,17 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
     case PLUGIN_BOOLEAN:
         value->number = strcmp(param->preset, "true") == 0;
         break;
+    case PLUGIN_FLOAT_OR_NAME:
+        if (!number_parse(param->preset, &value->number))
+            value->text = param->preset;
+        break;
     case PLUGIN_STRING:
     case PLUGIN_FILE:
         value->text = param->preset;
         break;
     case PLUGIN_POINT:
     case PLUGIN_COLOR:
-        preset_vector(param, value->vector);
+        preset_vector(param, value);
         break;
     case PLUGIN_TRANSFORM:
         BL_ASSERT(strcmp(param->preset, "identity") == 0, "default of \"%s\": \"%s\"", param->name,
@@ -206,8 +221,8 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
             value->matrix[5 * i] = 1;
         break;
     case PLUGIN_TEXTURED:
-        preset_vector(param, value->vector);
-        value->object = constant_create(b, object->where, value->vector, false);
+        preset_vector(param, value);
+        value->object = constant_create(b, object->where, value);
         break;
     }
     return BL_OK;
