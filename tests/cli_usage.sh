@@ -34,7 +34,7 @@ expect() {
 
 # ---- help ----
 
-commands="devices render params grad check fit ir"
+commands="devices render params grad check fit bench ir"
 "$program" --help >.out 2>.err || complain "--help"
 for command in $commands; do
     grep -q "^  $command " .out || complain "--help does not list $command"
@@ -55,7 +55,7 @@ rm -f .help
 
 expect 2 'usage: backlight'
 expect 2 "no command 'rendr' \(did you mean 'render'" rendr
-expect 2 "does not exist yet" bench scene.xml
+expect 2 'SCENE is missing' bench
 expect 2 'SCENE is missing' render -o a.exr
 expect 2 '-o FILE is missing' render "$scene"
 expect 2 '--output needs a value' render "$scene" -o
@@ -80,6 +80,7 @@ expect 2 'is not one of primal' ir "$scene" --pass nosuch
 # ---- failed work: status 1 ----
 
 expect 1 'forward mode arrives' grad "$scene" --forward red.reflectance.value -o g
+expect 1 'ablation arrives' bench "$scene" --ablation
 expect 1 'ray queries are not implemented' render "$scene" -o a.exr --ray-backend query
 expect 1 'nosuch.xml' render nosuch.xml -o a.exr
 expect 1 'cannot write .*/nosuch/a.exr' render "$scene" -o "$folder/nosuch/a.exr"

@@ -196,6 +196,14 @@ typedef enum bl_pass { BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_FROZEN, BL_PASS
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the text. */
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
+typedef struct bl_kernel_info {
+    double trace_seconds, optimise_seconds, generate_seconds; /* recording the trace, passes over it, SPIR-V */
+    double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first dispatch */
+    uint64_t spirv_words;
+    bool baked;            /* the geometry is in the kernel (bl_job_desc.no_baking) */
+} bl_kernel_info;
+/* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
+bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
 /* SPIR-V words; free() them. */
 bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count);
 
@@ -234,6 +242,19 @@ bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 /* Image of the current parameters, from an independent stream. */
 bl_result bl_fit_render(bl_fit *fit, const bl_render_desc *desc, float *image);
+
+/* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick ---- */
+
+typedef struct bl_reference bl_reference;
+
+/* BL_ERROR_UNSUPPORTED, with the reason, unless the scene consists of triangles without vertex normals, of one-sided diffuse materials and area
+ * lights, both with constant colours, seen through a box filter by a perspective sensor with a field of view, and has lights; the integrator
+ * is path or prb and does not hide lights. Parameters have the scene's initial values. kernel may be NULL. */
+bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel, bl_reference **out);
+void bl_reference_destroy(bl_reference *reference);
+/* As bl_job_render without frozen, gradient_stream, variance. With equal seeds it walks the paths that bl_job_render walks, up to rounding.
+ * *rays (may be NULL): rays traced. */
+bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image, bl_stats *stats, uint64_t *rays);
 
 /* ---- images in files ---- */
 

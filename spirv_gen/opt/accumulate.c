@@ -59,6 +59,12 @@ static void split(ir_func *f, ir_ref x, ir_ref q, ir_ref *low, ir_ref *high)
     *high = ir_select(f, negative, ir_add(f, ir_not(f, h), borrow), h);
 }
 
+/* A high word has left +-2^30. */
+static ir_ref outside_range(ir_func *f, ir_ref high)
+{
+    return ir_le(f, ir_u32(f, 0x80000000u), ir_add(f, high, ir_u32(f, 0x40000000u)));
+}
+
 /* Adds (low, high) to the element in memory; returns whether the sum has left its range. */
 static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
 {
@@ -69,22 +75,23 @@ static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
     ir_ref step = ir_add(f, high, carry);
     ir_ref branch = ir_if(f, ir_ne(f, step, zero));
     ir_ref sum = ir_add(f, ir_atomic_add(f, a->buffer, word(f, 1, at), step), step);
-    ir_ref outside = ir_le(f, ir_u32(f, 0x80000000u), ir_add(f, sum, ir_u32(f, 0x40000000u)));
+    ir_ref outside = outside_range(f, sum);
     ir_else(f);
     ir_endif(f);
     return ir_phi(f, branch, outside, ir_bool(f, false));
 }
 
-/* The same to a private array; its sums stay far from their range (a range of work has fewer than 2^10 contributions of 2^52). */
-static void add_words_privately(const accumulation *a, ir_ref low, ir_ref high)
+/* The same to the private array. */
+static ir_ref add_words_privately(const accumulation *a, ir_ref low, ir_ref high)
 {
     ir_func *f = a->f;
     ir_ref one = ir_u32(f, 1), at = ir_shl(f, a->index, one), at_high = ir_add(f, at, one);
     ir_ref old = ir_lload(f, a->array, at), sum = ir_add(f, old, low);
     ir_ref step = ir_add(f, high, ir_select(f, ir_lt(f, sum, old), one, ir_u32(f, 0)));
-    ir_ref old_high = ir_lload(f, a->array, at_high);
+    ir_ref sum_high = ir_add(f, ir_lload(f, a->array, at_high), step);
     ir_lstore(f, a->array, at, sum);
-    ir_lstore(f, a->array, at_high, ir_add(f, old_high, step));
+    ir_lstore(f, a->array, at_high, sum_high);
+    return outside_range(f, sum_high);
 }
 
 static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word)
@@ -105,11 +112,8 @@ static void add_fixed(const accumulation *a)
     ir_ref x = ir_mul(f, a->value, scale);
     ir_ref q = magnitude(a, x, &fits);
     split(f, x, q, &low, &high);
-    ir_ref overflow = ir_not(f, fits);
-    if (ir_is_none(a->array))
-        overflow = ir_or(f, add_words(a, low, high), overflow);
-    else
-        add_words_privately(a, low, high);
+    ir_ref left = ir_is_none(a->array) ? add_words(a, low, high) : add_words_privately(a, low, high);
+    ir_ref overflow = ir_or(f, left, ir_not(f, fits));
     ir_ref underflow = ir_and(f, ir_eq(f, q, zero), ir_ne(f, a->value, zero));
     ir_ref counter = ir_select(f, overflow, ir_u32(f, a->o->overflow_word), ir_u32(f, a->o->underflow_word));
     count_if(a, ir_or(f, overflow, underflow), counter);

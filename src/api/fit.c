@@ -10,7 +10,8 @@
 struct bl_fit {
     bl_job *job;
     uint32_t spp, spp_gradient, seed, step;
-    double beta_1, beta_2, epsilon;
+    double beta_1, beta_2, epsilon, largest_adjoint;
+    uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
     gpu_buffer *m, *v, *rate, *lower, *upper, *adam_status;
 };
 
@@ -26,7 +27,7 @@ static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, bl_error *er
 {
     bl_job *job = fit->job;
     uint32_t n = job->plan->gradient_count;
-    float *rate = malloc(3 * (size_t)n * sizeof *rate), *lower = rate + n, *upper = lower + n;
+    float *rate = calloc(3 * (size_t)n, sizeof *rate), *lower = rate + n, *upper = lower + n;
     BL_ASSERT(rate, "out of memory");
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
         const bl_fit_parameter *f = &desc->parameters[k];
@@ -38,10 +39,10 @@ static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, bl_error *er
             lower[i] = own ? (float)f->least : p->least;
             upper[i] = own ? (float)f->most : p->most;
         }
-        bl_result r = f->initial ? gpu_buffer_write(job->values, 4ull * p->offset, f->initial, 4ull * p->count, err) : BL_OK;
+        bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
         if (r != BL_OK) {
             free(rate);
-            return r;
+            return error_set(err, r, "%s", bl_context_error(job->context));
         }
     }
     bl_result r = element_buffer(fit, "learning rates", rate, &fit->rate, err);
@@ -68,7 +69,8 @@ static bl_result prepare(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
     for (uint64_t i = 0; i < n; i++)
         if (isfinite(desc->target[i]) && desc->target[i] > most)
             most = (double)desc->target[i];
-    return job_set_scale(job, 2 * most / (double)n, fit->spp_gradient, 0, err);
+    fit->largest_adjoint = 2 * most / (double)n;
+    return job_set_scale(job, fit->largest_adjoint, fit->spp_gradient, 0, err);
 }
 
 static bl_result check_desc(bl_context *ctx, const bl_fit_desc *desc)
@@ -142,6 +144,20 @@ static void record_adam(bl_fit *fit)
     }
 }
 
+/* The gradient pass, repeated with a coarser scale after an overflow (contracts.md, Fixed-point scale). words: its counters. */
+static bl_result replay_step(bl_fit *fit, const job_work_desc *w, uint32_t words[STATUS_COUNT], bl_error *err)
+{
+    enum { COARSEST = 8 };
+    for (;;) {
+        bl_stats stats = {0};
+        TRY(job_run(fit->job, w, &stats, err));
+        TRY(job_read_status(fit->job, words, err));
+        if (words[STATUS_OVERFLOW] == 0 || fit->coarser == COARSEST)
+            return BL_OK;
+        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->spp_gradient, ++fit->coarser, err));
+    }
+}
+
 static bl_result step(bl_fit *fit, bl_fit_status *status, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -156,13 +172,13 @@ static bl_result step(bl_fit *fit, bl_fit_status *status, bl_error *err)
     TRY(finish_batch(job, err));
     job_work_desc replay = image;
     replay.pass = RENDER_GRADIENT, replay.spp = fit->spp_gradient, replay.stream = 1, replay.strips = job_strips(job->scene, fit->spp_gradient);
-    TRY(job_run(job, &replay, &stats, err));
+    TRY(replay_step(fit, &replay, words, err));
     TRY(gpu_batch_begin(job->batch, err));
     record_adam(fit);
     TRY(finish_batch(job, err));
+    job->values_changed = true;
     float loss;
     TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-    TRY(job_read_status(job, words, err));
     fit->step++;
     if (status)
         *status = (bl_fit_status){.step = fit->step, .loss = loss, .drifted = words[STATUS_DRIFT], .overflowed = words[STATUS_OVERFLOW]};

@@ -36,10 +36,13 @@ struct bl_job {
     const render_scene *scene;
     plan *plan;
     bl_job_desc desc;
+    float *host_values; /* of parameters, as they were last set from the host */
     uint32_t *requested, requested_count; /* scene parameter indices, and desc.parameters in the same order */
     bool fixed_point;
+    bool values_changed; /* since derived values were updated */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
+    bl_kernel_info compiled[RENDER_PASS_COUNT];
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
 
@@ -58,12 +61,22 @@ typedef struct job_work_desc {
     double progress_from, progress_to;
 } job_work_desc;
 
-/* job.c: shared with fit.c */
+/* A part of a pass: samples [first, last) of each strip's own, of these lanes. */
+typedef struct job_range {
+    uint32_t first_lane, lane_count, first_sample, last_sample;
+} job_range;
+
+/* job.c: shared with fit.c and reference.c */
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 uint32_t job_pixels(const render_scene *s);
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
-/* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient. */
+/* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
+ * up to date. After a gradient pass, parameters' gradients are complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+/* All lanes and samples of `w` over `pixels`, as dispatches of about slice_seconds each that `record` appends to the batch. *speed: measured
+ * paths per second, kept by the caller from pass to pass. */
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, uint32_t pixels, double *speed, void (*record)(void *user, job_range r), void *user,
+                    bl_stats *stats, bl_error *err);
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
 /* Film to job->image. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);

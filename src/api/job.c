@@ -45,19 +45,24 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
     const render_scene *s = job->scene;
     uint64_t image = 12ull * job_pixels(s), gradient = p->gradient_count;
     TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
-    TRY(make_buffer(job, 4ull * s->values.count, "values", &job->values, err));
+    TRY(make_buffer(job, 4ull * p->value_count, "values", &job->values, err));
     TRY(make_buffer(job, 8ull * gradient, "gradient", &job->gradient, err));
     TRY(make_buffer(job, 4ull * gradient, "scale", &job->scale, err));
     TRY(make_buffer(job, 4ull * gradient, "gradient as f32", &job->output, err));
     TRY(make_buffer(job, 4ull * STATUS_COUNT, "status", &job->status, err));
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
-    TRY(make_buffer(job, job->desc.frozen ? 4ull * s->values.count : 0, "frozen values", &job->frozen, err));
+    TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
     TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
     if (s->values.count)
         TRY(gpu_buffer_write(job->values, 0, s->values.data, 4ull * s->values.count, err));
+    job->host_values = malloc(4 * (size_t)s->values.count + 4);
+    BL_ASSERT(job->host_values, "out of memory");
+    if (s->values.count)
+        memcpy(job->host_values, s->values.data, 4 * (size_t)s->values.count);
+    job->values_changed = true;
     return BL_OK;
 }
 
@@ -85,27 +90,32 @@ static opt_options lowering(const bl_job *job)
 
 static bl_result trace_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
-    render_trace_options o = {.no_next_event = job->desc.no_next_event};
+    render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
 }
 
-static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_kernel_info *took, bl_error *err)
 {
     ir_module *trace;
+    double start = clock_seconds();
     TRY(trace_pass(job, pass, &trace, err));
+    double traced = clock_seconds();
     opt_options o = lowering(job);
     bl_result r = opt_run(trace, &o, out, err);
     ir_module_destroy(trace);
+    took->trace_seconds = traced - start, took->optimise_seconds = clock_seconds() - traced;
     return r;
 }
 
-static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *code, uint32_t *push_words, bl_error *err)
+static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *code, uint32_t *push_words, bl_kernel_info *took, bl_error *err)
 {
     ir_module *lowered;
-    TRY(lowered_pass(job, pass, &lowered, err));
+    TRY(lowered_pass(job, pass, &lowered, took, err));
+    double start = clock_seconds();
     spv_options o = {.local_size = LOCAL_SIZE, .names = true,
                      .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
     bl_result r = spv_generate(lowered, &o, code, err);
+    took->generate_seconds = clock_seconds() - start, took->spirv_words = code->word_count, took->baked = job->plan->baked;
     if (push_words)
         *push_words = lowered->uniform_count;
     ir_module_destroy(lowered);
@@ -114,14 +124,17 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *co
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
-    static const char *const labels[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
+    static const char *const labels[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled", "update", "update adjoint"};
     if (!job->kernels[pass]) {
         spv_code code;
         uint32_t push_words;
-        TRY(generate_pass(job, pass, &code, &push_words, err));
+        bl_kernel_info *took = &job->compiled[pass];
+        TRY(generate_pass(job, pass, &code, &push_words, took, err));
+        double start = clock_seconds();
         gpu_kernel_desc d = {.words = code.words, .word_count = code.word_count, .buffer_count = BUFFER_COUNT, .push_words = push_words,
                              .local_size = LOCAL_SIZE, .label = labels[pass]};
         bl_result r = gpu_kernel_create(job->device->gpu, &d, &job->kernels[pass], err);
+        took->driver_seconds = clock_seconds() - start;
         spv_code_free(&code);
         TRY(r);
     }
@@ -131,27 +144,37 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 
 /* ---- ranges ---- */
 
-typedef struct range {
-    uint32_t first_lane, lane_count, first_sample, last_sample;
-} range;
-
-static void record_range(bl_job *job, gpu_kernel *kernel, const job_work_desc *w, range r)
+static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
     gpu_buffer *buffers[BUFFER_COUNT] = {
-        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
+        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = values,        [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale};
+    gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
+}
+
+typedef struct pass_kernel {
+    bl_job *job;
+    gpu_kernel *kernel;
+    const job_work_desc *w;
+} pass_kernel;
+
+static void record_range(void *user, job_range r)
+{
+    const pass_kernel *k = user;
+    const bl_job *job = k->job;
+    const job_work_desc *w = k->w;
     const uint32_t push[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
         [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->strips,          [UNIFORM_SPP] = w->spp,
         [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
         [UNIFORM_HEIGHT] = job->scene->height};
-    gpu_batch_dispatch(job->batch, kernel, buffers, push, r.lane_count);
+    record(k->job, k->kernel, job->values, push, r.lane_count);
 }
 
 /* The next range from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of a group. */
-static range next_range(uint32_t lane, uint32_t lanes, uint32_t sample, uint32_t own, double paths)
+static job_range next_range(uint32_t lane, uint32_t lanes, uint32_t sample, uint32_t own, double paths)
 {
-    range r = {.first_lane = lane, .first_sample = sample};
+    job_range r = {.first_lane = lane, .first_sample = sample};
     double whole = paths / own;
     if (sample == 0 && whole >= LANES_LEAST) {
         r.lane_count = whole < lanes - lane ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes - lane;
@@ -175,23 +198,55 @@ static bl_result tell(const job_work_desc *w, double share, double *last, bl_err
     return error_set(err, BL_ERROR_CANCELLED, "cancelled");
 }
 
-static bl_result submit_and_wait(bl_job *job, bl_stats *stats, double *seconds, bl_error *err)
+static bl_result submit_and_wait(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
 {
-    TRY(gpu_batch_submit(job->batch, err));
-    TRY(gpu_batch_wait(job->batch, seconds, err));
+    TRY(gpu_batch_submit(batch, err));
+    TRY(gpu_batch_wait(batch, seconds, err));
     stats->device_seconds += *seconds;
     return BL_OK;
 }
 
-static bl_result clear_targets(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+/* ---- derived values ---- */
+
+/* Those of values or frozen values. */
+static void record_update(bl_job *job, gpu_kernel *kernel, gpu_buffer *values)
 {
+    record(job, kernel, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
+}
+
+/* The adjoint of a gradient pass goes on to the parameters that derived values come from. */
+static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    gpu_kernel *kernel;
     double seconds;
+    if (!job->plan->update_requested)
+        return BL_OK;
+    TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
+    record_update(job, kernel, job->values);
+    return submit_and_wait(job->batch, stats, &seconds, err);
+}
+
+/* ---- a pass ---- */
+
+static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    gpu_kernel *update = NULL;
+    double seconds;
+    if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
+        TRY(job_kernel(job, RENDER_UPDATE, &update, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    if (update && job->values_changed)
+        record_update(job, update, job->values);
+    if (update && w->pass == RENDER_FROZEN)
+        record_update(job, update, job->frozen);
     if (w->pass == RENDER_GRADIENT)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
-    return submit_and_wait(job, stats, &seconds, err);
+    TRY(submit_and_wait(job->batch, stats, &seconds, err));
+    job->values_changed = false;
+    return BL_OK;
 }
 
 /* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot make a long dispatch. */
@@ -201,28 +256,35 @@ static void learn_speed(double *speed, double paths, double seconds)
     *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
 }
 
-bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, uint32_t pixels, double *speed, void (*record_part)(void *user, job_range r),
+                    void *user, bl_stats *stats, bl_error *err)
 {
-    gpu_kernel *kernel;
-    TRY(job_reserve_film(job, w->pass, w->strips, err));
-    TRY(job_kernel(job, w->pass, &kernel, err));
-    TRY(clear_targets(job, w, stats, err));
-    uint32_t lanes = job_pixels(job->scene) * w->strips, own = (w->spp + w->strips - 1) / w->strips;
-    double slice = w->slice_seconds > 0 ? w->slice_seconds : 0.1, last = clock_seconds(), *speed = &job->paths_per_second[w->pass];
+    uint32_t lanes = pixels * w->strips, own = (w->spp + w->strips - 1) / w->strips;
+    double slice = w->slice_seconds > 0 ? w->slice_seconds : 0.1, last = clock_seconds();
     for (uint32_t lane = 0, sample = 0; lane < lanes;) {
         double paths = *speed > 0 ? *speed * slice : FIRST_SLICE_PATHS, seconds;
-        range r = next_range(lane, lanes, sample, own, paths > 1 ? paths : 1);
-        TRY(gpu_batch_begin(job->batch, err));
-        record_range(job, kernel, w, r);
-        TRY(submit_and_wait(job, stats, &seconds, err));
+        job_range r = next_range(lane, lanes, sample, own, paths > 1 ? paths : 1);
+        TRY(gpu_batch_begin(batch, err));
+        record_part(user, r);
+        TRY(submit_and_wait(batch, stats, &seconds, err));
         learn_speed(speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
         sample = r.last_sample == own ? 0 : r.last_sample;
         lane += sample == 0 ? r.lane_count : 0;
         TRY(tell(w, (double)lane / lanes, &last, err));
     }
-    stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
+    stats->paths += (uint64_t)pixels * w->spp;
     return BL_OK;
+}
+
+bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    pass_kernel k = {.job = job, .w = w};
+    TRY(job_reserve_film(job, w->pass, w->strips, err));
+    TRY(job_kernel(job, w->pass, &k.kernel, err));
+    TRY(prepare_pass(job, w, stats, err));
+    TRY(job_slice(job->batch, w, job_pixels(job->scene), &job->paths_per_second[w->pass], record_range, &k, stats, err));
+    return w->pass == RENDER_GRADIENT ? finish_gradient(job, stats, err) : BL_OK;
 }
 
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
@@ -236,21 +298,58 @@ bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *
     return gpu_buffer_read(job->status, 0, status, sizeof(uint32_t) * STATUS_COUNT, err);
 }
 
-/* A contribution of one sample is about dL/dI / spp times radiance over reflectance. 24 bits below that are kept; up to 2^28 times that fits
- * into one contribution and 2^38 such contributions into the sum (opt/accumulate.c). */
+/* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for what emits, 1 times a power of the
+ * scene's radius; for everything else about the light's brightness. 24 bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such
+ * contributions into the sum (opt/accumulate.c). */
+static float scale_for(double contribution, uint32_t coarser)
+{
+    int exponent = 0;
+    frexp(contribution > 0 ? contribution : 1, &exponent);
+    int power = 24 - exponent - 8 * (int)coarser;
+    return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
+}
+
+static double length_factor(const bl_job *job, const render_parameter *p)
+{
+    return pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
+}
+
+/* The largest radiance that a light of the scene gives, roughly; 1 where all are dark. */
+static double brightness(const bl_job *job)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < job->scene->parameters.count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[k];
+        for (uint32_t i = 0; p->emits && i < p->count; i++)
+            most = fmax(most, fabs((double)job->host_values[p->offset + i]) * length_factor(job, p));
+    }
+    return most > 0 && isfinite(most) ? most : 1;
+}
+
+static uint32_t requested_elements(const bl_job *job)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        n += job->scene->parameters.data[job->requested[k]].count;
+    return n;
+}
+
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err)
 {
     uint32_t n = job->plan->gradient_count;
     if (n == 0 || !job->fixed_point)
         return BL_OK;
-    int exponent = 0;
-    frexp(largest_adjoint > 0 ? largest_adjoint / spp : 1, &exponent);
-    int power = 24 - exponent - 8 * (int)coarser;
-    float scale = ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
     float *scales = malloc(n * sizeof *scales);
     BL_ASSERT(scales, "out of memory");
-    for (uint32_t i = 0; i < n; i++)
-        scales[i] = scale;
+    double contribution = largest_adjoint / spp, light = brightness(job);
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        uint32_t first = job->plan->gradient_offset[job->requested[k]];
+        for (uint32_t i = 0; i < p->count; i++)
+            scales[first + i] = scale_for(contribution * (p->emits ? length_factor(job, p) : light), coarser);
+    }
+    for (uint32_t i = requested_elements(job); i < n; i++) /* derived quantities */
+        scales[i] = scale_for(contribution * light, coarser);
     bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
     free(scales);
     return r;
@@ -319,6 +418,7 @@ void bl_job_destroy(bl_job *job)
         drop_buffer(job, all[i]);
     plan_destroy(job->plan);
     free(job->requested);
+    free(job->host_values);
     free(job);
 }
 
@@ -330,6 +430,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     bl_error err = {0};
     if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
         return context_fail(job->context, &err);
+    memcpy(job->host_values + p->offset, values, 4 * (size_t)p->count);
+    job->values_changed = true;
     return BL_OK;
 }
 
@@ -367,7 +469,8 @@ bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **ou
     TRY(chosen_pass(job, pass, &which));
     ir_module *m;
     bl_error err = {0};
-    bl_result r = optimised ? lowered_pass(job, which, &m, &err) : trace_pass(job, which, &m, &err);
+    bl_kernel_info took;
+    bl_result r = optimised ? lowered_pass(job, which, &m, &took, &err) : trace_pass(job, which, &m, &err);
     if (r != BL_OK)
         return context_fail(job->context, &err);
     text listing = {0};
@@ -383,9 +486,23 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     render_pass which = RENDER_PRIMAL;
     TRY(chosen_pass(job, pass, &which));
     spv_code code;
+    bl_kernel_info took;
     bl_error err = {0};
-    if (generate_pass(job, which, &code, NULL, &err) != BL_OK)
+    if (generate_pass(job, which, &code, NULL, &took, &err) != BL_OK)
         return context_fail(job->context, &err);
     *words = code.words, *word_count = code.word_count;
+    return BL_OK;
+}
+
+bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
+{
+    render_pass which = RENDER_PRIMAL;
+    TRY(chosen_pass(job, pass, &which));
+    gpu_kernel *kernel;
+    bl_error err = {0};
+    if (job_kernel(job, which, &kernel, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    if (info)
+        *info = job->compiled[which];
     return BL_OK;
 }

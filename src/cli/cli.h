@@ -181,7 +181,7 @@ int save_bar_plot(const cli_session *session, const char *path, const plot_group
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
-    command_fit, command_ir;
+    command_fit, command_bench, command_ir;
 
 #define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
 

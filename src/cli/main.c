@@ -8,7 +8,7 @@
 
 static const cli_command *const commands[] = {&command_devices, &command_render, &command_params,
                                               &command_grad,    &command_check,  &command_fit,
-                                              &command_ir};
+                                              &command_bench,  &command_ir};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)
@@ -29,11 +29,8 @@ static int unknown_command(const char *name)
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;
     const char *near = nearest_name(name, names);
-    if (!strcmp(name, "bench"))
-        fprintf(stderr, "backlight: 'bench' does not exist yet\n");
-    else
-        fprintf(stderr, "backlight: no command '%s'%s%s%s\n", name, near ? " (did you mean '" : "",
-                near ? near : "", near ? "'?)" : "");
+    fprintf(stderr, "backlight: no command '%s'%s%s%s\n", name, near ? " (did you mean '" : "",
+            near ? near : "", near ? "'?)" : "");
     fprintf(stderr, "Commands: ");
     for (uint32_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Classes, records and the words of the scene buffer; and the traced loads that read records back. See plan.h.
  *
- * Order of the scene buffer: header, sensor, shapes, emitters, records, geometry, nodes, entries. Geometry's internal offsets (MESH_FACES ..)
+ * Order of the scene buffer: header, sensor, shapes, emitters, records, geometry, updates, nodes, entries. Geometry's internal offsets (MESH_FACES ..)
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
+
+/* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
+#define LEAST_PROBABILITY 0.1f
 
 enum { SENSOR_WORDS = 32, BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
@@ -13,6 +16,7 @@ static class_node *new_node(plan *p, const render_class *cls)
 {
     class_node *n = arena_alloc(&p->memory, sizeof *n);
     uint32_t count = cls->plugin.param_count;
+    BL_ASSERT(count <= PLAN_DERIVED_SLOT, "%s has %u parameters", cls->plugin.name, count);
     n->cls = cls;
     n->field = arena_alloc(&p->memory, (count + 1) * sizeof *n->field);
     n->param_child = arena_alloc(&p->memory, (count + 1) * sizeof *n->param_child);
@@ -29,6 +33,15 @@ static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
 
 /* Only materials and textures nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
 static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF; }
+
+/* bool: the gradient of a parameter of this class, or of a texture in it, is wanted by some instance */
+static bool requests(const class_node *n)
+{
+    bool any = n->requested != 0;
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        any |= n->param_child[k] && requests(n->param_child[k]);
+    return any;
+}
 
 /* The class of one object. */
 static class_node *classify(plan *p, const scene_object *o)
@@ -58,6 +71,11 @@ static class_node *classify(plan *p, const scene_object *o)
         text_add(&key, "%s,", child->key);
     }
     n->requested |= wanted(p, o, PLAN_DATA_SLOT) ? 1u << PLAN_DATA_SLOT : 0u;
+    n->derived_word = n->words;
+    if (cls->derived_count) {
+        n->words += 2;
+        n->requested |= requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
+    }
     n->extra_word = n->words;
     n->words += cls->extra_words;
     n->variant = cls->variant ? cls->variant(p->scene, o) : 0;
@@ -66,6 +84,12 @@ static class_node *classify(plan *p, const scene_object *o)
     text_free(&key);
     return n;
 }
+
+/* Derived values of an object, the same in all its records. */
+typedef struct derived_place {
+    bool placed;
+    uint32_t value, gradient; /* of the first; PLAN_NONE */
+} derived_place;
 
 /* An instance adds its wishes to its class. */
 static void unite_requests(class_node *into, const class_node *from)
@@ -101,6 +125,27 @@ uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slo
     return p->gradient_offset[render_find_parameter(p->scene, o, slot)];
 }
 
+/* Room for an object's derived values, and its line in the list of updates. n: its own class, not yet united with others'. */
+static derived_place place_derived(plan *p, const class_node *n, const scene_object *o, uint32_t record)
+{
+    derived_place *d = &p->derived[o->index];
+    if (d->placed)
+        return *d;
+    uint32_t count = n->cls->derived_count;
+    *d = (derived_place){.placed = true, .value = p->value_count, .gradient = PLAN_NONE};
+    p->value_count += count;
+    if (n->requested >> PLAN_DERIVED_SLOT & 1) {
+        d->gradient = p->gradient_count;
+        p->gradient_count += count;
+        p->update_requested = true;
+    }
+    uint32_t cls = class_add(&p->updates, classify(p, o)); /* a tree of its own: united with other instances of this list only */
+    array_push(&p->update_words, cls);
+    array_push(&p->update_words, record);
+    p->update_count++;
+    return *d;
+}
+
 static void write_record(plan *p, const class_node *n, const scene_object *o, uint32_t at)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++) {
@@ -113,6 +158,10 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, ui
     }
     for (uint32_t k = 0; k < n->child_count; k++)
         write_record(p, n->child[k], o->children[k], at + n->child_word[k]);
+    if (n->cls->derived_count) {
+        derived_place d = place_derived(p, n, o, at);
+        p->words.data[at + n->derived_word] = d.value, p->words.data[at + n->derived_word + 1] = d.gradient;
+    }
     if (n->cls->extra)
         n->cls->extra(p, o, p->words.data + at + n->extra_word);
 }
@@ -241,6 +290,8 @@ static void write_words(plan *p)
         p->filter = filters.data[0];
     }
     array_free(&filters);
+    p->words.data[HEADER_UPDATES] = p->words.count;
+    append_words(p, p->update_words.data, p->update_words.count);
     write_entries(p);
 }
 
@@ -257,6 +308,8 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
     }
+    p->value_count = s->values.count;
+    p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
     write_words(p);
     p->baked = bake && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
     return p;
@@ -269,6 +322,8 @@ void plan_destroy(plan *p)
     array_free(&p->words);
     array_free(&p->bsdfs);
     array_free(&p->emitters);
+    array_free(&p->updates);
+    array_free(&p->update_words);
     arena_free(&p->memory);
     free(p);
 }
@@ -305,9 +360,42 @@ color plan_color(tracer *t, const class_node *n, ir_ref record, const char *para
     return r;
 }
 
+ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param)
+{
+    uint32_t k = param_of(n, param);
+    return plan_load(t, n, record, n->field[k], k, t_u32(t, 0));
+}
+
+ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element)
+{
+    return plan_load(t, n, record, n->derived_word, PLAN_DERIVED_SLOT, element);
+}
+
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
 {
     uint32_t k = param_of(n, param);
     const class_node *child = n->param_child[k];
     return ((const texture_class *)child->cls)->eval(t, child, t_offset(t, record, n->field[k]), uv);
+}
+
+/* By differences from green, so that the luminance of grey is that grey. */
+static ir_ref luminance(tracer *t, color v)
+{
+    ir_func *f = t->f;
+    ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)), blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
+    return ir_add(f, v.c[1], ir_add(f, red, blue));
+}
+
+ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
+{
+    uint32_t k = param_of(n, param);
+    const class_node *child = n->param_child[k];
+    const texture_class *cls = (const texture_class *)child->cls;
+    ir_ref at = t_offset(t, record, n->field[k]);
+    return cls->eval_1 ? cls->eval_1(t, child, at, uv) : luminance(t, cls->eval(t, child, at, uv));
+}
+
+ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)
+{
+    return requests(n->param_child[param_of(n, param)]) ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
 }

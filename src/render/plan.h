@@ -7,14 +7,20 @@
  * A class is the tree of plugin kinds of an object, twosided(diffuse(bitmap)), with the parameter slots that any instance of it has
  * requested. Instances of one class differ only in their record. A record holds the fields of its object in the order of the
  * plugin's parameter table: a differentiable number or colour as (value offset, gradient offset), a textured parameter as the nested
- * object's record in place, then the records of nested objects, then the class's own extra words. */
+ * object's record in place, then the records of nested objects, then (value offset, gradient offset) of its derived values, then the
+ * class's own extra words.
+ *
+ * Derived values (estimators.md 2) are what a class computes from its parameters once instead of at every vertex: its `update`, traced, is a
+ * kernel of its own that runs after parameters have changed. They stand behind the parameters in the buffer of values, and, where a
+ * parameter they may depend on is requested, behind the parameters' elements in the buffer of gradients; the derivative of `update` is one
+ * more kernel (integrator/update.c). */
 #ifndef BL_RENDER_PLAN_H
 #define BL_RENDER_PLAN_H
 
 #include "render/trace.h"
 #include "scene/scene.h"
 
-enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8 };
+enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8 };
 
 typedef struct render_parameter {
     const char *name;
@@ -23,6 +29,8 @@ typedef struct render_parameter {
     float least, most;
     uint32_t object, slot; /* owner; parameter index of its class, or PLAN_DATA_SLOT for its data array */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
+    bool emits;            /* radiance, intensity: what everything else is lit by */
+    int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an intensity */
 } render_parameter;
 
 typedef struct render_shape {
@@ -34,7 +42,7 @@ typedef struct render_shape {
     float area;
 } render_shape;
 
-enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_KIND_COUNT };
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_KIND_COUNT };
 
 /* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
 typedef struct render_primitive {
@@ -59,7 +67,8 @@ typedef struct render_scene {
     float center[3], radius;           /* bounding sphere */
     const scene_object *sensor, *film, *filter, *sampler, *integrator;
     uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
-    uint32_t width, height, spp;
+    uint32_t width, height, spp;       /* of the image: the film's crop window */
+    uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
 } render_scene;
@@ -71,10 +80,15 @@ typedef struct class_node class_node;
 typedef struct render_class {
     plugin_class plugin;
     uint32_t extra_words;
+    const char *data_name; /* of the parameter with PLAN_DATA_SLOT; NULL: "data" */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
+    /* Derived values of an instance, f32, from its parameters and those of its textured ones, read with plan_load and its kin. Runs tracked
+     * and untracked; no effects, no loops between parameters and results. What kernels read back is plan_derived. */
+    uint32_t derived_count;
+    void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
     /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
     uint32_t (*variant)(const render_scene *s, const scene_object *o);
 } render_class;
@@ -82,12 +96,13 @@ typedef struct render_class {
 struct class_node {
     const render_class *cls;
     char *key;
-    uint32_t words, extra_word;   /* record size; where the extra words start */
+    uint32_t words, derived_word, extra_word; /* record size; where the pair of the derived values stands; where the extra words start */
     uint32_t *field;              /* per parameter of the class: word of its field, PLAN_NONE if it has none */
     class_node **param_child;     /* per parameter: class of a textured one */
     class_node *child[PLAN_MAX_CHILDREN];
     uint32_t child_word[PLAN_MAX_CHILDREN], child_count;
-    uint32_t requested;           /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient */
+    uint32_t requested;           /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient; PLAN_DERIVED_SLOT: or
+                                     that of a parameter its derived values may depend on */
     uint32_t variant;
 };
 
@@ -98,8 +113,14 @@ typedef struct plan {
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
-    uint32_t gradient_count;   /* elements */
+    uint32_t gradient_count;   /* elements, those of derived values included */
+    uint32_t value_count;      /* of the buffer of values: parameters, then derived values */
     class_list bsdfs, emitters;
+    class_list updates;        /* classes with derived values */
+    uint32_t update_count;     /* objects with derived values: HEADER_UPDATES points to (index in updates, record) of each */
+    bool update_requested;     /* some derived value has a gradient */
+    struct derived_place *derived; /* by object index */
+    ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *filter;
     bool any_request;
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
@@ -136,27 +157,42 @@ uint32_t plan_class_index(const plan *p, const class_list *list, const scene_obj
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
 /* A colour parameter of the class by name; a number parameter. */
 color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param);
+ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param);
+/* Derived value `element` (u32) of an instance of the class. */
+ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element);
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
+ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* Probability with which one of two parts is chosen whose share is the textured parameter `param`: the share, but where its gradient is
+ * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
+ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
 
 /* ---- classes ---- */
 
 typedef struct texture_class {
     render_class base;
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+    ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
 } texture_class;
+
+/* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
+ * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. */
+enum { LOBE_NULL = 0x40000000 };
 
 typedef struct bsdf_sample {
     vec3 wo;
     ir_ref pdf;    /* solid angle, or probability of the discrete lobe; 0: no sample */
     ir_ref eta;    /* relative index of refraction along the sample; 1 for reflection */
     ir_ref delta;  /* bool: the sample is of a discrete lobe */
-    ir_ref lobe;   /* u32 */
+    ir_ref lobe;   /* u32; means something where delta is true */
 } bsdf_sample;
 
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
+    bool transmits; /* has a lobe to the other side, were it the null lobe */
+    bool null;      /* has a null lobe */
     bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
@@ -220,6 +256,8 @@ enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAP
 enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_WORDS };
 /* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
 enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
+/* Data words of a disk: centre, images of the x and y axes, unit normal. */
+enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
 typedef struct shape_kind_class {
     const char *name;
@@ -229,7 +267,7 @@ typedef struct shape_kind_class {
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
-extern const shape_kind_class shape_kind_triangles, shape_kind_sphere;
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk;
 
 /* ---- sensor/perspective.c ---- */
 
@@ -239,11 +277,21 @@ ray perspective_ray(tracer *t, ir_ref record, vec2 position);
 
 /* ---- integrator/path.c ---- */
 
-typedef enum render_pass { RENDER_PRIMAL, RENDER_VARIANCE, RENDER_GRADIENT, RENDER_FROZEN, RENDER_UNROLLED, RENDER_PASS_COUNT } render_pass;
+typedef enum render_pass {
+    RENDER_PRIMAL,
+    RENDER_VARIANCE,
+    RENDER_GRADIENT,
+    RENDER_FROZEN,
+    RENDER_UNROLLED,
+    RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */
+    RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
+    RENDER_PASS_COUNT
+} render_pass;
 
 typedef struct render_trace_options {
     bool no_next_event;
     uint32_t unrolled_depth; /* RENDER_UNROLLED: vertices */
+    bool fixed_point;        /* RENDER_UPDATE_ADJOINT: how it finds gradients, as in opt/accumulate.c; else as f32 */
 } render_trace_options;
 
 /* The kernel of a pass as a trace: entry function without parameters. */

@@ -18,6 +18,10 @@ static const plugin_param film_params[] = {
     {"component_format", PLUGIN_STRING, 0, "float16", 0, 0, "accepted; float32 is written"},
     {"sample_border", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; filter importance sampling needs no border"},
     {"compensate", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted"},
+    {"crop_offset_x", PLUGIN_INTEGER, 0, "0", 0, 65536, "the image is this window of the film"},
+    {"crop_offset_y", PLUGIN_INTEGER, 0, "0", 0, 65536, "from the top"},
+    {"crop_width", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 1, 65536, "the whole film if missing"},
+    {"crop_height", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 1, 65536, "the whole film if missing"},
 };
 static const plugin_slot film_slots[] = {{PLUGIN_RFILTER, "rfilter", 0, 1}};
 
@@ -29,7 +33,7 @@ static bl_result film_load(render_scene *s, const scene_object *o, bl_error *err
         return scene_error(err, BL_ERROR_UNSUPPORTED, format->where, "hdrfilm: pixel_format \"%s\" is not implemented yet, use rgb", format->text);
     return BL_OK;
 }
-const render_class film_hdrfilm = {.plugin = {PLUGIN_FILM, "hdrfilm", film_params, 7, film_slots, 1, "high dynamic range image"}, .load = film_load};
+const render_class film_hdrfilm = {.plugin = {PLUGIN_FILM, "hdrfilm", film_params, 11, film_slots, 1, "high dynamic range image"}, .load = film_load};
 
 static const plugin_param sampler_params[] = {
     {"sample_count", PLUGIN_INTEGER, 0, "4", 1, 1 << 24, "samples per pixel"},
@@ -75,27 +79,56 @@ static bl_result direct_load(render_scene *s, const scene_object *o, bl_error *e
 const render_class integrator_direct = {
     .plugin = {PLUGIN_INTEGRATOR, "direct", direct_params, 6, NULL, 0, "direct illumination only"}, .load = direct_load};
 
+/* The image is the first nested integrator's (scene_build.c looks through); Mitsuba's further channels, the moments, are not made. */
+static bl_result moment_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)err;
+    text_add(&s->description->warnings, "%s:%u: moment: the image is that of the nested integrator%s; the channels of the moments are left out\n",
+             o->where.file, o->where.line, o->child_count > 1 ? ", the first one," : "");
+    return BL_OK;
+}
+static const plugin_param moment_params[] = {
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; the nested integrator's counts"},
+    {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
+    {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
+    {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"},
+};
+static const plugin_slot moment_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 1, 0}};
+const render_class integrator_moment = {
+    .plugin = {PLUGIN_INTEGRATOR, "moment", moment_params, 4, moment_slots, 1, "the nested integrator's image"}, .load = moment_load};
+
 static const plugin_class *const classes[] = {
     &class_scene.plugin,
     &texture_constant.base.plugin,
     &texture_bitmap.base.plugin,
     &texture_checkerboard.base.plugin,
+    &bsdf_conductor.base.plugin,
+    &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,
+    &bsdf_mask.base.plugin,
+    &bsdf_null.base.plugin,
     &bsdf_twosided.base.plugin,
     &emitter_area.base.plugin,
     &emitter_point.base.plugin,
+    &emitter_spot.base.plugin,
+    &emitter_directional.base.plugin,
     &emitter_constant.base.plugin,
     &shape_rectangle.base.plugin,
     &shape_cube.base.plugin,
     &shape_sphere.base.plugin,
     &shape_obj.base.plugin,
+    &shape_ply.base.plugin,
+    &shape_serialized.base.plugin,
+    &shape_disk.base.plugin,
     &sensor_perspective.plugin,
     &film_hdrfilm.plugin,
     &filter_box.base.plugin,
+    &filter_tent.base.plugin,
     &filter_gaussian.base.plugin,
     &sampler_independent.plugin,
     &integrator_path.plugin,
     &integrator_direct.plugin,
     &integrator_prb.plugin,
+    &integrator_moment.plugin,
 };
 const plugin_registry render_registry = {classes, sizeof classes / sizeof *classes};

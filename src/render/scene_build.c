@@ -13,7 +13,8 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
                               float most, const float *values)
 {
     const char *prefix = s->object_data[o->index];
-    const char *field = slot == PLAN_DATA_SLOT ? "data" : o->cls->params[slot].name;
+    const char *data = ((const render_class *)o->cls)->data_name;
+    const char *field = slot != PLAN_DATA_SLOT ? o->cls->params[slot].name : data ? data : "data";
     render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
                           .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot};
     for (uint32_t i = 0; i < rank; i++) {
@@ -51,7 +52,8 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
         const scene_value *v = &o->values[k];
         if (p->kind == PLUGIN_COLOR) {
             float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
-            render_add_parameter(s, o, k, 1, &three, 0, upper_bound(owner_param), rgb);
+            bool scalar = v->grey && owner_param && (owner_param->flags & PLUGIN_SCALAR);
+            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0, upper_bound(owner_param), rgb);
         } else if (p->kind == PLUGIN_FLOAT) {
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;
@@ -68,10 +70,15 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
     if (o->id && *o->id)
         prefix = o->id;
     s->object_data[o->index] = arena_strdup(&s->memory, prefix);
+    uint32_t first = s->parameters.count;
     add_values(s, o, owner_param);
     const render_class *cls = (const render_class *)o->cls;
     if (cls->load)
         TRY(cls->load(s, o, err));
+    for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
+        s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
+        s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
+    }
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
             TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->cls->params[k].name),
@@ -201,18 +208,45 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     return BL_OK;
 }
 
+static bl_result read_film(render_scene *s, bl_error *err)
+{
+    s->full_width = s->width = 768, s->full_height = s->height = 576;
+    if (!s->film)
+        return BL_OK;
+    const scene_value *width = scene_get(s->film, "crop_width"), *height = scene_get(s->film, "crop_height");
+    s->full_width = (uint32_t)scene_number(s->film, "width"), s->full_height = (uint32_t)scene_number(s->film, "height");
+    s->crop_x = (uint32_t)scene_number(s->film, "crop_offset_x"), s->crop_y = (uint32_t)scene_number(s->film, "crop_offset_y");
+    s->width = width->given ? (uint32_t)width->number : s->full_width, s->height = height->given ? (uint32_t)height->number : s->full_height;
+    if (s->crop_x + s->width > s->full_width || s->crop_y + s->height > s->full_height)
+        return scene_error(err, BL_ERROR_SCENE, s->film->where, "hdrfilm: the crop window of %u x %u pixels at (%u, %u) does not lie within the film of %u x %u",
+                           s->width, s->height, s->crop_x, s->crop_y, s->full_width, s->full_height);
+    return BL_OK;
+}
+
+/* Mitsuba's default: a gaussian of stddev 0.5. */
+static const scene_object *default_filter(render_scene *s)
+{
+    scene_object *filter = new_object(s, &filter_gaussian.base.plugin, s->description->root->where);
+    for (uint32_t k = 0; k < filter->cls->param_count; k++)
+        filter->values[k].number = atof(filter->cls->params[k].preset);
+    return filter;
+}
+
 static bl_result read_structure(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *root = s->description->root;
     s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
+    while (same_class(s->integrator, &integrator_moment.plugin))
+        s->integrator = scene_child(s->integrator, PLUGIN_INTEGRATOR);
     s->sensor = scene_child(root, PLUGIN_SENSOR);
     if (!s->sensor)
         return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
     s->film = default_child(s->sensor, PLUGIN_FILM);
     s->sampler = default_child(s->sensor, PLUGIN_SAMPLER);
     s->filter = default_child(s->film, PLUGIN_RFILTER);
-    s->width = s->film ? (uint32_t)scene_number(s->film, "width") : 768;
-    s->height = s->film ? (uint32_t)scene_number(s->film, "height") : 576;
+    if (!s->filter)
+        s->filter = default_filter(s);
+    TRY(read_film(s, err));
     s->spp = s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4;
     if ((uint64_t)s->width * s->height > 1u << 26)
         return scene_error(err, BL_ERROR_SCENE, s->film->where, "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,

@@ -9,12 +9,12 @@
 /* Storage buffers of every kernel of the renderer, by binding. */
 enum render_buffer {
     BUFFER_SCENE,    /* words: header, records, geometry, hierarchy */
-    BUFFER_VALUES,   /* f32: parameter values */
+    BUFFER_VALUES,   /* f32: parameter values, then derived values */
     BUFFER_GRADIENT, /* gradients of requested parameters (opt/accumulate.c) */
     BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
     BUFFER_STATUS,   /* u32 counters: enum status_word */
     BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel */
-    BUFFER_FROZEN,   /* f32: parameter values that weights are taken from in a frozen-path evaluation */
+    BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path evaluation */
     BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
     BUFFER_COUNT
 };
@@ -22,11 +22,11 @@ enum render_buffer {
 enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE, STATUS_COUNT };
 
 /* Words at the start of the scene buffer. */
-enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_COUNT = 16 };
+enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES, HEADER_COUNT = 16 };
 
 /* Push-constant words: one range of work (contracts.md, A pass is a range). */
 enum render_uniform {
-    UNIFORM_FIRST_LANE,  /* lane = pixel * strips + strip */
+    UNIFORM_FIRST_LANE,  /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
     UNIFORM_LANE_COUNT,
     UNIFORM_FIRST_SAMPLE, /* of each strip: samples [first, last) of the strip's own */
     UNIFORM_LAST_SAMPLE,

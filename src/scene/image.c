@@ -52,15 +52,17 @@ static bool starts_with(const uint8_t *data, size_t size, const char *magic, siz
 /* Formats that are known and not read yet. */
 static const char *unsupported_format(const uint8_t *data, size_t size)
 {
-    if (starts_with(data, size, "\xFF\xD8\xFF", 3))
-        return "JPEG";
-    if (starts_with(data, size, "#?RADIANCE", 10) || starts_with(data, size, "#?RGBE", 6))
-        return "Radiance HDR";
-    if (starts_with(data, size, "BM", 2))
-        return "BMP";
     if (starts_with(data, size, "DDS ", 4))
         return "DDS";
     return starts_with(data, size, "II*\0", 4) || starts_with(data, size, "MM\0*", 4) ? "TIFF" : NULL;
+}
+
+static double srgb_to_linear(double v) { return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4); }
+
+void image_byte_table(bool raw, float table[256])
+{
+    for (int i = 0; i < 256; i++)
+        table[i] = (float)(raw ? i / 255.0 : srgb_to_linear(i / 255.0));
 }
 
 static bl_result check_finite(const scene_image *image, bl_error *err)
@@ -86,8 +88,12 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
         result = image_decode_png(data, size, raw, out, err);
     else if (starts_with(data, size, "PF", 2) || starts_with(data, size, "Pf", 2))
         result = image_decode_pfm(data, size, out, err);
+    else if (starts_with(data, size, "\xFF\xD8\xFF", 3))
+        result = image_decode_jpeg(data, size, raw, out, err);
+    else if (starts_with(data, size, "#?RADIANCE", 10) || starts_with(data, size, "#?RGBE", 6) || starts_with(data, size, "BM", 2))
+        result = image_decode_stb(data, size, raw, out, err);
     else
-        result = error_set(err, BL_ERROR_FORMAT, "neither an EXR, a PNG nor a PFM image");
+        result = error_set(err, BL_ERROR_FORMAT, "neither an EXR, PNG, JPEG, Radiance HDR, BMP nor PFM image");
     if (result == BL_OK)
         result = check_finite(out, err);
     if (result != BL_OK)

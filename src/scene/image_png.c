@@ -80,14 +80,11 @@ static bool allocate_rows(png_job *job, uint32_t height, size_t stride)
 
 /* ---- reading ---- */
 
-static double srgb_to_linear(double v) { return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4); }
-
 static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t depth)
 {
     float eight_bit[256];
     scene_image *image = job->image;
-    for (int i = 0; i < 256; i++)
-        eight_bit[i] = (float)(job->raw ? i / 255.0 : srgb_to_linear(i / 255.0));
+    image_byte_table(job->raw, eight_bit);
     for (size_t y = 0; y < image->height; y++)
         for (size_t x = 0; x < image->width; x++)
             for (size_t c = 0; c < image->channels; c++) {

@@ -46,6 +46,11 @@ bool matrix_invert(const double m[16], double out[16])
     return finite;
 }
 
+double matrix_determinant3(const double m[16])
+{
+    return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
+}
+
 /* The affine part acts on points; a perspective row is refused, as Mitsuba's transform_affine would silently ignore it. */
 static bl_result check_matrix(const double m[16], double inverse[16], bl_error *err)
 {
@@ -88,12 +93,18 @@ bl_result mesh_transform(scene_mesh *mesh, const double m[16], bool flip_normals
                      inverse[1] * x + inverse[5] * y + inverse[9] * z,
                      inverse[2] * x + inverse[6] * y + inverse[10] * z);
     }
-    for (uint32_t i = 0; flip_normals && i < mesh->face_count; i++) {
-        uint32_t *face = &mesh->faces[3 * (size_t)i], second = face[1];
+    if (flip_normals)
+        mesh_flip(mesh);
+    return BL_OK;
+}
+
+void mesh_flip(scene_mesh *m)
+{
+    for (uint32_t i = 0; i < m->face_count; i++) {
+        uint32_t *face = &m->faces[3 * (size_t)i], second = face[1];
         face[1] = face[2];
         face[2] = second;
     }
-    return BL_OK;
 }
 
 /* ---- normals ---- */
@@ -163,6 +174,22 @@ void mesh_generate_normals(scene_mesh *m)
         store_normal(n, sum[0], sum[1], sum[2]);
     }
     free(sums);
+}
+
+void mesh_fill_normals(scene_mesh *m)
+{
+    bool missing = false;
+    for (size_t i = 0; m->normals && i < m->vertex_count && !missing; i++)
+        missing = m->normals[3 * i] == 0 && m->normals[3 * i + 1] == 0 && m->normals[3 * i + 2] == 0;
+    if (!missing)
+        return;
+    float *given = m->normals;
+    m->normals = NULL;
+    mesh_generate_normals(m);
+    for (size_t i = 0; i < m->vertex_count; i++)
+        if (given[3 * i] != 0 || given[3 * i + 1] != 0 || given[3 * i + 2] != 0)
+            memcpy(&m->normals[3 * i], &given[3 * i], 3 * sizeof *given);
+    free(given);
 }
 
 void mesh_drop_normals(scene_mesh *m)

@@ -222,18 +222,6 @@ static bl_result read_line(obj_reader *r, const char *at, const char *end)
 
 /* ---- the mesh ---- */
 
-/* Corners without a normal, in a file where others have one, get a generated normal. */
-static void fill_normals(scene_mesh *m, const obj_corner *corners)
-{
-    float *given = m->normals;
-    m->normals = NULL;
-    mesh_generate_normals(m);
-    for (uint32_t i = 0; i < m->vertex_count; i++)
-        if (corners[i].vn)
-            memcpy(&m->normals[3 * (size_t)i], &given[3 * (size_t)i], 3 * sizeof *given);
-    free(given);
-}
-
 static bl_result build(const obj_reader *r, scene_mesh *out)
 {
     uint32_t count = r->corners.count, with_normal = 0, with_uv = 0;
@@ -259,8 +247,7 @@ static bl_result build(const obj_reader *r, scene_mesh *out)
         if (c.vt)
             memcpy(&m.uvs[2 * (size_t)i], &r->uvs.data[2 * (size_t)(c.vt - 1)], 2 * sizeof(float));
     }
-    if (with_normal && with_normal < count)
-        fill_normals(&m, r->corners.data);
+    mesh_fill_normals(&m); /* of corners without one, in a file where others have one */
     *out = m;
     return BL_OK;
 }

@@ -85,15 +85,24 @@ typedef struct scene_mesh {
 /* In object space. Missing normals stay NULL (mesh_generate_normals makes them). */
 bl_result mesh_load_obj(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
 bl_result mesh_parse_obj(const char *text, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+/* ascii, binary little and big endian; triangles only. */
+bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+bl_result mesh_parse_ply(const void *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
+/* Mitsuba's own format, versions 3 and 4; index: which of the meshes in the file. */
+bl_result mesh_load_serialized(const char *path, uint32_t index, scene_mesh *out, bl_error *err);
+bl_result mesh_parse_serialized(const void *data, size_t size, uint32_t index, scene_mesh *out, bl_error *err);
 void mesh_rectangle(scene_mesh *out); /* [-1,1]^2, normal +z, uv [0,1]^2 */
 void mesh_cube(scene_mesh *out);      /* [-1,1]^3, 12 faces, normals and uv per face as Mitsuba's cube */
 void mesh_generate_normals(scene_mesh *m); /* angle-weighted (Thuermer and Wuethrich 1998) */
+void mesh_fill_normals(scene_mesh *m); /* generates those that are zero, where there are any at all */
 void mesh_drop_normals(scene_mesh *m);
+void mesh_flip(scene_mesh *m); /* turns the winding of all faces */
 /* Positions by the matrix, normals by its inverse transpose; flips both normals and winding where asked. Singular matrix: error. */
 bl_result mesh_transform(scene_mesh *m, const double matrix[16], bool flip_normals, bl_error *err);
 void mesh_free(scene_mesh *m);
 
 bool matrix_invert(const double m[16], double out[16]); /* false: singular */
+double matrix_determinant3(const double m[16]);         /* of the upper left 3x3; negative: mirrors */
 
 /* ---- images ---- */
 
@@ -103,8 +112,8 @@ typedef struct scene_image {
     bool eight_bit;                   /* came from 8-bit data (tagged sRGB) */
 } scene_image;
 
-/* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), PFM, by content not by name. raw: no sRGB decoding
- * of 8-bit data. Alpha is dropped. NaN or infinity is an error that names the pixel. */
+/* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), JPEG, Radiance HDR, BMP, PFM, by content not by name.
+ * raw: no sRGB decoding of 8-bit data. Alpha is dropped. NaN or infinity is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
 /* By extension: .exr (float32, or float16 if half), .pfm, .png (sRGB-encoded, clamped). Atomic. channels 1 or 3. */
 bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err);

@@ -18,4 +18,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-FUZZ_MAIN("images", ".exr .png .pfm")
+FUZZ_MAIN("images", ".exr .png .pfm .jpg .hdr .bmp")

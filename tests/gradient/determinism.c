@@ -23,10 +23,12 @@ enum { DEPTH = 3 };
 typedef struct format {
     uint32_t width, height, spp;
     double slices[3]; /* seconds, 0 ends: the default is always tried first */
-    bool again; /* in a fresh job, and with another seed */
+    bool again;       /* in a fresh job, and with another seed */
 } format;
 /* 33 x 9 and 1 x 1: as many strips as samples; 160 x 120: 13 strips of 1 or 2 samples */
-static const format formats[] = {{33, 9, 40, {0.001, 1000, 0}, true}, {1, 1, 3001, {0.001, 1000, 0}, false}, {160, 120, 15, {0.002, 0}, false}};
+static const format formats[] = {{33, 9, 40, {0.001, 1000, 0}, true},
+                                 {1, 1, 3001, {0.001, 1000, 0}, false},
+                                 {160, 120, 15, {0.002, 0}, false}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 static scene_device device;
@@ -45,7 +47,8 @@ static scene_picture load(const format *f)
 {
     arena a = {0};
     const scene_case *c = find_case("all lights at once");
-    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, DEPTH, f->width, f->height), ".", c->parameters, scene_case_parameter_count(c));
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, DEPTH, f->width, f->height), ".",
+                                         c->parameters, scene_case_parameter_count(c));
     arena_free(&a);
     return p;
 }
@@ -94,7 +97,8 @@ static prints work(scene_picture *p, const format *f, uint32_t seed, double slic
 
 static bool same(prints a, prints b)
 {
-    return a.image == b.image && a.variance == b.variance && a.gradient == b.gradient && a.fitted_loss == b.fitted_loss;
+    return a.image == b.image && a.variance == b.variance && a.gradient == b.gradient &&
+           a.fitted_loss == b.fitted_loss;
 }
 
 static void slices_do_not_matter(void **state)
@@ -106,9 +110,12 @@ static void slices_do_not_matter(void **state)
     for (int k = 0; k < 3 && f->slices[k] > 0; k++) {
         prints other = work(&p, f, 1, f->slices[k]);
         if (!same(first, other))
-            fail_msg("slices of %g s: image %s, variance %s, gradient %s", f->slices[k], first.image == other.image ? "same" : "differs",
-                     first.variance == other.variance ? "same" : "differs", first.gradient == other.gradient ? "same" : "differs");
-        fewest = other.slices < fewest ? other.slices : fewest, most = other.slices > most ? other.slices : most;
+            fail_msg("slices of %g s: image %s, variance %s, gradient %s", f->slices[k],
+                     first.image == other.image ? "same" : "differs",
+                     first.variance == other.variance ? "same" : "differs",
+                     first.gradient == other.gradient ? "same" : "differs");
+        fewest = other.slices < fewest ? other.slices : fewest,
+        most = other.slices > most ? other.slices : most;
     }
     if (f->width > 33)
         assert_true(most > fewest); /* otherwise nothing was tried */
@@ -160,7 +167,8 @@ static void image_and_gradient_streams_differ(void **state)
     float *other = calloc(p.values, sizeof *other);
     assert_non_null(other);
     SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16, .seed = 1}, p.image, NULL));
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16, .seed = 1, .gradient_stream = true}, other, NULL));
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 16, .seed = 1, .gradient_stream = true},
+                                      other, NULL));
     assert_memory_not_equal(p.image, other, p.values * sizeof *other);
     free(other);
     scene_picture_free(&p);

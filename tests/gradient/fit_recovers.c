@@ -17,7 +17,8 @@
 #include <stdlib.h>
 
 enum { PARAMETERS = 3, SPP_TARGET = 1024 };
-static const char *const names[PARAMETERS] = {"red.reflectance.value", "green.reflectance.value", "light.emitter.radiance.value"};
+static const char *const names[PARAMETERS] = {"red.reflectance.value", "green.reflectance.value",
+                                              "light.emitter.radiance.value"};
 
 static scene_device device;
 
@@ -28,19 +29,22 @@ static bl_scene *load_box(void)
     const bl_define defines[] = {{"resolution", "64"}, {"max_depth", "4"}};
     bl_scene *scene;
     char *path = arena_printf(&a, "%s/assets/cornell/scene.xml", source ? source : ".");
-    SCENE_MUST(&device, bl_scene_load(device.context, path, &(bl_scene_desc){.defines = defines, .define_count = 2}, &scene));
+    SCENE_MUST(&device, bl_scene_load(device.context, path,
+                                      &(bl_scene_desc){.defines = defines, .define_count = 2}, &scene));
     arena_free(&a);
     return scene;
 }
 
 /* The fit's step size is fixed, so a second one with a smaller rate and more samples starts where the first ended. */
-static void run_fit(const bl_scene *scene, const float *target, float values[PARAMETERS][3], uint32_t steps, double rate, uint32_t spp)
+static void run_fit(const bl_scene *scene, const float *target, float values[PARAMETERS][3], uint32_t steps,
+                    double rate, uint32_t spp)
 {
     bl_fit_parameter p[PARAMETERS];
     for (int k = 0; k < PARAMETERS; k++)
         p[k] = (bl_fit_parameter){.name = names[k], .initial = values[k], .rate = k == 2 ? 20 * rate : rate};
     bl_fit *fit;
-    bl_fit_desc desc = {.parameters = p, .parameter_count = PARAMETERS, .target = target, .spp = spp, .seed = spp};
+    bl_fit_desc desc = {
+        .parameters = p, .parameter_count = PARAMETERS, .target = target, .spp = spp, .seed = spp};
     SCENE_MUST(&device, bl_fit_create(device.device, scene, &desc, &fit));
     bl_fit_status status = {0};
     double first = 0;
@@ -72,10 +76,13 @@ static void two_walls_and_the_light_to_one_percent(void **state)
     free(target);
     for (uint32_t k = 0; k < PARAMETERS; k++) {
         float truth[3];
-        SCENE_MUST(&device, bl_scene_get_parameter(scene, scene_device_find(&device, scene, names[k]), truth));
+        SCENE_MUST(&device,
+                   bl_scene_get_parameter(scene, scene_device_find(&device, scene, names[k]), truth));
         for (int c = 0; c < 3; c++) {
-            double scale = fmax(fabs((double)truth[c]), k == 2 ? 0 : 0.61), off = fabs((double)values[k][c] - (double)truth[c]);
-            print_message("%s[%d]: %.4f, truth %.4f (%.2f %%)\n", names[k], c, (double)values[k][c], (double)truth[c], 100 * off / scale);
+            double scale = fmax(fabs((double)truth[c]), k == 2 ? 0 : 0.61),
+                   off = fabs((double)values[k][c] - (double)truth[c]);
+            print_message("%s[%d]: %.4f, truth %.4f (%.2f %%)\n", names[k], c, (double)values[k][c],
+                          (double)truth[c], 100 * off / scale);
             if (!(off <= 0.01 * scale))
                 fail_msg("%s[%d]: %g, truth %g", names[k], c, (double)values[k][c], (double)truth[c]);
         }

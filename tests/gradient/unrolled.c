@@ -22,7 +22,8 @@
 #include <string.h>
 
 enum { SIDE = 6, SEED = 11, DEEPEST = 4, SAMPLES = 100, GRADIENT_STREAM = 1, ELEMENTS_MOST = 128 };
-static const double exact_tolerance = 1e-9, single_tolerance = 2e-5; /* of the largest entry of the sample's gradient */
+static const double exact_tolerance = 1e-9,
+                    single_tolerance = 2e-5; /* of the largest entry of the sample's gradient */
 
 typedef struct subject {
     const scene_case *c;
@@ -40,11 +41,13 @@ static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, b
         fail_msg("%s: %s", s->c->name, err.text);
 }
 
-static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, uint32_t element, double a, double b, double tolerance)
+static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, uint32_t element,
+                        double a, double b, double tolerance)
 {
     if (!(fabs(a - b) <= tolerance))
-        fail_msg("%s, depth %u, %s, pixel %u, sample %u, element %u: replay %.17g, %s %.17g (tolerance %g)", s->c->name, s->depth,
-                 s->next_event ? "next event" : "no next event", pixel, sample, element, a, what, b, tolerance);
+        fail_msg("%s, depth %u, %s, pixel %u, sample %u, element %u: replay %.17g, %s %.17g (tolerance %g)",
+                 s->c->name, s->depth, s->next_event ? "next event" : "no next event", pixel, sample, element,
+                 a, what, b, tolerance);
 }
 
 static double largest(const double *g, uint32_t n)
@@ -64,7 +67,8 @@ static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, 
     run(s, RENDER_UNROLLED, pixel, sample, f64);
     double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements);
     for (uint32_t i = 0; i < s->elements; i++) {
-        expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
+        expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i],
+                    tolerance);
         s->reached[i] |= g[i] != 0;
     }
 }
@@ -102,7 +106,8 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
     for (int k = -2; k <= 2; k++)
         f[k + 2] = frozen_value(s, pixel, sample, direction, k * h);
     double difference = (8 * (f[3] - f[1]) - (f[4] - f[0])) / (12 * h);
-    expect_near(s, "frozen differences", pixel, sample, 0, along, difference, exact_tolerance * (largest(g, s->elements) + fabs(f[2])));
+    expect_near(s, "frozen differences", pixel, sample, 0, along, difference,
+                exact_tolerance * (largest(g, s->elements) + fabs(f[2])));
     free(direction);
 }
 
@@ -112,7 +117,8 @@ static void all_samples(subject *s)
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s->e->adjoint[i] = (float)(0.5 + scene_random(&state));
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE), sample = (uint32_t)(scene_random(&state) * 1000);
+        uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE),
+                 sample = (uint32_t)(scene_random(&state) * 1000);
         double g[ELEMENTS_MOST];
         replay_equals_unrolled(s, pixel, sample, false, g);
         replay_equals_unrolled(s, pixel, sample, true, g);
@@ -130,16 +136,20 @@ static void every_parameter_was_reached(const subject *s)
         for (uint32_t i = s->first[k]; i < s->first[k] + s->count[k]; i++)
             reached += s->reached[i];
         if (reached < (s->count[k] == 3 ? 3 : (s->count[k] + 1) / 2))
-            fail_msg("%s: %s has %u entries, and only %u got a gradient", s->c->name, s->c->parameters[k], s->count[k], reached);
+            fail_msg("%s: %s has %u entries, and only %u got a gradient", s->c->name, s->c->parameters[k],
+                     s->count[k], reached);
     }
 }
 
-static void at_depth(subject *s, uint32_t depth, bool next_event)
+static void at_depth(subject *s, uint32_t depth, bool next_event, bool baked)
 {
     arena a = {0};
     s->depth = depth, s->next_event = next_event;
-    s->e = scene_eval_create(scene_case_xml(&a, s->c, (int32_t)depth, SIDE, SIDE), folder, s->c->parameters, scene_case_parameter_count(s->c));
-    s->e->options = (render_trace_options){.no_next_event = !next_event, .unrolled_depth = (uint32_t)s->e->scene->max_depth};
+    s->e = scene_eval_create_baked(scene_case_xml(&a, s->c, (int32_t)depth, SIDE, SIDE), folder,
+                                   s->c->parameters, scene_case_parameter_count(s->c), baked);
+    assert_int_equal(s->e->plan->baked, baked);
+    s->e->options = (render_trace_options){.no_next_event = !next_event,
+                                           .unrolled_depth = (uint32_t)s->e->scene->max_depth};
     s->elements = s->e->plan->gradient_count;
     assert_true(s->elements > 0 && s->elements <= ELEMENTS_MOST);
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
@@ -158,7 +168,7 @@ static void case_agrees(void **state)
         if (s.c->integrator && s.c->needs_next_event && !next_event)
             continue; /* direct light by light sampling only, without light sampling */
         for (uint32_t depth = s.c->integrator ? 2 : 1; depth <= (s.c->integrator ? 2 : DEEPEST); depth++)
-            at_depth(&s, depth, next_event);
+            at_depth(&s, depth, next_event, depth % 2);
     }
     every_parameter_was_reached(&s);
 }
@@ -170,7 +180,8 @@ int main(void)
         return 1;
     struct CMUnitTest *tests = calloc(scene_case_count, sizeof *tests);
     for (uint32_t i = 0; tests && i < scene_case_count; i++)
-        tests[i] = (struct CMUnitTest){scene_cases[i].name, case_agrees, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
+        tests[i] = (struct CMUnitTest){scene_cases[i].name, case_agrees, NULL, NULL,
+                                       (void *)(uintptr_t)&scene_cases[i]};
     int failed = tests ? _cmocka_run_group_tests("unrolled", tests, scene_case_count, NULL, NULL) : 1;
     free(tests);
     scene_files_remove(folder);

@@ -26,34 +26,53 @@ enum { SIDE = 12, SPP = 64, SEED = 5, DEPTH = 4, SAMPLES = 200, ELEMENTS_MOST = 
     "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='" red "'/></bsdf>"                         \
     "<bsdf type='diffuse' id='green'><rgb name='reflectance' value='" green "'/></bsdf>"                     \
     "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"                     \
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>" \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "               \
+    "id='white'/></shape>"                                                                                   \
     "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/>"      \
     "<translate value='0,1.1,1'/></transform><ref id='red'/></shape>"                                        \
     "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate y='1' angle='90'/>"      \
     "<translate value='-1,0,1'/></transform><ref id='green'/></shape>"                                       \
     "<shape type='rectangle'><transform name='to_world'><scale value='.6'/><rotate x='1' angle='165'/>"      \
-    "<translate value='0,-.2,2.2'/></transform><bsdf type='diffuse' id='lamp'><rgb name='reflectance' value='" lamp "'/></bsdf>" \
+    "<translate value='0,-.2,2.2'/></transform><bsdf type='diffuse' id='lamp'><rgb name='reflectance' "      \
+    "value='" lamp "'/></bsdf>"                                                                              \
     "<emitter type='area' id='light'><rgb name='radiance' value='" light "'/></emitter></shape>"             \
     "<shape type='sphere'><point name='center' value='.5,0,.4'/><float name='radius' value='.3'/>"           \
     "<emitter type='area' id='second'><rgb name='radiance' value='" second "'/></emitter></shape>"
 
-#define EVERYTHING {"red.reflectance.value", "green.reflectance.value", "white.reflectance.value", "lamp.reflectance.value", \
-                    "light.radiance.value", "second.radiance.value"}
+#define EVERYTHING                                                                                           \
+    {                                                                                                        \
+        "red.reflectance.value", "green.reflectance.value", "white.reflectance.value",                       \
+            "lamp.reflectance.value", "light.radiance.value", "second.radiance.value"                        \
+    }
 
 static const scene_case cases[] = {
-    {.name = "one wall (0.6, 0, 0)", .body = ROOM(".6,0,0", ".3,.5,.2", ".4,.3,.2", "5,4,3", "1,2,3"), .parameters = EVERYTHING},
-    {.name = "two black walls", .body = ROOM(".6,0,0", "0,.5,0", ".4,.3,.2", "5,4,3", "1,2,3"), .parameters = EVERYTHING},
-    {.name = "a black lamp", .body = ROOM(".6,.2,.1", ".3,.5,.2", "0,0,0", "5,4,3", "1,2,3"), .parameters = EVERYTHING},
-    {.name = "a dark light beside a bright one", .body = ROOM(".6,.2,.1", ".3,.5,.2", ".4,.3,.2", "5,4,3", "0,0,0"), .parameters = EVERYTHING},
-    {.name = "darkness and black walls", .body = ROOM(".6,0,0", "0,0,0", ".4,0,0", "0,4,0", "0,0,0"), .parameters = EVERYTHING},
-    {.name = "zeros everywhere, one channel each", .body = ROOM(".6,0,0", "0,.5,0", "0,0,0", "5,4,3", "1,0,3"), .parameters = EVERYTHING},
+    {.name = "one wall (0.6, 0, 0)",
+     .body = ROOM(".6,0,0", ".3,.5,.2", ".4,.3,.2", "5,4,3", "1,2,3"),
+     .parameters = EVERYTHING},
+    {.name = "two black walls",
+     .body = ROOM(".6,0,0", "0,.5,0", ".4,.3,.2", "5,4,3", "1,2,3"),
+     .parameters = EVERYTHING},
+    {.name = "a black lamp",
+     .body = ROOM(".6,.2,.1", ".3,.5,.2", "0,0,0", "5,4,3", "1,2,3"),
+     .parameters = EVERYTHING},
+    {.name = "a dark light beside a bright one",
+     .body = ROOM(".6,.2,.1", ".3,.5,.2", ".4,.3,.2", "5,4,3", "0,0,0"),
+     .parameters = EVERYTHING},
+    {.name = "darkness and black walls",
+     .body = ROOM(".6,0,0", "0,0,0", ".4,0,0", "0,4,0", "0,0,0"),
+     .parameters = EVERYTHING},
+    {.name = "zeros everywhere, one channel each",
+     .body = ROOM(".6,0,0", "0,.5,0", "0,0,0", "5,4,3", "1,0,3"),
+     .parameters = EVERYTHING},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-static void expect_near(const char *name, const char *parameter, uint32_t channel, double a, double b, double tolerance)
+static void expect_near(const char *name, const char *parameter, uint32_t channel, double a, double b,
+                        double tolerance)
 {
     if (!(fabs(a - b) <= tolerance))
-        fail_msg("%s: %s[%u]: gradient %.12g, difference %.12g (tolerance %.3g)", name, parameter, channel, a, b, tolerance);
+        fail_msg("%s: %s[%u]: gradient %.12g, difference %.12g (tolerance %.3g)", name, parameter, channel, a,
+                 b, tolerance);
 }
 
 /* ---- interpreter ---- */
@@ -112,13 +131,15 @@ static void interpreted(void **state)
 {
     subject s = {.c = *state};
     arena a = {0};
-    s.e = scene_eval_create(scene_case_xml(&a, s.c, DEPTH, SIDE, SIDE), ".", s.c->parameters, scene_case_parameter_count(s.c));
+    s.e = scene_eval_create(scene_case_xml(&a, s.c, DEPTH, SIDE, SIDE), ".", s.c->parameters,
+                            scene_case_parameter_count(s.c));
     assert_true(s.e->plan->gradient_count <= ELEMENTS_MOST);
     uint32_t random = 3;
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s.e->adjoint[i] = (float)(0.5 + scene_random(&random));
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE), sample = (uint32_t)(scene_random(&random) * 1000);
+        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE),
+                 sample = (uint32_t)(scene_random(&random) * 1000);
         one_sample(&s, pixel, sample);
     }
     bool dark = strncmp(s.c->name, "darkness", 8) == 0; /* there, some derivatives are 0 in truth */
@@ -141,7 +162,9 @@ static double loss_at(scene_picture *p, const float *weights, uint32_t index, ui
     memcpy(moved, values, sizeof moved);
     moved[channel] += step;
     SCENE_MUST(&device, bl_job_set_parameter(p->job, index, moved));
-    SCENE_MUST(&device, bl_job_render(p->job, &(bl_render_desc){.spp = SPP, .seed = SEED, .gradient_stream = true}, p->image, NULL));
+    SCENE_MUST(&device,
+               bl_job_render(p->job, &(bl_render_desc){.spp = SPP, .seed = SEED, .gradient_stream = true},
+                             p->image, NULL));
     SCENE_MUST(&device, bl_job_set_parameter(p->job, index, values));
     double sum = 0;
     for (uint32_t i = 0; i < p->values; i++)
@@ -164,13 +187,16 @@ static void on_device(void **state)
 {
     const scene_case *c = *state;
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, DEPTH, SIDE, SIDE), ".", c->parameters, scene_case_parameter_count(c));
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, DEPTH, SIDE, SIDE), ".",
+                                         c->parameters, scene_case_parameter_count(c));
     float *weights = arena_alloc(&a, p.values * sizeof *weights);
     uint32_t random = 3;
     for (uint32_t i = 0; i < p.values; i++)
         weights[i] = (float)(0.5 + scene_random(&random));
     bl_stats stats;
-    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP, .seed = SEED, .adjoint = weights}, &stats));
+    SCENE_MUST(
+        &device,
+        bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP, .seed = SEED, .adjoint = weights}, &stats));
     assert_int_equal(stats.drifted, 0);
     assert_int_equal(stats.overflowed, 0);
     for (uint32_t k = 0; k < scene_case_parameter_count(c); k++) {
@@ -178,9 +204,11 @@ static void on_device(void **state)
         SCENE_MUST(&device, bl_job_read_gradient(p.job, k, g));
         uint32_t index = scene_device_find(&device, p.scene, c->parameters[k]);
         for (uint32_t channel = 0; channel < 3; channel++) {
-            double difference = one_sided(&p, weights, index, channel), loss = loss_at(&p, weights, index, channel, 0);
+            double difference = one_sided(&p, weights, index, channel),
+                   loss = loss_at(&p, weights, index, channel, 0);
             /* f32: an image is known to some 1e-7, times the stencil's sum over 12 h */
-            expect_near(c->name, c->parameters[k], channel, (double)g[channel], difference, 1e-4 * fabs(difference) + 5e-5 * loss + 1e-4);
+            expect_near(c->name, c->parameters[k], channel, (double)g[channel], difference,
+                        1e-4 * fabs(difference) + 5e-5 * loss + 1e-4);
         }
     }
     scene_picture_free(&p);
@@ -194,10 +222,11 @@ int main(void)
         return scene_device_missing();
     struct CMUnitTest tests[CASES];
     for (uint32_t i = 0; i < CASES; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, with_device ? on_device : interpreted, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+        tests[i] = (struct CMUnitTest){cases[i].name, with_device ? on_device : interpreted, NULL, NULL,
+                                       (void *)(uintptr_t)&cases[i]};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (with_device)
         if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
+            scene_device_close(&device);
     return failed;
 }

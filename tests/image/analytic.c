@@ -148,6 +148,51 @@ static void point_light(void **state)
           "<rgb name='intensity' value='4,3,2'/></emitter>", 64, expected, 1e-5, 2e-3);
 }
 
+/* ---- spot ---- */
+
+/* A spot where the point light stands, toward (-.1, .1, 0): full to 6 degrees, nothing from 14 on. */
+static double spot_irradiance(double x, double y)
+{
+    static const double axis[3] = {-0.4, 0.3, -1.5};
+    double dx = x - 0.3, dy = y + 0.2, dz = -1.5;
+    double along = (dx * axis[0] + dy * axis[1] + dz * axis[2]) / sqrt((dx * dx + dy * dy + dz * dz) * (0.16 + 0.09 + 2.25));
+    double falloff = (14 - acos(fmin(along, 1)) * 180 / pi) / (14 - 6.);
+    return point_irradiance(x, y) * fmin(fmax(falloff, 0), 1);
+}
+
+#define SPOT(angles) FLOOR(".3,.5,.7") "<emitter type='spot'><transform name='to_world'><lookat origin='.3,-.2,1.5' target='-.1,.1,0' up='0,1,0'/>" \
+                     "</transform><rgb name='intensity' value='4,3,2'/>" angles "</emitter>"
+
+static void spot_light(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+    over_pixels(expected, 64, spot_irradiance, (double[3]){0.3 / pi * 4, 0.5 / pi * 3, 0.7 / pi * 2});
+    judge(PATH("2"), SPOT("<float name='cutoff_angle' value='14'/><float name='beam_width' value='6'/>"), 4 * SPP, expected, 1e-3, 1e-2);
+    over_pixels(expected, 16, point_irradiance, (double[3]){0.3 / pi * 4, 0.5 / pi * 3, 0.7 / pi * 2});
+    judge(PATH("2"), SPOT("<float name='cutoff_angle' value='100'/>"), 64, expected, 1e-5, 2e-3); /* the whole view is in the beam of 75 */
+}
+
+/* ---- directional ---- */
+
+/* However far away, what is in the way throws its shadow. */
+#define FAR_SCREEN "<shape type='rectangle'><transform name='to_world'><scale value='6'/><translate value='-20,-16,40'/></transform></shape>"
+
+static void directional_light(void **state)
+{
+    (void)state;
+    double cosine = 1 / sqrt(0.25 + 0.16 + 1);
+    judge_constant(PATH("2"), FLOOR(".3,.5,.7") "<emitter type='directional'><vector name='direction' value='.5,.4,-1'/><rgb name='irradiance' value='4,3,2'/></emitter>",
+                   4, 1.2 / pi * cosine, 1.5 / pi * cosine, 1.4 / pi * cosine, 1e-5);
+    judge_constant("<integrator type='direct'/>", FLOOR(".3,.5,.7") "<emitter type='directional'><transform name='to_world'><rotate x='1' angle='120'/></transform>"
+                   "<rgb name='irradiance' value='4,3,2'/></emitter>", 4, 1.2 / pi / 2, 1.5 / pi / 2, 1.4 / pi / 2, 1e-5);
+    scene_picture p = load(PATH("2"), FLOOR(".3,.5,.7") FAR_SCREEN "<emitter type='directional'><vector name='direction' value='.5,.4,-1'/></emitter>");
+    scene_picture_render(&p, 4, 1);
+    for (int i = 0; i < VALUES; i++)
+        assert_true((double)p.image[i] == 0);
+    scene_picture_free(&p);
+}
+
 /* ---- area lights: quadrature over the lamp ---- */
 
 typedef struct lamp {
@@ -301,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convex_in_a_constant_environment), cmocka_unit_test(closed_furnace), cmocka_unit_test(closed_furnace_without_bound),
         cmocka_unit_test(no_depth_no_light),                cmocka_unit_test(point_light),    cmocka_unit_test(area_lights),
+        cmocka_unit_test(spot_light),                       cmocka_unit_test(directional_light),
         cmocka_unit_test(area_light_by_chance_alone),       cmocka_unit_test(sphere_light_from_outside),
         cmocka_unit_test(sphere_light_from_inside),         cmocka_unit_test(sphere_light_turned_away), cmocka_unit_test(lights_add_up), cmocka_unit_test(hidden_emitters),
         cmocka_unit_test(hidden_emitters_do_not_hide_what_is_behind), cmocka_unit_test(nothing_in_the_scene),

@@ -198,6 +198,7 @@ static void pick_memory(generator *g)
         break;
     case 3:
         ir_accum(f, 3, ir_select(f, any(g, IR_BOOL), index, ir_u32(f, ~0u)), any(g, IR_F32));
+        ir_flush(f, 3, any(g, IR_BOOL));
         break;
     case 4:
         if (type != IR_I32)

@@ -45,6 +45,13 @@ const scene_case scene_cases[] = {
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
      .needs_next_event = true,
      .parameters = {"white.reflectance.value", "red.reflectance.value", "bulb.intensity.value"}},
+    {.name = "spot and directional light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
+         "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>") RGB("intensity", "5,6,7")
+         "<float name='cutoff_angle' value='28'/></emitter>"
+         "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>",
+     .needs_next_event = true,
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "spot.intensity.value", "sun.irradiance.value"}},
     {.name = "constant environment",
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
          "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>"

@@ -14,7 +14,7 @@ typedef struct scene_case {
     const char *integrator; /* XML; NULL: path with the depth asked for */
     uint32_t rr_depth;      /* 0: no roulette */
     bool hide_emitters;
-    bool needs_next_event;  /* without light sampling nothing is lit */
+    bool needs_next_event;                         /* without light sampling nothing is lit */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
 

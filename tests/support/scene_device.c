@@ -18,7 +18,8 @@ bool scene_device_open(scene_device *d)
     *d = (scene_device){0};
     bl_device_info info;
     if (bl_context_create(NULL, &d->context) == BL_OK &&
-        bl_device_create(d->context, named && *named ? named : "swiftshader", &d->device) == BL_OK && bl_device_info_get(d->device, &info) == BL_OK)
+        bl_device_create(d->context, named && *named ? named : "swiftshader", &d->device) == BL_OK &&
+        bl_device_info_get(d->device, &info) == BL_OK)
         print_message("device: %s\n", info.name);
     else
         print_message("device: %s\n", bl_context_error(d->context));
@@ -53,10 +54,14 @@ bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder
     return scene;
 }
 
-bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count)
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
+                         uint32_t count)
 {
     bl_job *job = NULL;
-    scene_device_must(d, bl_job_create(d->device, scene, &(bl_job_desc){.parameters = parameters, .parameter_count = count}, &job), "job");
+    scene_device_must(d,
+                      bl_job_create(d->device, scene,
+                                    &(bl_job_desc){.parameters = parameters, .parameter_count = count}, &job),
+                      "job");
     return job;
 }
 
@@ -69,7 +74,8 @@ uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *n
 
 /* ---- pictures ---- */
 
-scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder, const char *const *parameters, uint32_t count)
+scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder,
+                                 const char *const *parameters, uint32_t count)
 {
     scene_picture p = {.d = d, .scene = scene_device_load(d, xml, folder)};
     bl_scene_info info;
@@ -92,11 +98,14 @@ void scene_picture_free(scene_picture *p)
 void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed)
 {
     bl_stats stats;
-    SCENE_MUST(p->d, bl_job_render(p->job, &(bl_render_desc){.spp = spp, .seed = seed, .variance = p->variance}, p->image, &stats));
+    SCENE_MUST(p->d,
+               bl_job_render(p->job, &(bl_render_desc){.spp = spp, .seed = seed, .variance = p->variance},
+                             p->image, &stats));
     assert_int_equal(stats.non_finite, 0);
 }
 
-void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack, double loudest)
+void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack,
+                          double loudest)
 {
     double difference = 0, mean = 0, noise = 0, floor_of_noise = 1e-5; /* f32 sums */
     uint32_t used = 0;
@@ -106,15 +115,17 @@ void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *ex
         double variance = (double)p->variance[i] / spp, off = (double)p->image[i] - expected[i];
         double tolerance = 5.5 * sqrt(variance) + (slack + floor_of_noise) * expected[i];
         if (!(fabs(off) <= tolerance))
-            fail_msg("pixel (%u, %u) channel %u: %.9g, expected %.9g +- %.3g", i / 3 % p->width, i / 3 / p->width, i % 3, (double)p->image[i],
-                     expected[i], tolerance);
+            fail_msg("pixel (%u, %u) channel %u: %.9g, expected %.9g +- %.3g", i / 3 % p->width,
+                     i / 3 / p->width, i % 3, (double)p->image[i], expected[i], tolerance);
         difference += off, mean += expected[i], noise += variance;
         used++;
     }
     assert_true(used > 0);
     double tolerance = 4.5 * sqrt(noise) + (slack + floor_of_noise) * mean;
     if (!(fabs(difference) <= tolerance))
-        fail_msg("mean of %u values: %.9g, expected %.9g +- %.3g", used, (mean + difference) / used, mean / used, tolerance / used);
+        fail_msg("mean of %u values: %.9g, expected %.9g +- %.3g", used, (mean + difference) / used,
+                 mean / used, tolerance / used);
     if (!(sqrt(noise) <= loudest * mean))
-        fail_msg("too noisy to judge: the mean is known to %.3g of %.3g allowed", sqrt(noise) / mean, loudest);
+        fail_msg("too noisy to judge: the mean is known to %.3g of %.3g allowed", sqrt(noise) / mean,
+                 loudest);
 }

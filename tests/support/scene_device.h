@@ -20,7 +20,8 @@ void scene_device_must(scene_device *d, bl_result r, const char *what);
 #define SCENE_MUST(d, call) scene_device_must((d), (call), #call)
 
 bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder);
-bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count);
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
+                         uint32_t count);
 uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name);
 
 /* A loaded scene with its job and an image of its size. */
@@ -31,12 +32,14 @@ typedef struct scene_picture {
     uint32_t width, height, values; /* values: width * height * 3 */
     float *image, *variance;
 } scene_picture;
-scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder, const char *const *parameters, uint32_t count);
+scene_picture scene_picture_load(scene_device *d, const char *xml, const char *folder,
+                                 const char *const *parameters, uint32_t count);
 void scene_picture_free(scene_picture *p);
 /* Image and variance of one sample. */
 void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed);
 /* Fails unless |image - expected| is noise: z below 5.5 for every pixel's and 4.5 for the mean's, and the noise below `loudest` of
  * the expected mean. expected: width*height*3; pixels where it is negative are left out. slack: relative error of the expected value. */
-void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack, double loudest);
+void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack,
+                          double loudest);
 
 #endif

@@ -15,6 +15,11 @@ static void must(bl_result r, const bl_error *err) { BL_ASSERT(r == BL_OK, "%s",
 
 scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count)
 {
+    return scene_eval_create_baked(xml, folder, requested, count, false);
+}
+
+scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake)
+{
     bl_error err = {0};
     scene_eval *e = checked(calloc(1, sizeof *e));
     scene_load_options o = {.registry = &render_registry};
@@ -24,11 +29,11 @@ scene_eval *scene_eval_create(const char *xml, const char *folder, const char *c
     uint32_t *indices = checked(calloc(count + 1u, sizeof *indices));
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
-    e->plan = plan_create(e->scene, indices, count, false);
+    e->plan = plan_create(e->scene, indices, count, bake);
     free(indices);
     uint32_t n = e->scene->values.count, pixels = e->scene->width * e->scene->height;
-    e->values = checked(calloc(n + 1u, sizeof *e->values));
-    e->frozen = checked(calloc(n + 1u, sizeof *e->frozen));
+    e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));
+    e->frozen = checked(calloc(e->plan->value_count + 1u, sizeof *e->frozen));
     e->gradient = checked(calloc(e->plan->gradient_count + 1u, sizeof *e->gradient));
     e->film = checked(calloc(6u * pixels, sizeof *e->film));
     e->adjoint = checked(calloc(3u * pixels, sizeof *e->adjoint));
@@ -64,6 +69,13 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
         TRY(render_trace(e->plan, pass, &e->options, &traced, err));
         opt_options o = {.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = e->scene->bvh.depth + 1};
+        if (e->lowered) {
+            bl_result r = opt_run(traced, &o, &e->modules[pass], err);
+            ir_module_destroy(traced);
+            TRY(r);
+            *out = e->modules[pass];
+            return BL_OK;
+        }
         alive = opt_dead(traced);
         ir_module_destroy(traced);
         e->modules[pass] = opt_rays(alive, &o);
@@ -74,29 +86,47 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     return BL_OK;
 }
 
-bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err)
+static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms, bool f64, bl_error *err)
 {
     ir_module *m;
     TRY(module_of(e, pass, &m, err));
     uint32_t pixels = e->scene->width * e->scene->height;
-    memset(e->status, 0, sizeof e->status);
-    memset(e->film, 0, 6u * pixels * sizeof *e->film);
-    memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
     ir_eval_buffer buffers[BUFFER_COUNT] = {
         [BUFFER_SCENE] = {.words = e->plan->words.data, .count = e->plan->words.count},
-        [BUFFER_VALUES] = {.reals = e->values, .count = e->scene->values.count},
+        [BUFFER_VALUES] = {.reals = values, .count = e->plan->value_count},
         [BUFFER_GRADIENT] = {.reals = e->gradient, .count = e->plan->gradient_count},
         [BUFFER_FILM] = {.reals = e->film, .count = 6u * pixels},
         [BUFFER_STATUS] = {.words = e->status, .count = STATUS_COUNT},
         [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = 3u * pixels},
-        [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->scene->values.count},
+        [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
     };
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .f64 = f64};
+    return ir_eval(m->entry, NULL, NULL, &env, err);
+}
+
+/* RENDER_UPDATE or its adjoint for every object. */
+static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bool f64, bl_error *err)
+{
+    for (uint32_t i = 0; i < e->plan->update_count; i++)
+        TRY(run_lane(e, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, f64, err));
+    return BL_OK;
+}
+
+bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err)
+{
+    uint32_t pixels = e->scene->width * e->scene->height;
+    memset(e->status, 0, sizeof e->status);
+    memset(e->film, 0, 6u * pixels * sizeof *e->film);
+    memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
+    TRY(run_objects(e, RENDER_UPDATE, e->values, f64, err));
+    TRY(run_objects(e, RENDER_UPDATE, e->frozen, f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = pixel, [UNIFORM_LANE_COUNT] = 1,      [UNIFORM_FIRST_SAMPLE] = sample,        [UNIFORM_LAST_SAMPLE] = sample + 1,
         [UNIFORM_STRIPS] = 1,         [UNIFORM_SPP] = 1u << 20,      [UNIFORM_SEED] = seed,                  [UNIFORM_STREAM] = stream,
         [UNIFORM_WIDTH] = e->scene->width, [UNIFORM_HEIGHT] = e->scene->height};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .f64 = f64};
-    TRY(ir_eval(m->entry, NULL, NULL, &env, err));
+    TRY(run_lane(e, pass, e->values, uniforms, f64, err));
+    if (e->plan->update_requested && (pass == RENDER_GRADIENT || pass == RENDER_UNROLLED))
+        TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, f64, err));
     /* RENDER_GRADIENT divides dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is allowed" */
     for (uint32_t i = 0; pass == RENDER_GRADIENT && i < e->plan->gradient_count; i++)
         e->gradient[i] *= 1 << 20;

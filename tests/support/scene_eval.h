@@ -9,17 +9,20 @@
 typedef struct scene_eval {
     render_scene *scene;
     plan *plan;
-    double *values, *frozen;   /* parameter values; written by tests */
-    double *gradient;          /* per requested element */
+    double *values, *frozen;   /* parameter values, written by tests; derived values, written by every run */
+    double *gradient;          /* per requested element, then per element of derived values */
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
     uint32_t status[STATUS_COUNT];
     ir_module *modules[RENDER_PASS_COUNT];
-    render_trace_options options;
+    render_trace_options options; /* set before the first run, like: */
+    bool lowered;                 /* run what the device runs: all passes, steering functions as polynomials (not for gradients) */
 } scene_eval;
 
 /* requested: names of parameters whose gradients are wanted. Fails the program with a message if anything goes wrong. */
 scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count);
+/* bake: geometry as constants of the kernels, as jobs do with small scenes. */
+scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake);
 void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);

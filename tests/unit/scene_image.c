@@ -172,8 +172,13 @@ static void bad_images_are_refused(void **state)
     (void)state;
     check_refused("", 0, BL_ERROR_FORMAT, "neither");
     check_refused("hello", 5, BL_ERROR_FORMAT, "neither");
-    check_refused("\xFF\xD8\xFF\xE0", 4, BL_ERROR_UNSUPPORTED, "JPEG");
-    check_refused("#?RADIANCE\n", 11, BL_ERROR_UNSUPPORTED, "Radiance");
+    check_refused("II*\0", 4, BL_ERROR_UNSUPPORTED, "TIFF images are not implemented yet");
+    check_refused("\xFF\xD8\xFF\xE0", 4, BL_ERROR_FORMAT, "bad JPEG image: the file is truncated");
+    check_refused("\xFF\xD8\xFF\xD9", 4, BL_ERROR_FORMAT, "bad JPEG image: ");
+    check_refused("#?RADIANCE\n", 11, BL_ERROR_FORMAT, "bad Radiance HDR image: ");
+    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_xyze\n\n-Y 1 +X 1\n\1\1\1\200", 49, BL_ERROR_FORMAT, "bad Radiance HDR image: ");
+    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 9000 +X 9000\n\1\1\1\200", 55, BL_ERROR_FORMAT, "cannot be in a file of 55 bytes");
+    check_refused("BM", 2, BL_ERROR_FORMAT, "bad BMP image: ");
     check_refused("PF\n1 1\n-1\n\0\0\0\0\0\0\0\0\0\0\xC0\x7F", 22, BL_ERROR_FORMAT,
                   "pixel (0, 0) is not a finite");
     check_refused("Pf\n2 1\n-1\n\0\0\0\0\0\0\x80\x7F", 18, BL_ERROR_FORMAT, "pixel (1, 0) is not a finite");
@@ -193,6 +198,68 @@ static void bad_images_are_refused(void **state)
     assert_int_equal(image_create(&image, 1 << 20, 1 << 8, 3, 45, &err), BL_ERROR_FORMAT);
     assert_non_null(strstr(err.text, "cannot be in a file of 45 bytes"));
     assert_int_equal(image_create(&image, 1 << 20, 1 << 20, 3, SIZE_MAX, &err), BL_ERROR_FORMAT);
+}
+
+/* 8 x 6 pixels; channel c is 40 + 12 x + 6 y + 25 c. */
+static void check_bytes(const char *name, uint32_t channels, uint32_t stored, double tolerance)
+{
+    for (int raw = 0; raw < 2; raw++) {
+        scene_image image;
+        bl_error err = {0};
+        if (image_load(data_path(name), raw, &image, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        assert_true(image.width == 8 && image.height == 6 && image.channels == channels && image.eight_bit);
+        for (uint32_t at = 0; at < 48 * channels; at++) {
+            uint32_t c = stored == 1 ? 0 : at % channels, x = at / channels % 8, y = at / channels / 8;
+            double low = (40 + 12 * x + 6 * y + 25 * c - tolerance) / 255.0, high = low + 2 * tolerance / 255, slack = 1e-6;
+            double least = raw ? low : srgb(low), most = raw ? high : srgb(high), value = (double)image.pixels[at];
+            if (!(value >= least - slack && value <= most + slack))
+                fail_msg("%s: channel %u of (%u, %u) is %g, expected %g to %g", name, c, x, y, value, least, most);
+        }
+        image_free(&image);
+    }
+}
+
+static void jpeg_and_bmp_files_have_their_values(void **state)
+{
+    (void)state;
+    check_bytes("rgb.jpg", 3, 3, 1);
+    check_bytes("progressive.jpg", 3, 3, 1);
+    check_bytes("grey.jpg", 1, 1, 1);
+    check_bytes("rgb24.bmp", 3, 3, 0);
+    check_bytes("top_down32.bmp", 3, 3, 0);
+    check_bytes("grey8.bmp", 3, 1, 0);
+    scene_image image;
+    bl_error err = {0};
+    assert_int_equal(image_load(data_path("cmyk.jpg"), false, &image, &err), BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "JPEG images with 4 channels"));
+}
+
+/* Channel c is (c + 1) (x + 10 y + 1) / 16, rounded down to 8 bits below the largest of a pixel. */
+static void hdr_files_have_their_values(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t width, height;
+    } files[] = {{"flat.hdr", 5, 3}, {"rle.hdr", 12, 4}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        scene_image image;
+        bl_error err = {0};
+        if (image_load(data_path(files[i].name), false, &image, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        assert_true(image.width == files[i].width && image.height == files[i].height && image.channels == 3 && !image.eight_bit);
+        for (uint32_t at = 0; at < 3 * image.width * image.height; at++) {
+            uint32_t c = at % 3, x = at / 3 % image.width, y = at / 3 / image.width;
+            int exponent;
+            double value = (c + 1) * (x + 10 * y + 1) / 16.0;
+            frexp(3 * (x + 10 * y + 1) / 16.0, &exponent);
+            double step = ldexp(1, exponent - 8);
+            if ((double)image.pixels[at] != floor(value / step) * step)
+                fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", files[i].name, c, x, y, (double)image.pixels[at], floor(value / step) * step);
+        }
+        image_free(&image);
+    }
 }
 
 static void unsupported_exr_is_named(void **state)
@@ -228,6 +295,8 @@ int main(void)
         cmocka_unit_test(exr_files_have_their_values),
         cmocka_unit_test(png_files_have_their_values),
         cmocka_unit_test(one_bit_png),
+        cmocka_unit_test(jpeg_and_bmp_files_have_their_values),
+        cmocka_unit_test(hdr_files_have_their_values),
         cmocka_unit_test(writers_round_trip),
         cmocka_unit_test(srgb_round_trip_is_exact),
         cmocka_unit_test(bad_images_are_refused),

@@ -36,6 +36,30 @@ static bl_result try_obj(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
+static bl_result try_ply(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_mesh mesh;
+    bl_result result = mesh_parse_ply(data, size, true, &mesh, err);
+    assert_true((result == BL_OK) == (mesh.positions != NULL));
+    mesh_free(&mesh);
+    return result;
+}
+
+static bl_result try_serialized(const uint8_t *data, size_t size, bl_error *err)
+{
+    bl_result worst = BL_OK;
+    for (uint32_t index = 0; index < 2; index++) {
+        scene_mesh mesh;
+        bl_error reason = {0};
+        bl_result result = mesh_parse_serialized(data, size, index, &mesh, &reason);
+        assert_true((result == BL_OK) == (mesh.positions != NULL));
+        mesh_free(&mesh);
+        if (result != BL_OK)
+            worst = error_set(err, result, "%s", reason.text);
+    }
+    return worst;
+}
+
 static const char *data_folder(void)
 {
     static char path[1000];
@@ -107,7 +131,7 @@ static void images(void **state)
         count++;
     }
     closedir(folder);
-    assert_true(count >= 20);
+    assert_true(count >= 37);
 }
 
 static void pfm(void **state)
@@ -128,6 +152,11 @@ static void meshes(void **state)
 {
     (void)state;
     try_all("tri.obj", try_obj, SIZE_MAX / 2); /* lines may be missing */
+    try_all("square_ascii.ply", try_ply, 1);
+    try_all("square_little.ply", try_ply, 0);
+    try_all("square_big.ply", try_ply, 0);
+    try_all("two_v3.serialized", try_serialized, 0);
+    try_all("two_v4.serialized", try_serialized, 0);
 }
 
 static void scenes(void **state)

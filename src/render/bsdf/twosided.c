@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Makes one-sided materials scatter on both sides: on the back the local frame is turned over (z of wi and wo changes sign) and the second
- * nested material, or the first if there is one only, answers. With two different materials both are evaluated and one is selected. */
+ * nested material, or the first if there is one only, answers. With two different materials both are evaluated and one is selected; their
+ * lobes need no common numbering, because the side is not a choice. */
 #include "render/classes.h"
 
 typedef struct side {
@@ -61,12 +62,32 @@ static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 
     return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
+static bool transmits(const scene_object *bsdf)
+{
+    bool any = ((const bsdf_class *)(const void *)bsdf->cls)->transmits;
+    for (uint32_t k = 0; k < bsdf->child_count; k++)
+        any |= transmits(bsdf->children[k]);
+    return any;
+}
+
+static bl_result twosided_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    for (uint32_t k = 0; k < o->child_count && scene_number(o, "allow_transmission") == 0; k++)
+        if (transmits(o->children[k]))
+            return scene_error(err, BL_ERROR_SCENE, o->children[k]->where,
+                               "twosided: \"%s\" transmits light and has two sides of its own; set \"allow_transmission\" to nest it all the same",
+                               o->children[k]->cls->name);
+    return BL_OK;
+}
+
 static const plugin_param twosided_params[] = {
     {"allow_transmission", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accept nested materials that transmit"},
 };
 static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "bsdf", 1, 2}};
 const bsdf_class bsdf_twosided = {
-    .base.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1, "one or two one-sided materials, front and back"},
+    .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1, "one or two one-sided materials, front and back"},
+             .load = twosided_load},
     .sample = twosided_sample,
     .pdf = twosided_pdf,
     .value = twosided_value,

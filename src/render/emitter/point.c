@@ -46,7 +46,7 @@ static bl_result point_load(render_scene *s, const scene_object *o, bl_error *er
 
 static const plugin_param point_params[] = {
     {"position", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where it is"},
-    {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION, "1", 0, 0, "radiant intensity"},
+    {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "radiant intensity"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "its translation is the position"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
 };

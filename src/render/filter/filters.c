@@ -15,6 +15,33 @@ const filter_class filter_box = {
     .sample = box_sample,
 };
 
+/* The positive half of max(0, 1 - |x| / r) and its mirror image, each from half of the numbers, by the exact inverse of the quadratic
+ * cumulative distribution. */
+static void tent_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    (void)p;
+    words[0] = float_word((float)scene_number(o, "radius"));
+}
+
+static ir_ref tent_axis(tracer *t, ir_ref record, ir_ref u)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2), low = ir_lt(f, u, t_f32(t, 0.5f));
+    ir_ref rest = ir_sqrt(f, ir_mul(f, two, ir_select(f, low, u, ir_sub(f, one, u)))), x = ir_sub(f, one, rest);
+    return ir_mul(f, t_real(t, record, 0), ir_select(f, low, ir_neg(f, x), x));
+}
+
+static vec2 tent_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2)
+{
+    return (vec2){tent_axis(t, record, u1), tent_axis(t, record, u2)};
+}
+
+static const plugin_param tent_params[] = {{"radius", PLUGIN_FLOAT, 0, "1", 1e-3, 1e3, "in pixels"}};
+const filter_class filter_tent = {
+    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"}, .extra_words = 1, .extra = tent_extra},
+    .sample = tent_sample,
+};
+
 /* Inverse cumulative distribution of exp(-x^2 / 2 s^2) - exp(-r^2 / 2 s^2), r = 4 s, as a table of positions at equal steps of probability,
  * interpolated linearly. The table's cells are so narrow that the error of the drawn density is below 1e-3 of its maximum, in the tails. */
 enum { CELLS = 1024 };

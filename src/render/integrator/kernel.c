@@ -79,6 +79,8 @@ lane kernel_lane(walk *w, ir_module *m)
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
+    if (w->plan->scene->max_depth == 0) /* not even the camera's segment: black */
+        l.last = l.first;
     return l;
 }
 
@@ -127,8 +129,13 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive)
 {
     tracer *t = &w->t;
+    ir_ref pdf = v->sample.pdf;
+    if (w->behind_null) {
+        ir_ref through = ir_and(t->f, v->sample.delta, ir_ge(t->f, v->sample.lobe, t_u32(t, LOBE_NULL)));
+        pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
+    }
     return (walk_position){.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
-                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = v->sample.pdf, .delta = v->sample.delta};
+                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta};
 }
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
@@ -197,19 +204,25 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 
 /* ---- the entrance ---- */
 
-bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err)
+static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
     static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
     const render_scene *s = p->scene;
-    ir_module *m = kernel_module(p);
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
-    bl_result r = walk_begin(&w, m, ir_func_create(m, names[pass]));
-    if (r == BL_OK && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE))
-        r = kernel_primal(&w, m);
-    else if (r == BL_OK && pass == RENDER_GRADIENT)
-        r = kernel_gradient(&w, m);
-    else if (r == BL_OK)
-        r = kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
+    TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
+    if (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)
+        return kernel_primal(&w, m);
+    if (pass == RENDER_GRADIENT)
+        return kernel_gradient(&w, m);
+    return kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
+}
+
+bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err)
+{
+    ir_module *m = kernel_module(p);
+    bl_result r = pass == RENDER_UPDATE           ? kernel_update(p, m)
+                  : pass == RENDER_UPDATE_ADJOINT ? kernel_update_adjoint(p, m, o && o->fixed_point)
+                                                  : trace_walk(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);
     if (r != BL_OK) {

@@ -121,10 +121,20 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n)
 
 static ir_func **func_array(walk *w, uint32_t n) { return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *)); }
 
+static bool has_null(const class_node *n)
+{
+    bool any = bsdf_of(n)->null;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= has_null(n->child[k]);
+    return any;
+}
+
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
 {
     const plan *p = w->plan;
     (void)m;
+    for (uint32_t i = 0; i < p->bsdfs.count; i++)
+        w->behind_null |= p->scene->hide_emitters && has_null(p->bsdfs.data[i]);
     w->t = (tracer){.f = f, .plan = p};
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!p->scene->kind_used[k] && !(k == 0 && p->scene->primitives.count == 0))
@@ -167,7 +177,7 @@ walk_position walk_camera(walk *w, ir_ref sample)
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     ray r0 = perspective_ray(t, t_word(t, header, HEADER_SENSOR), film);
-    return (walk_position){.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, 1),
+    return (walk_position){.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
                            .delta = ir_bool(f, true)};
 }
 
@@ -238,6 +248,8 @@ static void find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
     if (s->hide_emitters)
         v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
+    if (w->behind_null)
+        v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
     if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
     v->hit.uv = v->si.uv;
@@ -302,6 +314,13 @@ static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_re
     ir_ref in[12] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      u_lobe, u1, u2};
     ir_ref out[8];
+    if (w->plan->bsdfs.count == 0) { /* a scene without shapes */
+        tracer *t = &w->t;
+        v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
+        v->wo = v->wi;
+        *light_pdf = t_f32(t, 0);
+        return;
+    }
     ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, w->plan->bsdfs.count, in, 12, out);
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
@@ -318,11 +337,32 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
 }
 
+/* hide_emitters: camera rays pass through shapes that are lights (Mitsuba's skip_area_emitters). */
+static walk_position skip_lights(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref state[5] = {at.o.x, at.o.y, at.o.z, at.tmax, ir_eq(f, at.depth, t_u32(t, 0))};
+    ir_ref loop = ir_loop(f, state, 5);
+    ir_while(f, state[4]);
+    walk_position now = at;
+    now.o = vec3_at(state), now.tmax = state[3];
+    interaction si = intersect(w, now);
+    ir_ref light = ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
+    vec3 o = v3_select(t, light, offset_point(t, si.p, si.ng, at.d), now.o);
+    ir_ref next[5] = {o.x, o.y, o.z, ir_select(f, light, ir_sub(f, state[3], si.t), state[3]), light};
+    ir_endloop(f, loop, next, 5);
+    at.o = vec3_at(state), at.tmax = state[3];
+    return at;
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const render_scene *s = w->plan->scene;
+    if (s->hide_emitters && s->emitters.count > 0)
+        at = skip_lights(w, at);
     walk_vertex v = {.si = intersect(w, at)};
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
@@ -388,6 +428,10 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     if (tracked)
         detach_all(w, in, 14);
     ir_ref out[6];
+    if (w->plan->bsdfs.count == 0) {
+        *for_light = *for_sample = color_all(t_f32(&w->t, 0));
+        return;
+    }
     ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, w->plan->bsdfs.count, in, 14, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];

@@ -25,6 +25,7 @@ typedef struct walk {
     render_pass pass;
     bool next_event;   /* sample lights */
     bool bsdf_emission; /* count lights that the material's sample found */
+    bool behind_null;   /* the hidden environment stays hidden behind null lobes */
     walk_functions fn;
     ir_ref pixel, seed, stream;
 } walk;
@@ -34,7 +35,7 @@ typedef struct walk_position {
     ir_ref sample, depth;  /* u32 */
     vec3 o, d;
     ir_ref tmax;           /* negative: a path that has ended; nothing will be hit */
-    ir_ref pdf;            /* with which d was sampled */
+    ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
 } walk_position;
 

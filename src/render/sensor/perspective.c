@@ -2,7 +2,7 @@
  * Pinhole camera. Camera space: +z forward, +x to the image's left, +y up. The ray starts on the near plane, as in Mitsuba. */
 #include "render/classes.h"
 
-enum record { ORIGIN, AXIS_X = 3, AXIS_Y = 6, AXIS_Z = 9, TANGENT_X = 12, TANGENT_Y, NEAR_CLIP, FAR_CLIP, OFFSET_X, OFFSET_Y };
+enum record { ORIGIN, AXIS_X = 3, AXIS_Y = 6, AXIS_Z = 9, TANGENT_X = 12, TANGENT_Y, NEAR_CLIP, FAR_CLIP, OFFSET_X, OFFSET_Y, SCALE_X, SCALE_Y };
 
 static const double pi = 3.14159265358979323846;
 
@@ -62,20 +62,24 @@ void perspective_record(const render_scene *s, uint32_t words[32])
         words[AXIS_Y + k] = float_word((float)m[4 * k + 1]);
         words[AXIS_Z + k] = float_word((float)m[4 * k + 2]);
     }
-    double aspect = (double)s->width / s->height, tx = tangent_x(o, aspect);
+    double aspect = (double)s->full_width / s->full_height, tx = tangent_x(o, aspect);
     words[TANGENT_X] = float_word((float)tx);
     words[TANGENT_Y] = float_word((float)(tx / aspect));
     words[NEAR_CLIP] = float_word((float)scene_number(o, "near_clip"));
     words[FAR_CLIP] = float_word((float)scene_number(o, "far_clip"));
-    words[OFFSET_X] = float_word((float)scene_number(o, "principal_point_offset_x"));
-    words[OFFSET_Y] = float_word((float)scene_number(o, "principal_point_offset_y"));
+    /* from the image, the crop window, to the whole film */
+    words[OFFSET_X] = float_word((float)(scene_number(o, "principal_point_offset_x") + (double)s->crop_x / s->full_width));
+    words[OFFSET_Y] = float_word((float)(scene_number(o, "principal_point_offset_y") + (double)s->crop_y / s->full_height));
+    words[SCALE_X] = float_word((float)((double)s->width / s->full_width));
+    words[SCALE_Y] = float_word((float)((double)s->height / s->full_height));
 }
 
 ray perspective_ray(tracer *t, ir_ref record, vec2 position)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
-    ir_ref x = ir_add(f, position.x, t_real(t, record, OFFSET_X)), y = ir_add(f, position.y, t_real(t, record, OFFSET_Y));
+    ir_ref x = t_mad(t, position.x, t_real(t, record, SCALE_X), t_real(t, record, OFFSET_X));
+    ir_ref y = t_mad(t, position.y, t_real(t, record, SCALE_Y), t_real(t, record, OFFSET_Y));
     vec3 local = v3(ir_mul(f, ir_sub(f, one, ir_mul(f, two, x)), t_real(t, record, TANGENT_X)),
                     ir_mul(f, ir_sub(f, one, ir_mul(f, two, y)), t_real(t, record, TANGENT_Y)), one);
     ir_ref length = v3_length(t, local); /* distance along the ray per unit of depth */

@@ -5,4 +5,5 @@
 const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_TRIANGLES] = &shape_kind_triangles,
     [SHAPE_SPHERE] = &shape_kind_sphere,
+    [SHAPE_DISK] = &shape_kind_disk,
 };

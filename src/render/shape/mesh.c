@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes made of triangles: rectangle, cube, obj. Geometry goes to world space when the scene is loaded. Their kind's traced functions:
+ * Shapes made of triangles: rectangle, cube, obj, ply, serialized. Geometry goes to world space when the scene is loaded. Their kind's traced functions:
  * intersection, interaction, sampling uniformly in area.
  *
  * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and v2. */
@@ -93,11 +93,19 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     return BL_OK;
 }
 
+/* Rectangle and cube are shapes whose normals go by the inverse transpose, so a mirroring matrix must not turn them round. */
+static void keep_orientation(const scene_object *o, scene_mesh *m)
+{
+    mesh_drop_normals(m); /* flat: the geometric normal is the same */
+    if (matrix_determinant3(scene_get(o, "to_world")->matrix) < 0)
+        mesh_flip(m);
+}
+
 static bl_result rectangle_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     scene_mesh m;
     mesh_rectangle(&m);
-    mesh_drop_normals(&m); /* flat: the geometric normal is the same */
+    keep_orientation(o, &m);
     return add_mesh(s, o, &m, err);
 }
 
@@ -105,23 +113,44 @@ static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err
 {
     scene_mesh m;
     mesh_cube(&m);
-    mesh_drop_normals(&m);
+    keep_orientation(o, &m);
     return add_mesh(s, o, &m, err);
+}
+
+/* What the loaders of files have in common; r and reason are the loader's. Takes the mesh. */
+static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r, const bl_error *reason, scene_mesh *m, bl_error *err)
+{
+    if (r != BL_OK)
+        return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason->text);
+    if (scene_number(o, "face_normals") != 0)
+        mesh_drop_normals(m);
+    else if (!m->normals)
+        mesh_generate_normals(m);
+    return add_mesh(s, o, m, err);
 }
 
 static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    const scene_value *file = scene_get(o, "filename");
     scene_mesh m;
     bl_error reason = {0};
-    bl_result r = mesh_load_obj(file->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
-    if (r != BL_OK)
-        return scene_error(err, r, file->where, "obj: %s", reason.text);
-    if (scene_number(o, "face_normals") != 0)
-        mesh_drop_normals(&m);
-    else if (!m.normals)
-        mesh_generate_normals(&m);
-    return add_mesh(s, o, &m, err);
+    bl_result r = mesh_load_obj(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
+    return add_loaded(s, o, r, &reason, &m, err);
+}
+
+static bl_result ply_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    scene_mesh m;
+    bl_error reason = {0};
+    bl_result r = mesh_load_ply(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
+    return add_loaded(s, o, r, &reason, &m, err);
+}
+
+static bl_result serialized_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    scene_mesh m;
+    bl_error reason = {0};
+    bl_result r = mesh_load_serialized(scene_get(o, "filename")->path, (uint32_t)scene_number(o, "shape_index"), &m, &reason);
+    return add_loaded(s, o, r, &reason, &m, err);
 }
 
 /* ---- traced ---- */
@@ -261,9 +290,28 @@ static const plugin_param obj_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
 };
+static const plugin_param ply_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Stanford PLY, ascii or binary; triangles only"},
+    {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
+    {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "false", 0, 0, "v becomes 1 - v"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+};
+static const plugin_param serialized_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's serialized meshes, versions 3 and 4"},
+    {"shape_index", PLUGIN_INTEGER, 0, "0", 0, 2147483647.0, "which of the meshes in the file"},
+    {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+};
 const shape_class shape_rectangle = {
     .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, 2, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
 const shape_class shape_cube = {
     .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, 2, "[-1,1]^3"}, .load = cube_load}};
 const shape_class shape_obj = {
     .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, 2, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
+const shape_class shape_ply = {
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, 2, "mesh from a PLY file"}, .load = ply_load}};
+const shape_class shape_serialized = {
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, 2, "mesh from a file of Mitsuba's"},
+             .load = serialized_load}};

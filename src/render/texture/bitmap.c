@@ -81,7 +81,7 @@ static ir_ref wrapped(tracer *t, enum wrap mode, ir_ref at, ir_ref size_u)
     ir_func *f = t->f;
     ir_ref size = ir_to_f32(f, size_u), one = t_f32(t, 1), last = ir_sub(f, size, one);
     if (mode == WRAP_CLAMP)
-        return ir_to_u32(f, ir_min(f, ir_max(f, at, t_f32(t, 0)), last));
+        return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), at), last));
     ir_ref tile = ir_floor(f, ir_div(f, ir_add(f, at, t_f32(t, 0.5f)), size));
     ir_ref inside = ir_sub(f, at, ir_mul(f, tile, size));
     if (mode == WRAP_MIRROR) {
@@ -89,7 +89,7 @@ static ir_ref wrapped(tracer *t, enum wrap mode, ir_ref at, ir_ref size_u)
         ir_ref odd = ir_ne(f, half, ir_floor(f, half));
         inside = ir_select(f, odd, ir_sub(f, last, inside), inside);
     }
-    return ir_to_u32(f, ir_min(f, ir_max(f, inside, t_f32(t, 0)), last)); /* the bounds hold for huge coordinates, too */
+    return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside), last)); /* the bounds hold for huge coordinates, too; NaN is 0 */
 }
 
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
@@ -136,7 +136,7 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 }
 
 static const plugin_param bitmap_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "EXR, PNG or PFM"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
     {"filter_type", PLUGIN_STRING, 0, "bilinear", 0, 0, "bilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "repeat", 0, 0, "repeat, mirror or clamp"},
     {"format", PLUGIN_STRING, 0, "auto", 0, 0, "accepted; texels are always float32 here"},

@@ -2,9 +2,19 @@
  * Textures without data of their own: constant (what a plain number or colour becomes) and checkerboard. */
 #include "render/classes.h"
 
+enum { CONSTANT_VALUE };
+
+/* 1: the value is one number. */
+static uint32_t constant_variant(const render_scene *s, const scene_object *o)
+{
+    return s->parameters.data[render_find_parameter(s, o, CONSTANT_VALUE)].count == 1;
+}
+
 static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
+    if (n->variant)
+        return color_all(plan_load(t, n, record, n->field[CONSTANT_VALUE], CONSTANT_VALUE, t_u32(t, 0)));
     return plan_color(t, n, record, "value");
 }
 
@@ -12,7 +22,7 @@ static const plugin_param constant_params[] = {
     {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "linear RGB"},
 };
 const texture_class texture_constant = {
-    .base.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"}, .variant = constant_variant},
     .eval = constant_eval,
 };
 
@@ -36,14 +46,27 @@ void texture_transform_words(const scene_object *o, uint32_t *words)
     }
 }
 
-/* Mitsuba: color0 where both fractions lie on the same side of one half. */
-static color checkerboard_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+/* bool: both fractions lie on the same side of one half */
+static ir_ref same_side(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
     vec2 p = texture_transform(t, record, n->extra_word, uv);
     ir_ref half = t_f32(t, 0.5f);
     ir_ref x = ir_gt(f, ir_sub(f, p.x, ir_floor(f, p.x)), half), y = ir_gt(f, ir_sub(f, p.y, ir_floor(f, p.y)), half);
-    return color_select(t, ir_eq(f, x, y), plan_texture(t, n, record, "color0", uv), plan_texture(t, n, record, "color1", uv));
+    return ir_eq(f, x, y);
+}
+
+/* Mitsuba: color0 on the same side, and as a number (an opacity) the opposite. */
+static color checkerboard_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_ref same = same_side(t, n, record, uv);
+    return color_select(t, same, plan_texture(t, n, record, "color0", uv), plan_texture(t, n, record, "color1", uv));
+}
+
+static ir_ref checkerboard_eval_1(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_ref same = same_side(t, n, record, uv);
+    return ir_select(t->f, same, plan_texture_1(t, n, record, "color1", uv), plan_texture_1(t, n, record, "color0", uv));
 }
 
 static void checkerboard_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -62,4 +85,5 @@ const texture_class texture_checkerboard = {
              .extra_words = 6,
              .extra = checkerboard_extra},
     .eval = checkerboard_eval,
+    .eval_1 = checkerboard_eval_1,
 };

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight bench: what passes cost on a device, beside the same image by the hand-written reference (glsl/reference_pt.comp).
+ *
+ * Every form runs once a round, one after the other, so that what else happens on the machine meets all of them; ratios are taken within a
+ * round, and medians over the rounds are printed. A form's time is device time, but on devices that are the CPU itself CPU time of the process
+ * over the number of cores, which other programs disturb less. What drivers compile on the first dispatch is the difference of the first two
+ * runs with one sample. */
+#include "cli.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { FORMS = 5, ROUNDS_MOST = 1000, DEFAULT_ROUNDS = 5 };
+
+typedef struct arguments {
+    cli_common common;
+    const char *scene;
+    cli_names parameters;
+    uint32_t rounds;
+    bool ablation;
+} arguments;
+
+typedef struct form {
+    const char *name;
+    bool gradient, baked;
+    bl_job *job;
+    bl_reference *reference; /* instead of a job */
+    bl_kernel_info kernel;
+    bl_stats stats;          /* of the last run */
+    double lazy_seconds;     /* of the first dispatch: compilation that the driver puts off */
+    double *wall, *device, *cpu, *busy, *to_reference, *to_primal; /* per round */
+} form;
+
+typedef struct bench {
+    const arguments *args;
+    cli_session *session;
+    form forms[FORMS];
+    uint32_t form_count, rounds, spp, spp_grad;
+    const char *no_reference; /* why there is none */
+    double rays_per_path;     /* counted by the reference; 0: not */
+    float *image, *weights;
+    const char **names;
+    uint32_t name_count;
+    double cores;
+    bool on_cpu;
+} bench;
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *values, uint32_t count)
+{
+    double sorted[ROUNDS_MOST];
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+}
+
+/* ---- runs ---- */
+
+static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
+{
+    bl_render_desc render = {.spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
+    bl_gradient_desc gradient = {.spp = spp, .seed = b->args->common.seed, .adjoint = b->weights, .progress = progress_call, .user = progress};
+    uint64_t rays;
+    if (f->gradient)
+        return bl_job_gradient(f->job, &gradient, &f->stats);
+    if (f->job)
+        return bl_job_render(f->job, &render, b->image, &f->stats);
+    bl_result result = bl_reference_render(f->reference, &render, b->image, &f->stats, &rays);
+    if (result == BL_OK)
+        b->rays_per_path = (double)rays / (double)f->stats.paths;
+    return result;
+}
+
+static uint32_t form_spp(const bench *b, const form *f) { return f->gradient ? b->spp_grad : b->spp; }
+
+/* Time of a path, for comparison between forms. */
+static double per_path(const bench *b, const form *f, uint32_t round) { return f->busy[round] / form_spp(b, f); }
+
+static int measure(bench *b, form *f, uint32_t round)
+{
+    uint32_t spp = form_spp(b, f);
+    cli_progress progress = progress_begin(&b->args->common, f->name, (uint64_t)b->session->info.width * b->session->info.height * spp);
+    double cpu = cpu_seconds();
+    bl_result result = run_form(b, f, spp, &progress);
+    f->cpu[round] = cpu_seconds() - cpu;
+    progress_end(&progress);
+    SESSION_TRY(b->session, result);
+    f->wall[round] = f->stats.seconds, f->device[round] = f->stats.device_seconds;
+    f->busy[round] = b->on_cpu ? f->cpu[round] / b->cores : f->device[round];
+    return CLI_OK;
+}
+
+/* One sample, twice: compiles what is compiled late, and lets the slicing learn the speed. */
+static int warm_up(bench *b, form *f)
+{
+    double first = 0;
+    for (int k = 0; k < 2; k++) {
+        cli_progress none = {0};
+        double start = seconds_now();
+        SESSION_TRY(b->session, run_form(b, f, 1, &none));
+        f->lazy_seconds = fmax(0, first - (seconds_now() - start));
+        first = seconds_now() - start;
+    }
+    return CLI_OK;
+}
+
+static int run_rounds(bench *b)
+{
+    for (uint32_t i = 0; i < b->form_count; i++)
+        CLI_TRY(warm_up(b, &b->forms[i]));
+    for (uint32_t round = 0; round < b->rounds; round++) {
+        const form *reference = NULL, *primal = NULL;
+        for (uint32_t i = 0; i < b->form_count; i++) {
+            CLI_TRY(measure(b, &b->forms[i], round));
+            reference = b->forms[i].reference ? &b->forms[i] : reference;
+        }
+        for (uint32_t i = 0; i < b->form_count; i++) {
+            form *f = &b->forms[i];
+            primal = f->gradient ? primal : f; /* a form's gradient follows its primal */
+            f->to_reference[round] = reference && !f->gradient ? per_path(b, reference, round) / per_path(b, f, round) : 0;
+            f->to_primal[round] = f->gradient ? per_path(b, f, round) / per_path(b, primal, round) : 0;
+        }
+    }
+    return CLI_OK;
+}
+
+/* ---- forms ---- */
+
+static form *add_form(bench *b, const char *name)
+{
+    form *f = &b->forms[b->form_count++];
+    double **series[] = {&f->wall, &f->device, &f->cpu, &f->busy, &f->to_reference, &f->to_primal};
+    f->name = name;
+    for (size_t k = 0; k < sizeof series / sizeof *series; k++)
+        *series[k] = memory_or_exit(b->rounds * sizeof(double));
+    return f;
+}
+
+static int add_job(bench *b, const char *name, bool gradient, bool no_baking)
+{
+    form *f = add_form(b, name);
+    bl_job_desc desc = {.no_baking = no_baking};
+    f->gradient = gradient;
+    if (gradient)
+        desc.parameters = b->names, desc.parameter_count = b->name_count;
+    SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &desc, &f->job));
+    SESSION_TRY(b->session, bl_job_compile(f->job, gradient ? BL_PASS_GRADIENT : BL_PASS_PRIMAL, &f->kernel));
+    f->baked = f->kernel.baked;
+    return CLI_OK;
+}
+
+static int add_forms(bench *b)
+{
+    if (!b->args->common.no_baking) {
+        CLI_TRY(add_job(b, "primal, baked", false, false));
+        if (b->name_count)
+            CLI_TRY(add_job(b, "gradient, baked", true, false));
+        if (!b->forms[0].baked) { /* too large for it: the same kernels as general ones */
+            b->forms[0].name = "primal, general";
+            b->forms[1].name = "gradient, general";
+        }
+    }
+    if (b->args->common.no_baking || b->forms[0].baked) {
+        CLI_TRY(add_job(b, "primal, general", false, true));
+        if (b->name_count)
+            CLI_TRY(add_job(b, "gradient, general", true, true));
+    }
+    form *f = add_form(b, "primal, hand-written GLSL");
+    bl_result result = bl_reference_create(b->session->device, b->session->scene, &f->kernel, &f->reference);
+    if (result == BL_ERROR_UNSUPPORTED) {
+        b->no_reference = bl_context_error(b->session->ctx);
+        note(&b->args->common, "%s", b->no_reference);
+        b->no_reference = text_format("%s", b->no_reference);
+        b->form_count--;
+        return CLI_OK;
+    }
+    SESSION_TRY(b->session, result);
+    return CLI_OK;
+}
+
+/* Those asked for, or all whose gradient is complete. */
+static int choose_parameters(bench *b)
+{
+    uint32_t all = bl_scene_parameter_count(b->session->scene);
+    b->names = memory_or_exit((all + b->args->parameters.count + 1) * sizeof *b->names);
+    for (uint32_t i = 0; i < b->args->parameters.count; i++) {
+        uint32_t index;
+        b->names[b->name_count++] = b->args->parameters.items[i];
+        SESSION_TRY(b->session, bl_scene_find_parameter(b->session->scene, b->args->parameters.items[i], &index));
+    }
+    for (uint32_t i = 0; i < all && b->args->parameters.count == 0; i++) {
+        bl_parameter_info info;
+        SESSION_TRY(b->session, bl_scene_parameter_info(b->session->scene, i, &info));
+        if (info.differentiable && !info.reason)
+            b->names[b->name_count++] = info.name;
+    }
+    return CLI_OK;
+}
+
+/* ---- results ---- */
+
+static double mpaths(const bench *b, const form *f)
+{
+    return 1e-6 * (double)f->stats.paths / median(f->busy, b->rounds);
+}
+
+static double own_compile(const form *f)
+{
+    return f->kernel.trace_seconds + f->kernel.optimise_seconds + f->kernel.generate_seconds;
+}
+
+static void print_table(const bench *b)
+{
+    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", b->args->scene, b->session->info.width,
+           b->session->info.height, b->session->info.max_depth, b->spp, b->session->device_info.name, b->rounds);
+    printf("\n%-26s %9s %9s %9s %9s %9s %10s %9s %9s\n", "pass", "Mpaths/s", "Mrays/s", "to GLSL", "range", "wall s", "device s", "CPU s",
+           "MiB");
+    for (uint32_t i = 0; i < b->form_count; i++) {
+        const form *f = &b->forms[i];
+        char rays[32] = "-", ratio[32] = "-", range[32] = "-";
+        double least = INFINITY, most = 0;
+        for (uint32_t k = 0; k < b->rounds; k++)
+            least = fmin(least, f->to_reference[k]), most = fmax(most, f->to_reference[k]);
+        if (b->rays_per_path > 0 && !f->gradient)
+            snprintf(rays, sizeof rays, "%.3g", mpaths(b, f) * b->rays_per_path);
+        if (most > 0 && !f->reference) {
+            snprintf(ratio, sizeof ratio, "%.2f x", median(f->to_reference, b->rounds));
+            snprintf(range, sizeof range, "%.2f-%.2f", least, most);
+        }
+        printf("%-26s %9.3g %9s %9s %9s %9.3f %10.3f %9.3f %9.1f\n", f->name, mpaths(b, f), rays, ratio, range, median(f->wall, b->rounds),
+               median(f->device, b->rounds), median(f->cpu, b->rounds), (double)f->stats.device_bytes / 1048576);
+    }
+    printf("\n%-26s %12s %10s %10s %12s %14s\n", "kernel, milliseconds", "trace+passes", "SPIR-V", "driver", "1st dispatch", "SPIR-V words");
+    for (uint32_t i = 0; i < b->form_count; i++) {
+        const form *f = &b->forms[i];
+        printf("%-26s %12.1f %10.1f %10.1f %12.1f %14llu\n", f->name, 1e3 * (f->kernel.trace_seconds + f->kernel.optimise_seconds),
+               1e3 * f->kernel.generate_seconds, 1e3 * f->kernel.driver_seconds, 1e3 * f->lazy_seconds, (unsigned long long)f->kernel.spirv_words);
+    }
+    printf("\n");
+    for (uint32_t i = 0; i < b->form_count; i++)
+        if (b->forms[i].gradient)
+            printf("%s, %u parameters: pass %.2f, step %.2f times its primal\n", b->forms[i].name, b->name_count,
+                   median(b->forms[i].to_primal, b->rounds), 1 + median(b->forms[i].to_primal, b->rounds));
+    if (b->rays_per_path > 0)
+        printf("%.2f rays a path, counted by the hand-written kernel\n", b->rays_per_path);
+}
+
+static void add_series(cJSON *json, const bench *b, const char *name, const double *values)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_rounds", name);
+    cJSON_AddNumberToObject(json, name, median(values, b->rounds));
+    cJSON_AddItemToObject(json, key, cJSON_CreateDoubleArray(values, (int)b->rounds));
+}
+
+static cJSON *form_json(const bench *b, const form *f)
+{
+    cJSON *json = cJSON_CreateObject(), *compile;
+    cJSON_AddStringToObject(json, "name", f->name);
+    cJSON_AddStringToObject(json, "pass", f->gradient ? "gradient" : "primal");
+    cJSON_AddStringToObject(json, "kernel", f->reference ? "glsl" : f->baked ? "baked" : "general");
+    cJSON_AddNumberToObject(json, "spp", form_spp(b, f));
+    cJSON_AddNumberToObject(json, "paths", (double)f->stats.paths);
+    add_series(json, b, "wall_seconds", f->wall);
+    add_series(json, b, "device_seconds", f->device);
+    add_series(json, b, "cpu_seconds", f->cpu);
+    cJSON_AddNumberToObject(json, "paths_per_second", 1e6 * mpaths(b, f));
+    if (b->rays_per_path > 0 && !f->gradient)
+        cJSON_AddNumberToObject(json, "rays_per_second", 1e6 * mpaths(b, f) * b->rays_per_path);
+    if (f->to_reference[0] > 0)
+        add_series(json, b, "speed_to_glsl", f->to_reference);
+    if (f->gradient)
+        add_series(json, b, "time_to_primal", f->to_primal);
+    cJSON_AddNumberToObject(json, "device_bytes", (double)f->stats.device_bytes);
+    compile = cJSON_AddObjectToObject(json, "compile");
+    cJSON_AddNumberToObject(compile, "trace_seconds", f->kernel.trace_seconds);
+    cJSON_AddNumberToObject(compile, "optimise_seconds", f->kernel.optimise_seconds);
+    cJSON_AddNumberToObject(compile, "generate_seconds", f->kernel.generate_seconds);
+    cJSON_AddNumberToObject(compile, "own_seconds", own_compile(f));
+    cJSON_AddNumberToObject(compile, "driver_seconds", f->kernel.driver_seconds);
+    cJSON_AddNumberToObject(compile, "first_dispatch_seconds", f->lazy_seconds);
+    cJSON_AddNumberToObject(compile, "spirv_words", (double)f->kernel.spirv_words);
+    return json;
+}
+
+static void put_json(const bench *b)
+{
+    cJSON *json = cJSON_CreateObject(), *forms, *names;
+    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
+    cJSON_AddStringToObject(json, "scene", b->args->scene);
+    cJSON_AddStringToObject(json, "device", b->session->device_info.name);
+    cJSON_AddStringToObject(json, "driver", b->session->device_info.driver);
+    cJSON_AddNumberToObject(json, "width", b->session->info.width);
+    cJSON_AddNumberToObject(json, "height", b->session->info.height);
+    cJSON_AddNumberToObject(json, "max_depth", b->session->info.max_depth);
+    cJSON_AddNumberToObject(json, "primitives", b->session->info.primitives);
+    cJSON_AddNumberToObject(json, "rounds", b->rounds);
+    cJSON_AddStringToObject(json, "rates_from", b->on_cpu ? "cpu_seconds / cores" : "device_seconds");
+    cJSON_AddNumberToObject(json, "cores", b->cores);
+    names = cJSON_AddArrayToObject(json, "parameters");
+    for (uint32_t i = 0; i < b->name_count; i++)
+        cJSON_AddItemToArray(names, cJSON_CreateString(b->names[i]));
+    if (b->rays_per_path > 0)
+        cJSON_AddNumberToObject(json, "rays_per_path", b->rays_per_path);
+    if (b->no_reference)
+        cJSON_AddStringToObject(json, "no_reference", b->no_reference);
+    forms = cJSON_AddArrayToObject(json, "forms");
+    for (uint32_t i = 0; i < b->form_count; i++)
+        cJSON_AddItemToArray(forms, form_json(b, &b->forms[i]));
+    print_json(json);
+    cJSON_Delete(json);
+}
+
+/* ---- the command ---- */
+
+static void free_forms(bench *b)
+{
+    for (uint32_t i = 0; i < FORMS; i++) {
+        form *f = &b->forms[i];
+        bl_job_destroy(f->job);
+        bl_reference_destroy(f->reference);
+        free(f->wall), free(f->device), free(f->cpu), free(f->busy), free(f->to_reference), free(f->to_primal);
+    }
+    free(b->image);
+    free(b->weights);
+    free(b->names);
+}
+
+static int work(bench *b)
+{
+    size_t values = session_values(b->session);
+    b->image = memory_or_exit(values * sizeof *b->image);
+    b->weights = memory_or_exit(values * sizeof *b->weights);
+    for (size_t i = 0; i < values; i++)
+        b->weights[i] = 1.0f / (float)values;
+    CLI_TRY(choose_parameters(b));
+    CLI_TRY(add_forms(b));
+    CLI_TRY(run_rounds(b));
+    if (b->args->common.json)
+        put_json(b);
+    else
+        print_table(b);
+    return CLI_OK;
+}
+
+static int open_and_work(cli_session *session, const arguments *args)
+{
+    if (args->ablation)
+        return fail("--ablation arrives with the compiler's optimisations of calls: there is nothing to switch off yet");
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 0); /* or compilation takes the time of reading a file */
+    CLI_TRY(session_open(session, &args->common, args->scene));
+    CLI_TRY(session_open_device(session));
+    interrupt_install();
+    const char *kind = session->device_info.kind;
+    bench b = {.args = args, .session = session, .rounds = args->rounds ? args->rounds : DEFAULT_ROUNDS,
+               .spp = args->common.spp ? args->common.spp : session->info.spp, .cores = (double)sysconf(_SC_NPROCESSORS_ONLN),
+               .on_cpu = !strcmp(kind, "swiftshader") || !strcmp(kind, "lavapipe")};
+    b.spp_grad = args->common.spp_grad ? args->common.spp_grad : b.spp;
+    if (b.rounds > ROUNDS_MOST)
+        return usage_error("bench", "--rounds: at most %d", ROUNDS_MOST);
+    int status = work(&b);
+    free_forms(&b);
+    return status;
+}
+
+static int run(void *argument)
+{
+    cli_session session = {0};
+    int status = open_and_work(&session, argument);
+    session_close(&session);
+    return status;
+}
+
+// clang-format off
+#define FIELD(name) offsetof(arguments, name)
+static const cli_option options[] = {
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
+    {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds), .help = "how often each pass is measured (default: 5)"},
+    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "with optimisations of the compiler on and off"},
+};
+// clang-format on
+const cli_command command_bench = {.name = "bench",
+                                   .summary = "what passes cost here, beside a hand-written path tracer",
+                                   .usage = "SCENE",
+                                   .example = "backlight bench assets/cornell/scene.xml --spp 16 --device lavapipe",
+                                   CLI_OPTIONS(options),
+                                   .arguments_size = sizeof(arguments),
+                                   .run = run};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A smooth metal, one-sided: one discrete lobe, the mirror direction, with the coefficient specular_reflectance * Fresnel(eta, k). */
+#include "render/bsdf/fresnel.h"
+
+static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    const scene_value *material = scene_get(o, "material");
+    if (strcmp(material->text, "none") == 0)
+        return BL_OK;
+    if (scene_get(o, "eta")->given || scene_get(o, "k")->given)
+        return scene_error(err, BL_ERROR_SCENE, material->where, "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);
+    return scene_error(err, BL_ERROR_UNSUPPORTED, material->where,
+                       "%s: named materials such as \"%.60s\" are not implemented yet, give \"eta\" and \"k\"", o->cls->name, material->text);
+}
+
+static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }
+
+static bsdf_sample conductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;
+    ir_ref one = t_f32(t, 1);
+    return (bsdf_sample){.wo = fresnel_reflected(t, wi), .pdf = ir_select(t->f, above(t, wi), one, t_f32(t, 0)), .eta = one,
+                         .delta = ir_bool(t->f, true), .lobe = t_u32(t, 0)};
+}
+
+static ir_ref conductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
+    return t_f32(t, 0);
+}
+
+static color conductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    (void)wo, (void)lobe;
+    color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
+    COLOR_EACH(reflectance, fresnel_conductor(t, wi.z, eta.c[c], k.c[c]));
+    color value = color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance);
+    return color_select(t, ir_and(t->f, delta, above(t, wi)), value, color_all(t_f32(t, 0)));
+}
+
+static const plugin_param conductor_params[] = {
+    {"material", PLUGIN_STRING, 0, "none", 0, 0, "none; names of metals are not implemented yet"},
+    {"eta", PLUGIN_TEXTURED, 0, "0", 0, 1e6, "real part of the index of refraction"},
+    {"k", PLUGIN_TEXTURED, 0, "1", 0, 1e6, "extinction, its imaginary part"},
+    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
+};
+const bsdf_class bsdf_conductor = {
+    .base = {.plugin = {PLUGIN_BSDF, "conductor", conductor_params, 4, NULL, 0, "smooth metal, one-sided"}, .load = conductor_load},
+    .sample = conductor_sample,
+    .pdf = conductor_pdf,
+    .value = conductor_value,
+};

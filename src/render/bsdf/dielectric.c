@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A smooth interface between two dielectrics: two discrete lobes, chosen by the Fresnel reflectance F. Radiance that crosses is scaled by
+ * the squared ratio of the indices, because its solid angle changes.
+ *
+ * eta, int_ior over ext_ior, is a parameter. What is differentiated is the coefficients at the directions that were taken; that
+ * the transmitted direction turns with eta is not (estimators.md 1). */
+#include "render/bsdf/fresnel.h"
+
+enum { LOBE_REFLECTION, LOBE_TRANSMISSION };
+enum { EXTRA_ETA, EXTRA_GRADIENT, EXTRA_WORDS };
+
+static bl_result dielectric_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    static const uint32_t one = 1;
+    double inside, outside;
+    TRY(ior_read(o, "int_ior", &inside, err));
+    TRY(ior_read(o, "ext_ior", &outside, err));
+    float eta = (float)(inside / outside);
+    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &eta);
+    s->parameters.data[p].reason = "the refracted direction moves with it, which needs attached replay";
+    return BL_OK;
+}
+
+static void dielectric_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    words[EXTRA_ETA] = plan_value_offset(p, o, PLAN_DATA_SLOT);
+    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+}
+
+static fresnel interface_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
+{
+    return fresnel_dielectric(t, wi.z, plan_load(t, n, record, n->extra_word + EXTRA_ETA, PLAN_DATA_SLOT, t_u32(t, 0)));
+}
+
+static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    (void)uv, (void)u1, (void)u2;
+    ir_func *f = t->f;
+    fresnel at = interface_at(t, n, record, wi);
+    ir_ref one = t_f32(t, 1), reflects = ir_lt(f, u_lobe, at.reflectance);
+    return (bsdf_sample){.wo = v3_select(t, reflects, fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at)),
+                         .pdf = ir_select(f, reflects, at.reflectance, ir_sub(f, one, at.reflectance)),
+                         .eta = ir_select(f, reflects, one, at.eta_it),
+                         .delta = ir_bool(f, true),
+                         .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
+}
+
+static ir_ref dielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
+    return t_f32(t, 0);
+}
+
+static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    (void)wo;
+    ir_func *f = t->f;
+    fresnel at = interface_at(t, n, record, wi);
+    ir_ref crosses = ir_mul(f, ir_sub(f, t_f32(t, 1), at.reflectance), t_sqr(t, at.eta_ti));
+    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), at.reflectance);
+    color transmitted = color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), crosses);
+    color value = color_select(t, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)), reflected, transmitted);
+    return color_select(t, delta, value, color_all(t_f32(t, 0)));
+}
+
+static const plugin_param dielectric_params[] = {
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3, "index of refraction below the surface, or the name of a material"},
+    {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on the side of the normal"},
+    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
+    {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
+};
+const bsdf_class bsdf_dielectric = {
+    .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0, "smooth glass, water .."},
+             .extra_words = EXTRA_WORDS,
+             .data_name = "eta",
+             .load = dielectric_load,
+             .extra = dielectric_extra},
+    .transmits = true,
+    .sample = dielectric_sample,
+    .pdf = dielectric_pdf,
+    .value = dielectric_value,
+};

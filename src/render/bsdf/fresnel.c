@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Fresnel's equations. Both may run tracked with respect to the indices, so nothing here divides by zero or takes the root of zero where
+ * a derivative exists, not even on the side of a select that is not taken: a factor of 0 does not undo a NaN. */
+#include "render/bsdf/fresnel.h"
+
+/* half of r_s^2 + r_p^2. Snell: sin_t = sin_i / eta_it. Equal indices reflect nothing and grazing light is reflected whole, which the
+ * quotients say too, but for 0/0. Under total reflection cos_t is 0 and they are 1 and -1. */
+fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), inverse = ir_div(f, one, eta), outside = ir_ge(f, cos_i, zero);
+    fresnel r = {.eta_it = ir_select(f, outside, eta, inverse), .eta_ti = ir_select(f, outside, inverse, eta)};
+    ir_ref sin2_i = ir_sub(f, one, t_sqr(t, cos_i)), ci = ir_abs(f, cos_i);
+    ir_ref ct = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, sin2_i, t_sqr(t, r.eta_ti))));
+    ir_ref matched = ir_eq(f, eta, one), special = ir_or(f, matched, ir_eq(f, ci, zero));
+    ir_ref s = ir_mul(f, r.eta_it, ct), p = ir_mul(f, r.eta_it, ci);
+    ir_ref r_s = ir_div(f, ir_sub(f, ci, s), ir_select(f, special, one, ir_add(f, ci, s)));
+    ir_ref r_p = ir_div(f, ir_sub(f, ct, p), ir_select(f, special, one, ir_add(f, ct, p)));
+    ir_ref half = ir_mul(f, t_f32(t, 0.5f), ir_add(f, t_sqr(t, r_s), t_sqr(t, r_p)));
+    r.reflectance = ir_select(f, special, ir_select(f, matched, zero, one), half);
+    r.cos_t = ir_select(f, outside, ir_neg(f, ct), ct);
+    return r;
+}
+
+/* (top - part) / (top + part); 1 where both are 0 */
+static ir_ref quotient(tracer *t, ir_ref top, ir_ref part)
+{
+    ir_func *f = t->f;
+    ir_ref sum = ir_add(f, top, part), some = ir_gt(f, sum, t_f32(t, 0)), one = t_f32(t, 1);
+    return ir_select(f, some, ir_div(f, ir_sub(f, top, part), ir_select(f, some, sum, one)), one);
+}
+
+/* With a + ib the root of (eta + ik)^2 - sin^2 (Born and Wolf, Principles of Optics, 14.4.1; the arrangement is that of
+ * Sébastien Lagarde, Memo on Fresnel equations, 2013):
+ *
+ *     a^2 + b^2 = sqrt(d^2 + 4 eta^2 k^2)    d = eta^2 - k^2 - sin^2
+ *     a^2       = (a^2 + b^2 + d) / 2
+ *     R_s       = (a^2 + b^2 + cos^2 - 2 a cos) / (a^2 + b^2 + cos^2 + 2 a cos)
+ *     R_p / R_s = ((a^2 + b^2) cos^2 + sin^4 - 2 a cos sin^2) / (the same with +)
+ *
+ * Metals have d < 0. There a^2 = 2 eta^2 k^2 / (a^2 + b^2 - d), which cancels nothing and is smooth in eta where eta is 0: the
+ * perfect mirror eta = 0, k = 1 reflects exactly 1 and has a derivative. */
+ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2), cos2 = t_sqr(t, cos_i), sin2 = ir_sub(f, one, cos2), both = ir_mul(f, eta, k);
+    ir_ref d = ir_sub(f, ir_sub(f, t_sqr(t, eta), t_sqr(t, k)), sin2), metal = ir_lt(f, d, t_f32(t, 0));
+    ir_ref sum = t_safe_sqrt(t, t_mad(t, d, d, ir_mul(f, t_f32(t, 4), t_sqr(t, both))));
+    ir_ref a_metal = ir_mul(f, both, t_safe_sqrt(t, ir_div(f, two, ir_select(f, metal, ir_sub(f, sum, d), one))));
+    ir_ref a_clear = t_safe_sqrt(t, ir_mul(f, t_f32(t, 0.5f), ir_select(f, metal, one, ir_add(f, sum, d))));
+    ir_ref part = ir_mul(f, ir_mul(f, two, cos_i), ir_select(f, metal, a_metal, a_clear));
+    ir_ref r_s = quotient(t, ir_add(f, sum, cos2), part);
+    ir_ref r_p = ir_mul(f, r_s, quotient(t, t_mad(t, sum, cos2, t_sqr(t, sin2)), ir_mul(f, part, sin2)));
+    return ir_mul(f, t_f32(t, 0.5f), ir_add(f, r_s, r_p));
+}
+
+vec3 fresnel_reflected(tracer *t, vec3 wi) { return v3(ir_neg(t->f, wi.x), ir_neg(t->f, wi.y), wi.z); }
+
+vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f)
+{
+    ir_ref scale = ir_neg(t->f, f->eta_ti);
+    return v3(ir_mul(t->f, wi.x, scale), ir_mul(t->f, wi.y, scale), f->cos_t);
+}

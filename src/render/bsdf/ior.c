@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Indices of refraction by name, at standard conditions: Mitsuba's table. */
+#include "render/bsdf/fresnel.h"
+
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    double ior;
+} materials[] = {
+    {"vacuum", 1},          {"helium", 1.000036},       {"hydrogen", 1.000132},
+    {"air", 1.000277},      {"carbon dioxide", 1.00045}, {"water", 1.333},
+    {"acetone", 1.36},      {"ethanol", 1.361},         {"carbon tetrachloride", 1.461},
+    {"glycerol", 1.4729},   {"benzene", 1.501},         {"silicone oil", 1.52045},
+    {"bromine", 1.661},     {"water ice", 1.31},        {"fused quartz", 1.458},
+    {"pyrex", 1.47},        {"acrylic glass", 1.49},    {"polypropylene", 1.49},
+    {"bk7", 1.5046},        {"sodium chloride", 1.544}, {"amber", 1.55},
+    {"pet", 1.575},         {"diamond", 2.419},
+};
+
+bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err)
+{
+    const scene_value *v = scene_get(o, param);
+    *out = v->number;
+    if (!v->text)
+        return BL_OK;
+    text known = {0};
+    for (size_t i = 0; i < sizeof materials / sizeof *materials; i++) {
+        *out = materials[i].ior;
+        if (strcasecmp(materials[i].name, v->text) == 0) {
+            text_free(&known);
+            return BL_OK;
+        }
+        text_add(&known, "%s%s", i ? ", " : "", materials[i].name);
+    }
+    scene_error(err, BL_ERROR_SCENE, v->where, "%s: no index of refraction is known for \"%.60s\" (%s); give a number, or one of %s",
+                o->cls->name, v->text, param, known.data);
+    text_free(&known);
+    return BL_ERROR_SCENE;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Flat disk: the image of the unit disk facing +z under any affine map, so an ellipse in general. Entry of the hierarchy: centre c and the
+ * images s, t of the x and y axes; hits are the coordinates (a, b) of c + a s + b t, inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of
+ * (a, b). As a light it is sampled uniformly in area, which the affine map keeps uniform: the area is pi |s x t|. */
+#include "render/classes.h"
+
+static const float pi = 3.14159265358979323846f;
+
+/* ---- loading ---- */
+
+static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    double n[3] = {m[4] * m[9] - m[8] * m[5], m[8] * m[1] - m[0] * m[9], m[0] * m[5] - m[4] * m[1]}; /* s x t */
+    double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]), determinant = matrix_determinant3(m);
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world must be affine (last row 0 0 0 1)");
+    if (!(length > 0) || determinant == 0)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world is singular");
+    if (!isfinite((float)((double)pi * length)))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world is too large");
+    /* normals go by the inverse transpose, whose sign is the determinant's */
+    double sign = (determinant < 0) != (scene_number(o, "flip_normals") != 0) ? -1 : 1;
+    render_primitive p = {.entry[9] = SHAPE_DISK, .entry[10] = s->shapes.count};
+    uint32_t words[DISK_WORDS];
+    for (int k = 0; k < 3; k++) {
+        double extent = sqrt(m[4 * k] * m[4 * k] + m[4 * k + 1] * m[4 * k + 1]), c = m[4 * k + 3];
+        p.bounds[k] = nextafterf((float)(c - extent), -INFINITY), p.bounds[3 + k] = nextafterf((float)(c + extent), INFINITY);
+        p.entry[k] = words[DISK_CENTER + k] = float_word((float)c);
+        p.entry[3 + k] = words[DISK_S + k] = float_word((float)m[4 * k]);
+        p.entry[6 + k] = words[DISK_T + k] = float_word((float)m[4 * k + 1]);
+        words[DISK_NORMAL + k] = float_word((float)(sign * n[k] / length));
+    }
+    render_shape shape = {.object = o, .kind = SHAPE_DISK, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
+                          .area = (float)((double)pi * length), .data = s->geometry.count};
+    for (int k = 0; k < DISK_WORDS; k++)
+        array_push(&s->geometry, words[k]);
+    array_push(&s->primitives, p);
+    array_push(&s->shapes, shape);
+    s->kind_used[SHAPE_DISK] = true;
+    return BL_OK;
+}
+
+/* ---- traced ---- */
+
+/* As a triangle (Moeller and Trumbore 1997), with another region of the plane. */
+static void disk_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    vec3 e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6), p = v3_cross(t, d, e2);
+    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p)); /* infinite or NaN for grazing rays: every test below then fails */
+    vec3 s = v3_sub(t, o, v3_load(t, data, 0)), q = v3_cross(t, s, e1);
+    out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
+    out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
+    ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
+    ir_ref inside = ir_le(f, t_mad(t, out[1], out[1], t_sqr(t, out[2])), t_f32(t, 1));
+    ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
+    out[0] = ir_select(f, hit, hit_t, tmax);
+}
+
+static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
+{
+    ir_func *f = t->f;
+    ir_ref turn = ir_mul(f, ir_atan2(f, b, a), t_f32(t, 0.5f / pi));
+    turn = ir_select(f, ir_lt(f, turn, t_f32(t, 0)), ir_add(f, turn, t_f32(t, 1)), turn);
+    return (vec2){ir_sqrt(f, t_mad(t, a, a, t_sqr(t, b))), turn};
+}
+
+static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
+{
+    vec3 along = v3_add(t, v3_scale(t, v3_load(t, words, DISK_S), a), v3_scale(t, v3_load(t, words, DISK_T), b));
+    return v3_add(t, v3_load(t, words, DISK_CENTER), along);
+}
+
+static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    (void)entry, (void)o, (void)d, (void)hit_t;
+    si->p = disk_point(t, data, u, v);
+    si->ng = si->ns = v3_load(t, data, DISK_NORMAL);
+    si->uv = disk_uv(t, u, v);
+}
+
+/* area density to solid angle: distance^2 / (cosine * area) */
+static ir_ref disk_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+{
+    (void)data, (void)ref;
+    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, v3_dot(t, d, normal)));
+}
+
+static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    vec2 q = warp_disk_concentric(t, u1, u2);
+    vec3 to = v3_sub(t, disk_point(t, data, q.x, q.y), ref), n = v3_load(t, data, DISK_NORMAL);
+    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = disk_uv(t, q.x, q.y)};
+    s.facing = ir_lt(f, v3_dot(t, s.d, n), t_f32(t, 0));
+    s.pdf = disk_pdf(t, data, inverse_area, ref, s.d, distance, n);
+    return s;
+}
+
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, disk_pdf};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_param disk_params[] = {
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
+};
+const shape_class shape_disk = {
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, 2, "unit disk facing +z"}, .load = disk_load}};

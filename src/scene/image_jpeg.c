@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * JPEG by libjpeg-turbo: grey or YCbCr, baseline or progressive, always 8 bits and sRGB-encoded unless the user says raw; embedded colour
+ * profiles and the orientation tag do not matter, as in Mitsuba. CMYK is refused.
+ *
+ * libjpeg reports errors by longjmp: everything that must survive it lives in jpeg_job. It also makes up an end where a file is cut off;
+ * our source manager makes that an error. The number of scans is bounded, since each one costs a pass over the whole image however
+ * short it is. */
+#include "scene/scene_internal.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+enum { SCANS_MAX = 200 };
+
+typedef struct jpeg_job {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    jmp_buf jump;
+    uint8_t *row;
+    char reason[JMSG_LENGTH_MAX];
+} jpeg_job;
+
+static jpeg_job *job_of(j_common_ptr jpeg) { return jpeg->client_data; }
+
+static void stop(j_common_ptr jpeg, const char *reason)
+{
+    jpeg_job *job = job_of(jpeg);
+    snprintf(job->reason, sizeof job->reason, "%s", reason);
+    longjmp(job->jump, 1);
+}
+
+static void on_error(j_common_ptr jpeg)
+{
+    char reason[JMSG_LENGTH_MAX];
+    jpeg->err->format_message(jpeg, reason);
+    stop(jpeg, reason);
+}
+
+static void on_message(j_common_ptr jpeg, int level) { (void)jpeg, (void)level; }
+
+static void on_progress(j_common_ptr jpeg)
+{
+    if (job_of(jpeg)->jpeg.input_scan_number > SCANS_MAX)
+        stop(jpeg, "too many scans");
+}
+
+static void on_source(j_decompress_ptr jpeg) { (void)jpeg; }
+
+static boolean on_empty(j_decompress_ptr jpeg)
+{
+    stop((j_common_ptr)jpeg, "the file is truncated");
+    return FALSE;
+}
+
+static void on_skip(j_decompress_ptr jpeg, long count)
+{
+    if (count <= 0)
+        return;
+    if ((size_t)count > jpeg->src->bytes_in_buffer)
+        stop((j_common_ptr)jpeg, "the file is truncated");
+    jpeg->src->next_input_byte += count;
+    jpeg->src->bytes_in_buffer -= (size_t)count;
+}
+
+static void job_begin(jpeg_job *job, const uint8_t *data, size_t size)
+{
+    job->jpeg.err = jpeg_std_error(&job->errors);
+    job->errors.error_exit = on_error;
+    job->errors.emit_message = on_message;
+    job->jpeg.client_data = job;
+    job->source = (struct jpeg_source_mgr){.next_input_byte = data, .bytes_in_buffer = size, .init_source = on_source,
+                                           .fill_input_buffer = on_empty, .skip_input_data = on_skip,
+                                           .resync_to_restart = jpeg_resync_to_restart, .term_source = on_source};
+}
+
+static bl_result read_header(jpeg_job *job, size_t size, scene_image *out, bl_error *err)
+{
+    struct jpeg_decompress_struct *jpeg = &job->jpeg;
+    jpeg_create_decompress(jpeg);
+    jpeg->client_data = job; /* create clears it in some versions */
+    jpeg->src = &job->source;
+    job->progress.progress_monitor = on_progress;
+    jpeg->progress = &job->progress;
+    jpeg_read_header(jpeg, TRUE);
+    if (jpeg->num_components != 1 && jpeg->num_components != 3)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "JPEG images with %d channels are not supported, grey and RGB are",
+                         jpeg->num_components);
+    return image_create(out, jpeg->image_width, jpeg->image_height, (uint32_t)jpeg->num_components, size, err);
+}
+
+static bl_result read_rows(jpeg_job *job, bool raw, scene_image *out, bl_error *err)
+{
+    size_t stride = (size_t)out->width * out->channels;
+    float table[256];
+    image_byte_table(raw, table);
+    job->row = malloc(stride);
+    if (!job->row)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory");
+    job->jpeg.out_color_space = out->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_start_decompress(&job->jpeg);
+    while (job->jpeg.output_scanline < job->jpeg.output_height) {
+        size_t y = job->jpeg.output_scanline;
+        JSAMPROW rows[1] = {job->row};
+        if (jpeg_read_scanlines(&job->jpeg, rows, 1) != 1)
+            return error_set(err, BL_ERROR_FORMAT, "bad JPEG image: a row is missing");
+        for (size_t i = 0; i < stride; i++)
+            out->pixels[y * stride + i] = table[job->row[i]];
+    }
+    jpeg_finish_decompress(&job->jpeg);
+    out->eight_bit = true;
+    return BL_OK;
+}
+
+/* The only setjmp. */
+static bl_result decode(jpeg_job *job, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    if (setjmp(job->jump) != 0)
+        return error_set(err, BL_ERROR_FORMAT, "bad JPEG image: %s", job->reason);
+    TRY(read_header(job, size, out, err));
+    return read_rows(job, raw, out, err);
+}
+
+bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err)
+{
+    jpeg_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory");
+    job_begin(job, data, size);
+    bl_result result = decode(job, size, raw, out, err);
+    jpeg_destroy_decompress(&job->jpeg);
+    if (result != BL_OK)
+        image_free(out);
+    free(job->row);
+    free(job);
+    return result;
+}

@@ -1,0 +1,150 @@
+/* LABELS: swiftshader lavapipe */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same lowered trace of the primal
+ * runs in both, for every scene of support/scene_cases.c, with geometry in memory and baked. One sample a pixel and four seeds, so
+ * that nothing averages out. Gradients: within f32's rounding of the interpreter's sum. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_cases.h"
+#include "support/scene_device.h"
+#include "support/scene_eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 9, HEIGHT = 7, PIXELS = WIDTH * HEIGHT, VALUES = 3 * PIXELS, SEEDS = 4, DEPTH = 4 };
+
+static scene_device device;
+static char *folder;
+static uint32_t ulp_most;
+
+static uint32_t distance_in_ulp(float a, float b)
+{
+    int32_t x, y;
+    memcpy(&x, &a, 4), memcpy(&y, &b, 4);
+    if (x < 0 || y < 0) /* radiance is not negative: anything else counts as far off */
+        return a == b ? 0 : 1u << 30;
+    return (uint32_t)abs(x - y);
+}
+
+static void interpret(scene_eval *e, uint32_t seed, float *image)
+{
+    bl_error err = {0};
+    for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
+        if (scene_eval_run(e, RENDER_PRIMAL, pixel, 0, seed, 0, false, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t c = 0; c < 3; c++)
+            image[3 * pixel + c] = (float)e->film[3 * pixel + c];
+    }
+}
+
+/* Values that differ by more than `allowed` ulp: paths that took another decision. */
+static void compare_images(const scene_case *c, bool baked, const char *xml)
+{
+    scene_eval *e = scene_eval_create_baked(xml, folder, NULL, 0, baked);
+    e->lowered = true;
+    bl_scene *scene = scene_device_load(&device, xml, folder);
+    bl_job *job;
+    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.no_baking = !baked}, &job));
+    uint32_t lit = 0;
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        float expected[VALUES], image[VALUES];
+        interpret(e, seed, expected);
+        SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 1, .seed = seed}, image, NULL));
+        for (uint32_t i = 0; i < VALUES; i++) {
+            uint32_t off = distance_in_ulp(image[i], expected[i]);
+            lit += expected[i] > 0;
+            if (off > ulp_most)
+                fail_msg("%s, %s, seed %u, value %u: device %.9g, interpreter %.9g: %u ulp", c->name, baked ? "baked" : "in memory", seed, i,
+                         (double)image[i], (double)expected[i], off);
+        }
+    }
+    assert_true(lit > VALUES / 4);
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    scene_eval_destroy(e);
+}
+
+static void images_agree(void **state)
+{
+    const scene_case *c = *state;
+    arena a = {0};
+    char *xml = scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT);
+    compare_images(c, false, xml);
+    compare_images(c, true, xml);
+    arena_free(&a);
+}
+
+static void interpreted_gradient(scene_eval *e, uint32_t seed, double *sum, uint32_t n)
+{
+    bl_error err = {0};
+    for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
+        if (scene_eval_run(e, RENDER_GRADIENT, pixel, 0, seed, 1, false, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t i = 0; i < n; i++)
+            sum[i] += e->gradient[i];
+    }
+}
+
+static void gradients_agree(void **state)
+{
+    const scene_case *c = *state;
+    arena a = {0};
+    char *xml = scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT);
+    uint32_t count = scene_case_parameter_count(c), n;
+    scene_eval *e = scene_eval_create_baked(xml, folder, c->parameters, count, true);
+    scene_picture p = scene_picture_load(&device, xml, folder, c->parameters, count);
+    n = 0; /* of the parameters themselves; gradients of derived values lie behind them */
+    for (uint32_t k = 0; k < count; k++)
+        n += e->scene->parameters.data[scene_eval_find(e, c->parameters[k])].count;
+    double *sum = arena_alloc(&a, n * sizeof *sum);
+    float weights[VALUES], *got = arena_alloc(&a, n * sizeof *got);
+    uint32_t random = 8;
+    for (uint32_t i = 0; i < VALUES; i++)
+        e->adjoint[i] = weights[i] = (float)(scene_random(&random) - 0.3);
+    interpreted_gradient(e, 1, sum, n);
+    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = 1, .seed = 1, .adjoint = weights}, NULL));
+    double most = 0;
+    for (uint32_t k = 0; k < count; k++)
+        SCENE_MUST(&device, bl_job_read_gradient(p.job, k, got + scene_eval_gradient_first(e, c->parameters[k])));
+    for (uint32_t i = 0; i < n; i++)
+        most = fmax(most, fabs(sum[i]));
+    assert_true(most > 0);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - sum[i]) <= 1e-5 * most))
+            fail_msg("%s: element %u: device %.9g, interpreter %.9g of at most %.9g", c->name, i, (double)got[i], sum[i], most);
+    scene_picture_free(&p);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
+int main(void)
+{
+    if (!scene_device_open(&device))
+        return scene_device_missing();
+    bl_device_info info;
+    folder = scene_files_create();
+    if (!folder || bl_device_info_get(device.device, &info) != BL_OK)
+        return 1;
+    bool rounds = strcmp(info.kind, "swiftshader") == 0 || strcmp(info.kind, "lavapipe") == 0;
+    ulp_most = rounds ? 0 : 64;
+    /* lavapipe compiles for seconds: a kernel of every fourth scene there, unless --long */
+    uint32_t every = strcmp(info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 4 : 1, n = 0;
+    struct CMUnitTest *tests = calloc(2 * scene_case_count, sizeof *tests);
+    for (uint32_t i = 0; tests && i < scene_case_count; i += every) {
+        tests[n++] = (struct CMUnitTest){scene_cases[i].name, images_agree, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
+        tests[n++] = (struct CMUnitTest){scene_cases[i].name, gradients_agree, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
+    }
+    int failed = tests ? _cmocka_run_group_tests("device = interpreter", tests, n, NULL, NULL) : 1;
+    free(tests);
+    scene_files_remove(folder);
+    if (!failed) /* a test that failed has left its objects behind */
+        scene_device_close(&device);
+    return failed;
+}

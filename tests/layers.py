@@ -1,0 +1,73 @@
+# LABELS: nodevice
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads the includes of every source file and checks that layers look one way only (README, Folders)."""
+import os
+import re
+import sys
+
+ROOT = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+# part: folder, parts whose headers it may include, patterns of outside headers it must not include
+PARTS = {
+    "base": ("src/base", {"base"}, r"vulkan|spirv"),
+    "spirv_gen": ("spirv_gen", {"base", "spirv_gen"}, r"vulkan|expat|openexr|png"),
+    "scene": ("src/scene", {"base", "scene"}, r"vulkan|spirv"),
+    "gpu": ("src/gpu", {"base", "gpu"}, r"spirv|expat|openexr|png"),
+    "render": ("src/render", {"base", "spirv_gen", "scene", "render"}, r"vulkan|spirv/"),
+    "fit": ("src/fit", {"base", "gpu", "fit"}, r"vulkan|spirv|expat|openexr|png"),
+    "api": ("src/api", {"base", "spirv_gen", "scene", "gpu", "render", "fit", "api"}, r"vulkan|expat|openexr|png\.h"),
+    "cli": ("src/cli", {"cli"}, r"vulkan"),
+    "samples": ("samples", set(), r"vulkan"),
+    "include": ("include", set(), r"expat|openexr|png"),
+}
+# what parts exchange without knowing each other: result codes, and generated kernels
+FREE = re.compile(r"^backlight/|^glsl_kernels\.h$")
+# inside the trace compiler: ir knows no pass, passes and differentiation no SPIR-V
+ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"}}
+
+
+def includes(path):
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            m = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if m:
+                yield number, m.group(1) == "<", m.group(2)
+
+
+def check(part, path, problems):
+    folder, allowed, forbidden = PARTS[part]
+    where = os.path.relpath(path, ROOT)
+    for number, outside, header in includes(path):
+        place = "%s:%d: %s" % (where, number, header)
+        if FREE.match(header):
+            continue
+        if outside:
+            if re.search(forbidden, header):
+                problems.append(place + " is not for " + part)
+            continue
+        if "/" in header:
+            target = header.split("/")[0]
+            if target not in allowed:
+                problems.append("%s: %s must not look into %s" % (place, part, target))
+        if part == "spirv_gen" and header.startswith("spirv_gen/"):
+            room, other = where.split("/")[1], header.split("/")[1]
+            if other not in ROOMS[room]:
+                problems.append("%s: spirv_gen/%s must not look into spirv_gen/%s" % (place, room, other))
+
+
+def main():
+    problems, files = [], 0
+    for part, (folder, _, _) in PARTS.items():
+        for base, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".def")):
+                    files += 1
+                    check(part, os.path.join(base, name), problems)
+    for p in problems:
+        print(p)
+    print("%d files read, %d includes against the layers" % (files, len(problems)))
+    return 1 if problems or files < 50 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
