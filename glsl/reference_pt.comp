@@ -11,7 +11,7 @@
 // camera (x, y); vertex k has block 1 + 2k (light, point 2, roulette) and 2 + 2k (unused, direction 2). So with equal seeds the same
 // paths are walked as by the generated kernels, up to rounding.
 //
-// Form, the fastest that was measured on SwiftShader and lavapipe (docs/measurements.md): a lane has a pixel and a range of its
+// Form: what was measured as fastest on CPU devices (spirv_gen/opt/ray_bvh.c): a lane has a pixel and a range of its
 // samples and starts the next path in the trip after one ends (regeneration); each lane has its own traversal stack; descending is a loop
 // within the loop over leaf entries, because these devices skip loops but not branches; planes are chosen by the direction's sign.
 //
