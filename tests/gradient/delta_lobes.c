@@ -41,14 +41,16 @@ static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_
                    "<emitter type='area' id='light'>" RGB("radiance", "5,4,3") "</emitter>")
 #define SKY "<emitter type='constant' id='sky'>" RGB("radiance", ".5,.7,.9") "</emitter>"
 #define COLOURS DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".7,.75,.8")
-#define METAL "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5") "</bsdf>"
+#define METAL                                                                                                \
+    "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5") "</bsdf>"
 #define MIRROR(value) "<bsdf type='conductor' id='mirror'>" RGB("eta", "0") RGB("k", "1") RGB("specular_reflectance", value) "</bsdf>"
 #define GLASS(reflectance, transmittance)                                                                    \
     "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" \
     RGB("specular_reflectance", reflectance) RGB("specular_transmittance", transmittance) "</bsdf>"
 #define LEAF "<bsdf type='twosided'>" DIFFUSE("leaf", ".05,.1,.07") "</bsdf>"
 #define MASK(opacity, nested) "<bsdf type='mask' id='mask'><float name='opacity' value='" opacity "'/>" nested "</bsdf>"
-#define BITMAP(name, file) "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/><boolean name='raw' value='true'/></texture>"
+#define BITMAP(name, file)                                                                                    \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/><boolean name='raw' value='true'/></texture>"
 #define MASKED_ROOM(opacity, nested) COLOURS MASK(opacity, nested) FLOOR WALL SCREEN(REF("mask")) LAMP SKY
 
 typedef struct lobe_case {
@@ -76,7 +78,8 @@ static const lobe_case cases[] = {
     {.base = {.name = "a glass ball", .body = COLOURS GLASS(".9,.8,.7", ".8,.95,.9") FLOOR WALL BALL("0", "-.5", ".8", ".8", REF("glass")) LAMP SKY,
       .parameters = {"glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value", "white.reflectance.value"}}},
     {.base = {.name = "opaque red glass", .body = COLOURS GLASS("0,.5,0", "0,.9,.8") FLOOR WALL BALL("0", "-.5", ".8", ".8", REF("glass")) LAMP SKY,
-      .parameters = {"glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value", "white.reflectance.value"}}, .dark = true /* what enters also leaves, two zeros */},
+      .parameters = {"glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value", "white.reflectance.value"}},
+     .dark = true /* what enters also leaves, two zeros */},
     {.base = {.name = "a lamp inside glass",
       .body = COLOURS GLASS(".9,.8,.7", ".8,.95,.9") FLOOR BALL("0", "-.5", ".8", ".8", REF("glass"))
           BALL("0", "-.5", ".8", ".4", REF("white") "<emitter type='area' id='light'>" RGB("radiance", "5,4,3") "</emitter>"),
@@ -87,9 +90,11 @@ static const lobe_case cases[] = {
       .parameters = {"mask.opacity.value", "red.reflectance.value", "light.radiance.value"}}, .inwards = 1, .on_device = true},
     {.base = {.name = "a mask of opacity 1", .body = MASKED_ROOM("1", LEAF),
       .parameters = {"mask.opacity.value", "leaf.reflectance.value", "light.radiance.value"}}, .inwards = -1, .on_device = true},
-    {.base = {.name = "a mask by colour", .body = COLOURS "<bsdf type='mask' id='mask'>" RGB("opacity", ".3,.5,.9") LEAF "</bsdf>" FLOOR WALL SCREEN(REF("mask")) LAMP SKY,
+    {.base = {.name = "a mask by colour",
+      .body = COLOURS "<bsdf type='mask' id='mask'>" RGB("opacity", ".3,.5,.9") LEAF "</bsdf>" FLOOR WALL SCREEN(REF("mask")) LAMP SKY,
       .parameters = {"mask.opacity.value", "leaf.reflectance.value", "red.reflectance.value"}}},
-    {.base = {.name = "a mask by bitmap", .body = COLOURS "<bsdf type='mask' id='mask'>" BITMAP("opacity", "grey.pfm") LEAF "</bsdf>" FLOOR WALL SCREEN(REF("mask")) LAMP SKY,
+    {.base = {.name = "a mask by bitmap",
+      .body = COLOURS "<bsdf type='mask' id='mask'>" BITMAP("opacity", "grey.pfm") LEAF "</bsdf>" FLOOR WALL SCREEN(REF("mask")) LAMP SKY,
       .parameters = {"mask.opacity.data", "leaf.reflectance.value", "red.reflectance.value"}}},
     {.base = {.name = "a mask by checkerboard",
       .body = COLOURS "<bsdf type='mask' id='mask'><texture type='checkerboard' name='opacity'><float name='color0' value='.8'/>"
@@ -98,7 +103,8 @@ static const lobe_case cases[] = {
     {.base = {.name = "a mask of metal", .body = METAL MASKED_ROOM(".6", "<bsdf type='twosided'><ref id='metal'/></bsdf>"),
       .parameters = {"mask.opacity.value", "metal.k.value", "metal.specular_reflectance.value", "red.reflectance.value"}}},
     {.base = {.name = "a mask of glass", .body = GLASS(".9,.8,.7", ".8,.95,.9") MASKED_ROOM(".6", REF("glass")),
-      .parameters = {"mask.opacity.value", "glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value"}}, .on_device = true},
+      .parameters = {"mask.opacity.value", "glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value"}},
+     .on_device = true},
     {.base = {.name = "a mask of a mask", .body = MASKED_ROOM(".6", "<bsdf type='mask' id='inner'><float name='opacity' value='.3'/>" LEAF "</bsdf>"),
       .parameters = {"mask.opacity.value", "inner.opacity.value", "leaf.reflectance.value"}}},
     {.base = {.name = "twosided, leaf and metal",
@@ -106,7 +112,9 @@ static const lobe_case cases[] = {
           SHAPE("rectangle", "<scale value='.6'/><rotate x='1' angle='75'/><translate value='-.6,-.9,.8'/>", REF("sheet"))
           SHAPE("rectangle", "<scale value='.6'/><rotate x='1' angle='-105'/><translate value='.6,-.8,.8'/>", REF("sheet")) LAMP SKY,
       .parameters = {"leaf.reflectance.value", "metal.eta.value", "metal.specular_reflectance.value", "red.reflectance.value"}}},
-    {.base = {.name = "behind a null surface", .body = COLOURS METAL "<bsdf type='null' id='nothing'/>" FLOOR BALL("0", "-.3", ".7", ".6", REF("metal")) SCREEN(REF("nothing")) LAMP SKY,
+    {.base = {.name = "behind a null surface",
+      .body = COLOURS METAL "<bsdf type='null' id='nothing'/>"
+          FLOOR BALL("0", "-.3", ".7", ".6", REF("metal")) SCREEN(REF("nothing")) LAMP SKY,
       .parameters = {"metal.k.value", "white.reflectance.value", "light.radiance.value"}}},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
@@ -218,7 +226,8 @@ static void case_agrees(void **state)
     for (int next_event = 0; next_event < 2; next_event++) {
         arena a = {0};
         s.next_event = next_event;
-        s.e = scene_eval_create(scene_case_xml(&a, &s.c->base, DEPTH, SIDE, SIDE), folder, s.c->base.parameters, scene_case_parameter_count(&s.c->base));
+        s.e = scene_eval_create(scene_case_xml(&a, &s.c->base, DEPTH, SIDE, SIDE), folder, s.c->base.parameters,
+                                scene_case_parameter_count(&s.c->base));
         s.e->options = (render_trace_options){.no_next_event = !next_event, .unrolled_depth = DEPTH};
         s.elements = s.e->plan->gradient_count;
         assert_true(s.elements > 0 && s.elements <= ELEMENTS_MOST);
