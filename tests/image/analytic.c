@@ -247,6 +247,23 @@ static void area_light_by_chance_alone(void **state)
           SPP, expected, 1e-3, 1e-2);
 }
 
+/* ---- a disk light, parallel to the floor: Foote's formula ---- */
+
+static double disk_irradiance(double x, double y)
+{
+    double a2 = (x - 1.2) * (x - 1.2) + (y - 0.1) * (y - 0.1), h2 = 1.5 * 1.5, r2 = 0.5 * 0.5, sum = a2 + h2 + r2;
+    return pi / 2 * (1 - (a2 + h2 - r2) / sqrt(sum * sum - 4 * a2 * r2));
+}
+
+static void disk_light(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+    over_pixels(expected, 16, disk_irradiance, (double[3]){0.3 / pi * 4, 0.5 / pi * 3, 0.7 / pi * 2});
+    judge(PATH("2"), FLOOR(".3,.5,.7") "<shape type='disk'><transform name='to_world'><scale value='.5'/><rotate x='1' angle='180'/>"
+          "<translate value='1.2,.1,1.5'/></transform>" BLACK "<emitter type='area'><rgb name='radiance' value='4,3,2'/></emitter></shape>", SPP, expected, 1e-3, 5e-3);
+}
+
 /* ---- sphere lights ---- */
 
 /* A sphere wholly above the horizon: pi L (r/d)^2 cos. */
@@ -347,7 +364,7 @@ int main(void)
         cmocka_unit_test(convex_in_a_constant_environment), cmocka_unit_test(closed_furnace), cmocka_unit_test(closed_furnace_without_bound),
         cmocka_unit_test(no_depth_no_light),                cmocka_unit_test(point_light),    cmocka_unit_test(area_lights),
         cmocka_unit_test(spot_light),                       cmocka_unit_test(directional_light),
-        cmocka_unit_test(area_light_by_chance_alone),       cmocka_unit_test(sphere_light_from_outside),
+        cmocka_unit_test(disk_light),                       cmocka_unit_test(area_light_by_chance_alone),       cmocka_unit_test(sphere_light_from_outside),
         cmocka_unit_test(sphere_light_from_inside),         cmocka_unit_test(sphere_light_turned_away), cmocka_unit_test(lights_add_up), cmocka_unit_test(hidden_emitters),
         cmocka_unit_test(hidden_emitters_do_not_hide_what_is_behind), cmocka_unit_test(nothing_in_the_scene),
     };

@@ -40,6 +40,10 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
          "<shape type='sphere'><point name='center' value='.2,-.1,.9'/><float name='radius' value='.3'/>" AREA("4,3,2") "</shape>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "disk light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("disk", "<scale value='.3,.4,1'/><rotate x='1' angle='-70'/><translate value='.3,-.3,.6'/>", REF("red"))
+         SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.1,-.2,1.9'/>", BLACK AREA("9,8,7")),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
     {.name = "point light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
