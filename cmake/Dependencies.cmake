@@ -49,6 +49,7 @@ bl_find_library(Vulkan::Headers vulkan/vulkan.h -)
 bl_find_library(SPIRV::Headers spirv/unified1/spirv.h -)
 bl_find_library(OpenEXR::Core openexr.h OpenEXRCore SUFFIX OpenEXR)
 bl_find_library(cJSON::cJSON cjson/cJSON.h cjson)
+bl_find_library(xxHash::headers xxhash.h -)
 bl_find_library(stb::headers stb_image.h - SUFFIX stb)
 
 find_program(BL_GLSLANG NAMES glslangValidator glslang)

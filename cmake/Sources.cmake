@@ -107,13 +107,15 @@ set(render_sources
     src/render/vec.c
     src/render/warp.c)
 set(fit_sources
-    src/fit/adam.c
+    src/fit/checkpoint.c
     src/fit/film.c
     src/fit/kernels.c
-    src/fit/loss.c)
+    src/fit/loss.c
+    src/fit/optimizer.c)
 set(api_sources
     src/api/context.c
     src/api/fit.c
+    src/api/fit_state.c
     src/api/job.c
     src/api/reference.c
     src/api/render.c)
@@ -134,10 +136,15 @@ set(cli_sources
     src/cli/render.c
     src/cli/session.c)
 set(glsl_files
-    glsl/adam.comp
     glsl/gradient_read.comp
     glsl/loss_dot.comp
+    glsl/loss_huber.comp
+    glsl/loss_l1.comp
     glsl/loss_l2.comp
+    glsl/loss_relative_l2.comp
+    glsl/optimizer_adam.comp
+    glsl/optimizer_rmsprop.comp
+    glsl/optimizer_sgd.comp
     glsl/reduce_sum.comp
     glsl/reference_pt.comp
     glsl/resolve.comp)

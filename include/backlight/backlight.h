@@ -104,6 +104,7 @@ typedef struct bl_scene_info {
     const char *integrator;
     int32_t max_depth, rr_depth;
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
+    uint32_t sensors;          /* a job looks through the first, unless told otherwise (bl_job_set_sensor) */
 } bl_scene_info;
 bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
 
@@ -134,6 +135,7 @@ typedef struct bl_job_desc {
     bool no_next_event; /* testing: path tracing without emitter sampling */
     bool frozen;        /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
+    bool sensor_moves;  /* bl_job_set_sensor will be called: the sensor does not become a constant of the kernels */
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
 } bl_job_desc;
 
@@ -145,6 +147,11 @@ void bl_job_destroy(bl_job *job);
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
 bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
+/* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by to_world instead of its own
+ * transform if that is not NULL: 16 floats, row-major, camera to world, without scale. The film must be that of the first sensor. Compiles
+ * nothing. Needs bl_job_desc.sensor_moves. */
+bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
+
 typedef struct bl_stats {
     double seconds;         /* wall time of the call */
     double device_seconds;  /* sum of the dispatches' device time */
@@ -155,7 +162,7 @@ typedef struct bl_stats {
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
     uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
     uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
-    double loss;            /* gradient: mean squared error against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
+    double loss;            /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
 } bl_stats;
 
 typedef struct bl_render_desc {
@@ -174,13 +181,32 @@ typedef struct bl_render_desc {
 /* image: height*width*3 floats. stats may be NULL. */
 bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats);
 
+/* Every loss is a mean over the values of the image I (height*width*3) against a target T. */
+typedef enum bl_loss {
+    BL_LOSS_L2,          /* (I - T)^2 */
+    BL_LOSS_L1,          /* |I - T| */
+    BL_LOSS_RELATIVE_L2, /* (I - T)^2 / (T^2 + epsilon) */
+    BL_LOSS_HUBER,       /* (I - T)^2 / 2 where |I - T| <= delta, delta (|I - T| - delta / 2) elsewhere */
+    BL_LOSS_COUNT
+} bl_loss;
+
+typedef struct bl_loss_info {
+    const char *name;          /* "relative_l2" */
+    const char *constant_name; /* of its own number, "epsilon"; NULL where it has none */
+    double constant;           /* its default */
+    bool unbiased;             /* dL/dI is affine in I, so noise of the image does not bias the gradient; others get better with spp */
+} bl_loss_info;
+bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
+
 typedef struct bl_gradient_desc {
     uint32_t spp;      /* of the gradient pass; 0: the scene's */
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
     const float *adjoint; /* dL/dI, height*width*3; or */
-    const float *target;  /* an image: L = mean over values of (I - target)^2 */
+    const float *target;  /* an image, for the loss below */
+    bl_loss loss;
+    double loss_constant; /* the loss's own number (epsilon, delta); 0: its default */
     float *image;         /* receives an image of the primal's stream, or NULL */
     bl_progress progress;
     void *user;
@@ -209,6 +235,10 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
 
 /* ---- fits ---- */
 
+/* With the defaults and formulas of Mitsuba's (Dr.Jit's) optimisers of these names. */
+typedef enum bl_optimizer { BL_OPTIMIZER_ADAM, BL_OPTIMIZER_SGD, BL_OPTIMIZER_RMSPROP, BL_OPTIMIZER_COUNT } bl_optimizer;
+const char *bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL past the last */
+
 typedef struct bl_fit_parameter {
     const char *name;
     double rate;         /* learning rate; 0: the fit's */
@@ -216,32 +246,68 @@ typedef struct bl_fit_parameter {
     const float *initial; /* count values, or NULL: the scene's */
 } bl_fit_parameter;
 
+typedef struct bl_fit_view {
+    const float *target;   /* height*width*3 */
+    uint32_t sensor;       /* as in bl_job_set_sensor */
+    const float *to_world; /* as in bl_job_set_sensor */
+} bl_fit_view;
+
+typedef struct bl_fit_change {
+    uint32_t step;  /* from this step on (the first is 1) */
+    double factor;  /* rates are the given ones times this */
+} bl_fit_change;
+
 typedef struct bl_fit_desc {
     const bl_fit_parameter *parameters;
     uint32_t parameter_count;
-    const float *target; /* height*width*3 */
+    const float *target;              /* one view: an image through the scene's first sensor; or */
+    const bl_fit_view *views;         /* several; the loss is the mean of theirs */
+    uint32_t view_count;
+    bl_loss loss;
+    double loss_constant;             /* the loss's own number (epsilon, delta); 0: its default */
+    bl_optimizer optimizer;
     double rate;                      /* 0: 0.05 */
-    double beta_1, beta_2, epsilon;   /* Adam; 0: .9, .999, 1e-8 (Mitsuba's defaults) */
+    double beta_1, beta_2;            /* adam; 0: .9, .999 */
+    double momentum;                  /* sgd; 0 is the default */
+    bool nesterov;                    /* sgd */
+    double alpha;                     /* rmsprop; 0: .99 */
+    double epsilon;                   /* adam, rmsprop; 0: 1e-8 */
+    const bl_fit_change *schedule;    /* learning rates over time, steps ascending; before the first change the factor is 1 */
+    uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
     bool no_baking;                   /* as in bl_job_desc */
 } bl_fit_desc;
 
-/* Minimises the mean squared error to the target with Adam, entirely on the device. */
+/* Minimises the loss against the target, entirely on the device. */
 bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_fit **out);
 void bl_fit_destroy(bl_fit *fit);
 
 typedef struct bl_fit_status {
-    uint32_t step;  /* steps done */
-    double loss;    /* of the image before the last step */
-    uint64_t drifted, overflowed;
+    uint32_t step;       /* steps done */
+    double loss;         /* of the images before the last step: the mean over views */
+    uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
+    uint64_t skipped;    /* since the first step: times an element was left as it was because its gradient was not finite */
+    uint32_t repeats;    /* since the first step: how often the fixed-point scale became coarser and the step was repeated */
+    uint64_t device_bytes; /* held by the fit */
 } bl_fit_status;
 
 /* One step. All work stays on the device; only the loss and status words come back. */
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
+/* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
+bl_fit_status bl_fit_status_get(const bl_fit *fit);
 /* Current values of parameter k of the descriptor. */
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
-/* Image of the current parameters, from an independent stream. */
-bl_result bl_fit_render(bl_fit *fit, const bl_render_desc *desc, float *image);
+/* Image of the current parameters, from an independent stream, through a view of the descriptor. */
+bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
+
+/* Writes all that the next steps depend on (parameters, the optimiser's state, step, fixed-point scale) to a file, with a checksum: under a
+ * temporary name, synced to disk, then renamed, so that a crash at any moment leaves the old file or the new one. note: bytes of the
+ * caller's own that travel along. */
+bl_result bl_fit_save(bl_fit *fit, const char *path, const void *note, size_t note_size);
+/* Goes on from a file of bl_fit_save, in a fit that was created with the same scene and descriptor by the same version of the library on the
+ * same device and driver: steps from here on give the same bytes as if there had been no interruption. Anything else, and a file that is
+ * damaged, is an error that says what differs, and leaves the fit as it was. *note (may be NULL with note_size): free() it. */
+bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size_t *note_size);
 
 /* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick ---- */
 

@@ -186,7 +186,8 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
     const render_scene *s = scene->render;
     *out = (bl_scene_info){.width = s->width, .height = s->height, .spp = s->spp, .integrator = s->integrator ? s->integrator->cls->name : "path",
                            .max_depth = s->max_depth, .rr_depth = s->rr_depth, .shapes = s->shapes.count, .primitives = s->primitives.count,
-                           .emitters = s->emitters.count, .parameters = s->parameters.count, .bvh_nodes = s->bvh.node_count};
+                           .emitters = s->emitters.count, .parameters = s->parameters.count, .bvh_nodes = s->bvh.node_count,
+                           .sensors = s->sensors.count};
     return BL_OK;
 }
 

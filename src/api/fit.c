@@ -1,108 +1,164 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Optimisation on the device. A step is: image -> loss and dL/dI -> replay -> Adam; parameter values, moments and gradients never leave the
- * device, the loss and the status words come back. Kernels are those of the job; nothing is compiled after the first step. */
+ * Optimisation on the device. A step is, for each view, image -> loss and dL/dI -> replay, whose gradients add up, then the optimiser;
+ * parameter values, state and gradients never leave the device, the loss and the status words come back. Kernels are those of the
+ * job; nothing is compiled after the first step. All that the next step depends on is what fit_state.c saves. */
 #include "api/handles.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct bl_fit {
-    bl_job *job;
-    uint32_t spp, spp_gradient, seed, step;
-    double beta_1, beta_2, epsilon, largest_adjoint;
-    uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
-    gpu_buffer *m, *v, *rate, *lower, *upper, *adam_status;
-};
+/* ---- what is made once ---- */
 
-static bl_result element_buffer(bl_fit *fit, const char *label, const float *values, gpu_buffer **out, bl_error *err)
+static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, const float *values, gpu_buffer **out, bl_error *err)
 {
-    uint64_t bytes = 4ull * fit->job->plan->gradient_count;
     TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, bytes, label, out, err));
+    fit->bytes += gpu_buffer_size(*out);
     return values ? gpu_buffer_write(*out, 0, values, bytes, err) : BL_OK;
 }
 
-/* Per-element rates and bounds from the descriptor; initial values. */
-static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+/* Per-element rates and bounds from the descriptor, n each; initial values. */
+static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, float *rate, uint32_t n, bl_error *err)
 {
     bl_job *job = fit->job;
-    uint32_t n = job->plan->gradient_count;
-    float *rate = calloc(3 * (size_t)n, sizeof *rate), *lower = rate + n, *upper = lower + n;
-    BL_ASSERT(rate, "out of memory");
+    float *lower = rate + n, *upper = lower + n;
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
         const bl_fit_parameter *f = &desc->parameters[k];
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         uint32_t first = job->plan->gradient_offset[job->requested[k]];
         bool own = f->least != 0 || f->most != 0;
         for (uint32_t i = first; i < first + p->count; i++) {
-            rate[i] = (float)(f->rate > 0 ? f->rate : desc->rate > 0 ? desc->rate : 0.05);
+            rate[i] = (float)(f->rate > 0 ? f->rate : fit->desc.rate);
             lower[i] = own ? (float)f->least : p->least;
             upper[i] = own ? (float)f->most : p->most;
         }
         bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
-        if (r != BL_OK) {
-            free(rate);
+        if (r != BL_OK)
             return error_set(err, r, "%s", bl_context_error(job->context));
-        }
     }
-    bl_result r = element_buffer(fit, "learning rates", rate, &fit->rate, err);
+    uint64_t bytes = 4ull * n;
+    TRY(new_buffer(fit, bytes, "learning rates", rate, &fit->rate, err));
+    TRY(new_buffer(fit, bytes, "lower bounds", lower, &fit->lower, err));
+    return new_buffer(fit, bytes, "upper bounds", upper, &fit->upper, err);
+}
+
+static bl_fit_view view_of(const bl_fit_desc *desc, uint32_t v)
+{
+    return desc->views ? desc->views[v] : (bl_fit_view){.target = desc->target};
+}
+
+/* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the whole fit. */
+static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(fit->job->scene), count = fit->desc.view_count;
+    fit->views = calloc(count, sizeof *fit->views);
+    BL_ASSERT(fit->views, "out of memory");
+    for (uint32_t v = 0; v < count; v++) {
+        bl_fit_view given = view_of(desc, v);
+        fit_view *view = &fit->views[v];
+        if (!given.target)
+            return error_set(err, BL_ERROR_ARGUMENT, "view %u has no target image", v);
+        TRY(sensor_check(fit->job->scene, given.sensor, given.to_world, err));
+        view->sensor = given.sensor, view->posed = given.to_world != NULL;
+        if (view->posed)
+            memcpy(view->to_world, given.to_world, sizeof view->to_world);
+        TRY(new_buffer(fit, 4ull * n, "target", given.target, &view->target, err));
+        fit->largest_adjoint = fmax(fit->largest_adjoint,
+                                    fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n) / count);
+    }
+    return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
+}
+
+static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
+{
+    uint32_t n = fit->job->plan->gradient_count;
+    float *elements = calloc(3 * (size_t)n, sizeof *elements);
+    BL_ASSERT(elements, "out of memory");
+    bl_result r = set_elements(fit, desc, elements, n, err);
     if (r == BL_OK)
-        r = element_buffer(fit, "lower bounds", lower, &fit->lower, err);
+        r = set_views(fit, desc, err);
     if (r == BL_OK)
-        r = element_buffer(fit, "upper bounds", upper, &fit->upper, err);
-    free(rate);
+        r = fit_identify(fit, scene, desc, elements, 3 * n, err);
+    free(elements);
+    TRY(r);
+    for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
+        TRY(new_buffer(fit, 4ull * n, "state of the optimiser", NULL, &fit->state[i], err));
+    return new_buffer(fit, 16, "optimiser status", NULL, &fit->optimizer_status, err);
+}
+
+static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
+{
+    for (uint32_t i = 0; i < d->schedule_count; i++) {
+        if (d->schedule[i].step <= (i ? d->schedule[i - 1].step : 0))
+            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its step must be above the one before it", i);
+        if (!(d->schedule[i].factor >= 0) || !isfinite(d->schedule[i].factor))
+            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its factor must be a number, 0 or above", i);
+    }
+    return BL_OK;
+}
+
+static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
+{
+    if (!d || !d->parameters || d->parameter_count == 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "a fit needs at least one parameter");
+    if (!d->target == !(d->views && d->view_count))
+        return error_set(err, BL_ERROR_ARGUMENT, "a fit needs either a target image or at least one view");
+    if ((unsigned)d->loss >= BL_LOSS_COUNT || (unsigned)d->optimizer >= BL_OPTIMIZER_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no such loss or optimiser: %d, %d", (int)d->loss, (int)d->optimizer);
+    if (!(d->beta_1 >= 0 && d->beta_1 < 1 && d->beta_2 >= 0 && d->beta_2 < 1 && d->alpha >= 0 && d->alpha < 1 && d->momentum >= 0 && d->momentum < 1))
+        return error_set(err, BL_ERROR_ARGUMENT, "beta_1, beta_2, alpha and momentum must be 0 or above, and below 1");
+    if (d->nesterov && !(d->momentum > 0))
+        return error_set(err, BL_ERROR_ARGUMENT, "Nesterov's acceleration needs a momentum above 0");
+    return check_schedule(d, err);
+}
+
+static double or_default(double given, double otherwise) { return given > 0 ? given : otherwise; }
+
+/* Copies of all that is not a pointer, with defaults, and of the schedule. */
+static bl_fit_desc resolve(const bl_fit_desc *desc)
+{
+    bl_fit_desc d = *desc;
+    d.parameters = NULL, d.target = NULL, d.views = NULL, d.schedule = NULL;
+    d.view_count = desc->views ? desc->view_count : 1;
+    d.rate = or_default(d.rate, 0.05), d.epsilon = or_default(d.epsilon, 1e-8);
+    d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999), d.alpha = or_default(d.alpha, 0.99);
+    d.loss_constant = or_default(d.loss_constant, fit_loss_info(d.loss).constant);
+    d.spp = d.spp ? d.spp : 16, d.spp_gradient = d.spp_gradient ? d.spp_gradient : d.spp;
+    if (d.schedule_count) {
+        bl_fit_change *copy = malloc(d.schedule_count * sizeof *copy);
+        BL_ASSERT(copy, "out of memory");
+        memcpy(copy, desc->schedule, d.schedule_count * sizeof *copy);
+        d.schedule = copy;
+    }
+    return d;
+}
+
+static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_job **out)
+{
+    const char **names = malloc(desc->parameter_count * sizeof *names);
+    BL_ASSERT(names, "out of memory");
+    for (uint32_t k = 0; k < desc->parameter_count; k++)
+        names[k] = desc->parameters[k].name;
+    bl_job_desc d = {.parameters = names, .parameter_count = desc->parameter_count, .sensor_moves = desc->views != NULL,
+                     .no_baking = desc->no_baking};
+    bl_result r = bl_job_create(device, scene, &d, out);
+    free(names);
     return r;
-}
-
-static bl_result prepare(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
-{
-    bl_job *job = fit->job;
-    uint64_t n = 3ull * job_pixels(job->scene);
-    TRY(set_elements(fit, desc, err));
-    TRY(element_buffer(fit, "first moments", NULL, &fit->m, err));
-    TRY(element_buffer(fit, "second moments", NULL, &fit->v, err));
-    TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, 16, "optimiser status", &fit->adam_status, err));
-    TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, 4 * n, "target", &job->target, err));
-    TRY(gpu_buffer_write(job->target, 0, desc->target, 4 * n, err));
-    /* |dL/dI| = 2 |I - T| / n: the scale leaves room for images far brighter than the target, and stays the same for the whole fit */
-    double most = 1e-3;
-    for (uint64_t i = 0; i < n; i++)
-        if (isfinite(desc->target[i]) && desc->target[i] > most)
-            most = (double)desc->target[i];
-    fit->largest_adjoint = 2 * most / (double)n;
-    return job_set_scale(job, fit->largest_adjoint, fit->spp_gradient, 0, err);
-}
-
-static bl_result check_desc(bl_context *ctx, const bl_fit_desc *desc)
-{
-    bl_error err;
-    if (desc && desc->target && desc->parameters && desc->parameter_count > 0)
-        return BL_OK;
-    error_set(&err, BL_ERROR_ARGUMENT, "a fit needs a target image and at least one parameter");
-    return context_fail(ctx, &err);
 }
 
 bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_desc *desc, bl_fit **out)
 {
-    *out = NULL;
-    TRY(check_desc(device->context, desc));
-    const char **names = malloc(desc->parameter_count * sizeof *names);
-    bl_fit *fit = calloc(1, sizeof *fit);
-    BL_ASSERT(names && fit, "out of memory");
-    for (uint32_t k = 0; k < desc->parameter_count; k++)
-        names[k] = desc->parameters[k].name;
-    bl_result r = bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = desc->parameter_count, .no_baking = desc->no_baking},
-                                &fit->job);
-    free(names);
-    if (r != BL_OK) {
-        free(fit);
-        return r;
-    }
-    fit->spp = desc->spp ? desc->spp : 16, fit->spp_gradient = desc->spp_gradient ? desc->spp_gradient : fit->spp, fit->seed = desc->seed;
-    fit->beta_1 = desc->beta_1 > 0 ? desc->beta_1 : 0.9, fit->beta_2 = desc->beta_2 > 0 ? desc->beta_2 : 0.999;
-    fit->epsilon = desc->epsilon > 0 ? desc->epsilon : 1e-8;
     bl_error err = {0};
-    if (prepare(fit, desc, &err) != BL_OK) {
+    *out = NULL;
+    if (check_desc(desc, &err) != BL_OK)
+        return context_fail(device->context, &err);
+    bl_job *job;
+    TRY(create_job(device, scene, desc, &job));
+    bl_fit *fit = calloc(1, sizeof *fit);
+    BL_ASSERT(fit, "out of memory");
+    fit->job = job;
+    fit->desc = resolve(desc);
+    if (prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
     }
@@ -114,15 +170,33 @@ void bl_fit_destroy(bl_fit *fit)
 {
     if (!fit)
         return;
-    gpu_buffer *own[] = {fit->m, fit->v, fit->rate, fit->lower, fit->upper, fit->adam_status};
+    gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->rate, fit->lower, fit->upper, fit->optimizer_status};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
+    for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
+        gpu_buffer_destroy(fit->views[v].target);
+    free(fit->views);
+    free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
     free(fit);
 }
 
-/* One seed per step, far apart from other fits' with neighbouring seeds. */
-static uint32_t step_seed(const bl_fit *fit) { return (fit->seed * 0x9E3779B1u + fit->step) * 0x85EBCA77u + 0x27D4EB2Fu; }
+/* ---- a step ---- */
+
+/* One seed per step and view, far apart from other fits' with neighbouring seeds. */
+static uint32_t view_seed(const bl_fit *fit, uint32_t view)
+{
+    return (fit->desc.seed * 0x9E3779B1u + fit->status.step) * 0x85EBCA77u + 0x27D4EB2Fu + view * 0xC2B2AE3Du;
+}
+
+static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
+{
+    const fit_view *view = &fit->views[v];
+    if (!fit->job->desc.sensor_moves)
+        return BL_OK;
+    bl_result r = bl_job_set_sensor(fit->job, view->sensor, view->posed ? view->to_world : NULL);
+    return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(fit->job->context));
+}
 
 static bl_result finish_batch(bl_job *job, bl_error *err)
 {
@@ -130,70 +204,141 @@ static bl_result finish_batch(bl_job *job, bl_error *err)
     return gpu_batch_wait(job->batch, NULL, err);
 }
 
-static void record_adam(bl_fit *fit)
+static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
-    bl_job *job = fit->job;
-    for (uint32_t k = 0; k < job->requested_count; k++) {
-        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        fit_record_adam(job->batch, job->device->fixed,
-                        &(fit_adam){.parameters = job->values, .gradient = job->gradient, .scale = job->scale, .m = fit->m, .v = fit->v,
-                                    .rate = fit->rate, .lower = fit->lower, .upper = fit->upper, .status = fit->adam_status,
-                                    .count = p->count, .parameter_first = p->offset,
-                                    .gradient_first = job->plan->gradient_offset[job->requested[k]], .fixed_point = true,
-                                    .step = fit->step + 1, .beta_1 = fit->beta_1, .beta_2 = fit->beta_2, .epsilon = fit->epsilon});
-    }
+    uint32_t words[STATUS_COUNT];
+    TRY(job_read_status(fit->job, words, err));
+    s->drifted += words[STATUS_DRIFT], s->overflowed += words[STATUS_OVERFLOW], s->non_finite += words[STATUS_NON_FINITE];
+    return BL_OK;
 }
 
-/* The gradient pass, repeated with a coarser scale after an overflow (contracts.md, Fixed-point scale). words: its counters. */
-static bl_result replay_step(bl_fit *fit, const job_work_desc *w, uint32_t words[STATUS_COUNT], bl_error *err)
+/* The image of a view; its loss, added to s->loss, and dL/dI. */
+static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
+{
+    bl_job *job = fit->job;
+    bl_stats stats = {0};
+    job_work_desc image = {.pass = RENDER_PRIMAL, .spp = fit->desc.spp, .seed = view_seed(fit, v), .strips = job_strips(job->scene, fit->desc.spp)};
+    TRY(job_run(job, &image, &stats, err));
+    TRY(count(fit, s, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, image.spp, image.strips);
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = fit->desc.loss, .constant = fit->desc.loss_constant, .weight = 1.0 / fit->desc.view_count,
+                                .image = job->image, .target = fit->views[v].target, .adjoint = job->adjoint, .partials = job->partials,
+                                .results = job->results, .n = 3 * job_pixels(job->scene)});
+    TRY(finish_batch(job, err));
+    float loss;
+    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
+    s->loss += (double)loss;
+    return BL_OK;
+}
+
+/* The gradient pass of a view, added to those of the views before it. */
+static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
+{
+    bl_stats stats = {0};
+    job_work_desc w = {.pass = RENDER_GRADIENT, .spp = fit->desc.spp_gradient, .seed = view_seed(fit, v), .stream = 1,
+                       .strips = job_strips(fit->job->scene, fit->desc.spp_gradient), .adds = v > 0, .unfinished = v + 1 < fit->desc.view_count};
+    TRY(job_run(fit->job, &w, &stats, err));
+    return count(fit, s, err);
+}
+
+/* Loss and gradient of all views; again with a coarser scale after an overflow (contracts.md, Fixed-point scale), which stays. */
+static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };
     for (;;) {
-        bl_stats stats = {0};
-        TRY(job_run(fit->job, w, &stats, err));
-        TRY(job_read_status(fit->job, words, err));
-        if (words[STATUS_OVERFLOW] == 0 || fit->coarser == COARSEST)
+        s->loss = 0, s->drifted = s->overflowed = s->non_finite = 0;
+        for (uint32_t v = 0; v < fit->desc.view_count; v++) {
+            TRY(look_through(fit, v, err));
+            TRY(compare(fit, v, s, err));
+            TRY(differentiate(fit, v, s, err));
+        }
+        if (s->overflowed == 0 || fit->coarser == COARSEST)
             return BL_OK;
-        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->spp_gradient, ++fit->coarser, err));
+        TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, ++fit->coarser, err));
     }
 }
 
-static bl_result step(bl_fit *fit, bl_fit_status *status, bl_error *err)
+static double rate_factor(const bl_fit *fit, uint32_t step)
+{
+    double factor = 1;
+    for (uint32_t i = 0; i < fit->desc.schedule_count && fit->desc.schedule[i].step <= step; i++)
+        factor = fit->desc.schedule[i].factor;
+    return factor;
+}
+
+static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
-    uint32_t n = 3 * job_pixels(job->scene), words[STATUS_COUNT];
-    bl_stats stats = {0};
-    job_work_desc image = {.pass = RENDER_PRIMAL, .spp = fit->spp, .seed = step_seed(fit), .strips = job_strips(job->scene, fit->spp)};
-    TRY(job_run(job, &image, &stats, err));
+    const bl_fit_desc *d = &fit->desc;
     TRY(gpu_batch_begin(job->batch, err));
-    job_record_resolve(job, image.spp, image.strips);
-    fit_record_loss_l2(job->batch, job->device->fixed, &(fit_loss_l2){.image = job->image, .target = job->target, .adjoint = job->adjoint,
-                                                                      .partials = job->partials, .results = job->results, .n = n});
-    TRY(finish_batch(job, err));
-    job_work_desc replay = image;
-    replay.pass = RENDER_GRADIENT, replay.spp = fit->spp_gradient, replay.stream = 1, replay.strips = job_strips(job->scene, fit->spp_gradient);
-    TRY(replay_step(fit, &replay, words, err));
-    TRY(gpu_batch_begin(job->batch, err));
-    record_adam(fit);
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        fit_record_optimizer(job->batch, job->device->fixed,
+                             &(fit_optimizer){.kind = d->optimizer, .parameters = job->values, .gradient = job->gradient, .scale = job->scale,
+                                              .state = {fit->state[0], fit->state[1]}, .rate = fit->rate, .lower = fit->lower,
+                                              .upper = fit->upper, .status = fit->optimizer_status, .count = p->count,
+                                              .parameter_first = p->offset, .gradient_first = job->plan->gradient_offset[job->requested[k]],
+                                              .fixed_point = true, .step = s->step + 1, .factor = rate_factor(fit, s->step + 1),
+                                              .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,
+                                              .alpha = d->alpha, .epsilon = d->epsilon});
+    }
     TRY(finish_batch(job, err));
     job->values_changed = true;
-    float loss;
-    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-    fit->step++;
-    if (status)
-        *status = (bl_fit_status){.step = fit->step, .loss = loss, .drifted = words[STATUS_DRIFT], .overflowed = words[STATUS_OVERFLOW]};
+    uint32_t skipped; /* the device counts in 32 bits since it was last cleared */
+    TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
+    if (skipped) {
+        s->skipped += skipped;
+        skipped = 0;
+        TRY(gpu_buffer_write(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
+    }
+    return BL_OK;
+}
+
+static bl_result step(bl_fit *fit, bl_error *err)
+{
+    bl_fit_status s = fit->status;
+    TRY(all_views(fit, &s, err));
+    TRY(move_parameters(fit, &s, err));
+    s.step++;
+    s.repeats = fit->coarser;
+    s.device_bytes = fit->job->bytes + fit->bytes;
+    fit->status = s;
     return BL_OK;
 }
 
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status)
 {
     bl_error err = {0};
-    return step(fit, status, &err) == BL_OK ? BL_OK : context_fail(fit->job->context, &err);
+    if (step(fit, &err) != BL_OK)
+        return context_fail(fit->job->context, &err);
+    if (status)
+        *status = fit->status;
+    return BL_OK;
 }
+
+/* ---- what comes back ---- */
+
+const char *bl_optimizer_name(bl_optimizer optimizer)
+{
+    return (unsigned)optimizer < BL_OPTIMIZER_COUNT ? fit_optimizer_name(optimizer) : NULL;
+}
+
+bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {
     return k < fit->job->requested_count ? bl_job_get_parameter(fit->job, fit->job->requested[k], values) : BL_ERROR_ARGUMENT;
 }
 
-bl_result bl_fit_render(bl_fit *fit, const bl_render_desc *desc, float *image) { return bl_job_render(fit->job, desc, image, NULL); }
+bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image)
+{
+    bl_error err = {0};
+    bl_result r = BL_ERROR_ARGUMENT;
+    if (view < fit->desc.view_count)
+        r = look_through(fit, view, &err);
+    else
+        error_set(&err, r, "there is no view %u: the fit has %u, counted from 0", view, fit->desc.view_count);
+    return r == BL_OK ? bl_job_render(fit->job, desc, image, NULL) : context_fail(fit->job->context, &err);
+}

@@ -59,6 +59,8 @@ typedef struct job_work_desc {
     bl_progress progress;
     void *user;
     double progress_from, progress_to;
+    bool adds;       /* gradient: to the sums that are there, instead of to zeros */
+    bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they are */
 } job_work_desc;
 
 /* A part of a pass: samples [first, last) of each strip's own, of these lanes. */
@@ -83,6 +85,35 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 /* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
+
+/* ---- fits ---- */
+
+typedef struct fit_view {
+    gpu_buffer *target;
+    uint32_t sensor;
+    bool posed;
+    float to_world[16];
+} fit_view;
+
+/* Of everything that a fit's results depend on; what differs is named (fit_state.c). */
+typedef struct fit_identity {
+    uint64_t program, scene, job;
+} fit_identity;
+
+struct bl_fit {
+    bl_job *job;
+    bl_fit_desc desc; /* defaults resolved; of its pointers only schedule, owned */
+    fit_view *views;
+    double largest_adjoint;
+    uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
+    gpu_buffer *state[2], *rate, *lower, *upper, *optimizer_status;
+    uint64_t bytes; /* of the buffers above and the targets */
+    fit_identity identity;
+    bl_fit_status status; /* of the last step */
+};
+
+/* fit_state.c: what is hashed comes from the caller's descriptor as it is and from the fit's buffers */
+bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, const float *elements, uint32_t element_count, bl_error *err);
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);

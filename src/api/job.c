@@ -240,7 +240,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         record_update(job, update, job->values);
     if (update && w->pass == RENDER_FROZEN)
         record_update(job, update, job->frozen);
-    if (w->pass == RENDER_GRADIENT)
+    if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
@@ -284,7 +284,7 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     TRY(job_kernel(job, w->pass, &k.kernel, err));
     TRY(prepare_pass(job, w, stats, err));
     TRY(job_slice(job->batch, w, job_pixels(job->scene), &job->paths_per_second[w->pass], record_range, &k, stats, err));
-    return w->pass == RENDER_GRADIENT ? finish_gradient(job, stats, err) : BL_OK;
+    return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }
 
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
@@ -393,6 +393,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (!job->fixed_point && !gpu_device_info(device->gpu)->float_atomics)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation", gpu_device_info(device->gpu)->name);
     job->plan = plan_create(job->scene, job->requested, job->requested_count, !job->desc.no_baking);
+    job->plan->sensor_moves = job->desc.sensor_moves;
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK)
@@ -444,6 +445,20 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
     if (gpu_buffer_read(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
         return context_fail(job->context, &err);
     return BL_OK;
+}
+
+bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
+{
+    bl_error err = {0};
+    uint32_t words[SENSOR_WORDS] = {0};
+    bl_result r = sensor_check(job->scene, sensor, to_world, &err);
+    if (r == BL_OK && !job->desc.sensor_moves)
+        r = error_set(&err, BL_ERROR_ARGUMENT, "the sensor of this job is fixed: it was created without `sensor_moves`");
+    if (r == BL_OK) {
+        perspective_record(job->scene, job->scene->sensors.data[sensor], to_world, words);
+        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, sizeof words, &err);
+    }
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
 /* ---- what a pass is made of ---- */

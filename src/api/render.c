@@ -91,6 +91,8 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
 
 /* ---- gradients ---- */
 
+bl_loss_info bl_loss_info_get(bl_loss loss) { return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0}; }
+
 static double largest(const float *values, size_t n)
 {
     double most = 0;
@@ -125,8 +127,9 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
     if (desc->target)
-        fit_record_loss_l2(job->batch, job->device->fixed, &(fit_loss_l2){.image = job->image, .target = job->target, .adjoint = job->adjoint,
-                                                                          .partials = job->partials, .results = job->results, .n = n});
+        fit_record_loss(job->batch, job->device->fixed, &(fit_loss){.loss = desc->loss, .constant = desc->loss_constant, .image = job->image,
+                                                                    .target = job->target, .adjoint = job->adjoint, .partials = job->partials,
+                                                                    .results = job->results, .n = n});
     TRY(gpu_batch_submit(job->batch, err));
     TRY(gpu_batch_wait(job->batch, &seconds, err));
     stats->device_seconds += seconds;
@@ -190,6 +193,8 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
     if (!desc->adjoint == !desc->target)
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
+    if ((unsigned)desc->loss >= BL_LOSS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
     double most;
     if (desc->adjoint) {
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, n * sizeof(float), err));

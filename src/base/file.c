@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,7 +77,7 @@ static bool is_special(const char *path)
 }
 
 /* Zero, or the errno of what went wrong. */
-static int write_all(const char *path, const void *data, size_t size)
+static int write_all(const char *path, const void *data, size_t size, bool sync)
 {
     FILE *file = fopen(path, "wb");
     if (!file)
@@ -84,24 +85,46 @@ static int write_all(const char *path, const void *data, size_t size)
     int reason = 0;
     if (size > 0 && fwrite(data, 1, size, file) != size)
         reason = errno;
+    if (sync && reason == 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
+        reason = errno;
     if (fclose(file) != 0 && reason == 0)
         reason = errno;
     return reason;
 }
 
-bl_result file_write(const char *path, const void *data, size_t size, bl_error *err)
+/* So that the new name is on the disk. Some file systems cannot: what they can is what there is. */
+static void sync_folder_of(const char *path)
+{
+    arena memory = {0};
+    const char *slash = strrchr(path, '/');
+    const char *folder = !slash ? "." : slash == path ? "/" : arena_strndup(&memory, path, (size_t)(slash - path));
+    int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (handle >= 0) {
+        fsync(handle);
+        close(handle);
+    }
+    arena_free(&memory);
+}
+
+static bl_result replace(const char *path, const void *data, size_t size, bool sync, bl_error *err)
 {
     arena memory = {0};
     bool special = is_special(path);
     const char *target = special ? path : arena_printf(&memory, "%s.tmp-%ld", path, (long)getpid());
-    int reason = write_all(target, data, size);
+    int reason = write_all(target, data, size, sync && !special);
     if (!special && reason == 0 && rename(target, path) != 0)
         reason = errno;
     if (!special && reason != 0)
         remove(target);
+    if (!special && sync && reason == 0)
+        sync_folder_of(path);
     arena_free(&memory);
     return reason ? error_set(err, BL_ERROR_IO, "cannot write %s: %s", path, strerror(reason)) : BL_OK;
 }
+
+bl_result file_write(const char *path, const void *data, size_t size, bl_error *err) { return replace(path, data, size, false, err); }
+
+bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err) { return replace(path, data, size, true, err); }
 
 static bool is_folder(const char *path)
 {

@@ -118,6 +118,7 @@ int session_find_parameters(const cli_session *session, const char *const *names
 /* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
 int session_read_image(const cli_session *session, const char *path, float **pixels);
 size_t session_values(const cli_session *session); /* width * height * 3 */
+bool find_loss(const char *name, bl_loss *loss);   /* false: no loss has that name */
 
 /* ---- progress.c ---- */
 

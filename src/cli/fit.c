@@ -169,7 +169,7 @@ static int render_now(work *w, const char *name, float **image)
         desc.progress = progress_call;
         desc.user = &progress;
     }
-    bl_result result = bl_fit_render(w->fit, &desc, *image);
+    bl_result result = bl_fit_render(w->fit, 0, &desc, *image);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
     return save_picture(w, name, *image);

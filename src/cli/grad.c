@@ -20,6 +20,7 @@ typedef struct work {
     cli_parameter *parameters;
     float *weights; /* adjoint or target */
     bl_job *job;
+    bl_loss loss;
     bl_stats stats;
     uint32_t spp, spp_grad;
     double start;
@@ -52,6 +53,7 @@ static int compute(work *w)
                              .seed = w->args->common.seed,
                              .progress = progress_call,
                              .user = &progress};
+    desc.loss = w->loss;
     if (w->args->target)
         desc.target = w->weights;
     else
@@ -123,7 +125,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
     cJSON_AddStringToObject(json, "mode", "reverse");
-    cJSON_AddStringToObject(json, "loss_kind", w->args->target ? "l2" : "adjoint");
+    cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);
     cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
@@ -177,6 +179,8 @@ static int prepare(work *w)
     CLI_TRY(
         session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
     CLI_TRY(session_read_image(w->session, args->target ? args->target : args->adjoint, &w->weights));
+    if (args->loss)
+        find_loss(args->loss, &w->loss); /* the options allow no other name */
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(args->output)); /* not before: a run without a device leaves nothing behind */
     w->spp = args->common.spp ? args->common.spp : w->session->info.spp;
@@ -216,7 +220,7 @@ static const cli_option options[] = {
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
-    {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "l2 (mean squared error); further losses come later", .choices = "l2"},
+    {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(forward), .help = "forward mode: arrives with the compiler issue"},
     {.name = "--tangent", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(tangent), .help = "for --forward"},

@@ -199,3 +199,13 @@ int session_read_image(const cli_session *session, const char *path, float **pix
     free(read);
     return CLI_OK;
 }
+
+bool find_loss(const char *name, bl_loss *loss)
+{
+    for (bl_loss l = 0; bl_loss_info_get(l).name; l++)
+        if (!strcmp(bl_loss_info_get(l).name, name)) {
+            *loss = l;
+            return true;
+        }
+    return false;
+}

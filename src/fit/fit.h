@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed kernels of an optimisation step (glsl/), as calls that append to a batch: film to image, losses and their adjoints,
- * gradients out of fixed point, Adam. Sees gpu.h and nothing above it; who owns which buffer is the caller's business.
+ * gradients out of fixed point, optimisers. Sees gpu.h and nothing above it; who owns which buffer is the caller's business.
  * Every result is the same bytes on every run: sums have a fixed order that depends on sizes alone. */
 #ifndef BL_FIT_H
 #define BL_FIT_H
+
+#include <backlight/backlight.h>
 
 #include "gpu/gpu.h"
 
@@ -39,13 +41,20 @@ void fit_record_gradient_read(gpu_batch *batch, const fit_kernels *kernels, cons
 /* Floats that the partial sums of an n-value loss need. */
 uint32_t fit_loss_partials(uint32_t n);
 
-/* results[slot] = mean of (image - target)^2, adjoint = its derivative by the image; n values each. */
-typedef struct fit_loss_l2 {
+bl_loss_info fit_loss_info(bl_loss loss);
+/* A bound of |dL/dI| for images no brighter than the brightest value of the target; n values, weight 1. */
+double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n);
+
+/* results[slot] = weight * mean of the loss over n values, adjoint = its derivative by the image. */
+typedef struct fit_loss {
+    bl_loss loss;
+    double constant; /* the loss's own number; 0: its default */
+    double weight;   /* 0: 1 */
     gpu_buffer *image, *target, *adjoint;
     gpu_buffer *partials, *results;
     uint32_t n, slot;
-} fit_loss_l2;
-void fit_record_loss_l2(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_l2 *args);
+} fit_loss;
+void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args);
 
 /* results[slot] = sum of image * weights. */
 typedef struct fit_loss_dot {
@@ -55,23 +64,58 @@ typedef struct fit_loss_dot {
 } fit_loss_dot;
 void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args);
 
-/* ---- adam.c ---- */
+/* ---- optimizer.c ---- */
+
+const char *fit_optimizer_name(bl_optimizer kind);
+uint32_t fit_optimizer_states(bl_optimizer kind); /* arrays of state: 1 or 2 */
 
 /* One step for `count` elements: parameter words from parameter_first, everything else from gradient_first on (an index of
- * elements in gradient, scale, moments, rate and bounds). Moments start as zeros. Bounds may be infinite. */
-typedef struct fit_adam {
+ * elements in gradient, scale, state, rate and bounds). State starts as zeros. Bounds may be infinite. */
+typedef struct fit_optimizer {
+    bl_optimizer kind;
     gpu_buffer *parameters;
     gpu_buffer *gradient; /* floats, or with fixed_point two words per element */
     gpu_buffer *scale;    /* with fixed_point only; else NULL */
-    gpu_buffer *m, *v;
+    gpu_buffer *state[2]; /* as many as fit_optimizer_states says */
     gpu_buffer *rate, *lower, *upper;
     gpu_buffer *
         status; /* word 0 counts elements left unchanged because their gradient was not finite; never reset here */
     uint32_t count, parameter_first, gradient_first;
     bool fixed_point;
-    uint32_t step;                  /* 1 for the first */
-    double beta_1, beta_2, epsilon; /* epsilon is added to sqrt(v) before bias correction, as Mitsuba does */
-} fit_adam;
-void fit_record_adam(gpu_batch *batch, const fit_kernels *kernels, const fit_adam *args);
+    uint32_t step;            /* 1 for the first */
+    double factor;            /* of all rates, in this step */
+    double beta_1, beta_2;    /* adam */
+    double momentum;          /* sgd */
+    bool nesterov;            /* sgd */
+    double alpha;             /* rmsprop */
+    double epsilon;           /* adam, rmsprop: added to the root of the second moment, before bias correction, as Mitsuba does */
+} fit_optimizer;
+void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fit_optimizer *args);
+
+/* ---- checkpoint.c ---- */
+
+/* Fixed width and no padding: written as it is. */
+typedef struct fit_checkpoint_head {
+    uint64_t program, scene, job; /* hashes of what the state belongs to */
+    uint64_t skipped;             /* of bl_fit_status */
+    double loss;
+    uint64_t drifted, overflowed, non_finite, device_bytes;
+    uint32_t step, coarser;
+    char device[128], driver[128];
+} fit_checkpoint_head;
+
+typedef struct fit_checkpoint {
+    fit_checkpoint_head head;
+    const float *words; /* parameters, then the optimiser's state */
+    uint32_t word_count;
+    const void *note;   /* the caller's */
+    size_t note_size;
+    void *storage;      /* of a checkpoint that was read: owns words and note */
+} fit_checkpoint;
+
+bl_result fit_checkpoint_write(const char *path, const fit_checkpoint *c, bl_error *err);
+/* word_most: files with more words are refused before they are read. A file that is not whole and unchanged is an error. */
+bl_result fit_checkpoint_read(const char *path, uint32_t word_most, fit_checkpoint *out, bl_error *err);
+void fit_checkpoint_free(fit_checkpoint *c);
 
 #endif

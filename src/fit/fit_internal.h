@@ -11,16 +11,29 @@
 #define FIT_KERNEL_TABLE(X)                                                                                  \
     X(resolve, 2, 5)                                                                                         \
     X(gradient_read, 3, 3)                                                                                   \
-    X(loss_l2, 4, 2)                                                                                         \
+    X(loss_l2, 4, 3)                                                                                         \
+    X(loss_l1, 4, 3)                                                                                         \
+    X(loss_relative_l2, 4, 3)                                                                                \
+    X(loss_huber, 4, 3)                                                                                      \
     X(loss_dot, 3, 1)                                                                                        \
     X(reduce_sum, 2, 2)                                                                                      \
-    X(adam, 9, 10)
+    X(optimizer_adam, 9, 10)                                                                                 \
+    X(optimizer_sgd, 9, 10)                                                                                  \
+    X(optimizer_rmsprop, 9, 10)
 
 struct fit_kernels {
 #define FIT_KERNEL_FIELD(name, buffers, push) gpu_kernel *name;
     FIT_KERNEL_TABLE(FIT_KERNEL_FIELD)
 #undef FIT_KERNEL_FIELD
 };
+
+/* The kernel whose field is at this offset: how tables of losses and optimisers name theirs. */
+static inline gpu_kernel *fit_kernel_at(const fit_kernels *kernels, size_t offset)
+{
+    gpu_kernel *kernel;
+    memcpy(&kernel, (const char *)kernels + offset, sizeof kernel);
+    return kernel;
+}
 
 enum { FIT_GROUP = 64 }; /* group_size of glsl/common.glsl */
 

@@ -2,7 +2,56 @@
  * Losses in two stages: groups of 1024 values to partial sums, partial sums to one number in a slot of the results. */
 #include "fit/fit_internal.h"
 
-enum { VALUES_PER_GROUP = 1024 }; /* as in glsl/loss_*.comp */
+#include <math.h>
+#include <stddef.h>
+
+enum { VALUES_PER_GROUP = 1024 }; /* as in glsl/loss.glsl and loss_dot.comp */
+
+/* ---- what is known of each loss ---- */
+
+typedef struct loss_class {
+    const char *name;
+    size_t kernel; /* its field of fit_kernels */
+    bool affine;
+    const char *constant_name; /* of the loss's own number; NULL where it has none */
+    double constant;           /* the default */
+    double (*slope)(double difference, double target, double constant); /* of one value; difference above 0 */
+} loss_class;
+
+static double slope_l2(double d, double t, double constant) { return (void)t, (void)constant, 2 * d; }
+static double slope_l1(double d, double t, double constant) { return (void)d, (void)t, (void)constant, 1; }
+static double slope_relative_l2(double d, double t, double epsilon) { return 2 * d / (t * t + epsilon); }
+static double slope_huber(double d, double t, double delta) { return (void)t, fmin(d, delta); }
+
+static const loss_class losses[BL_LOSS_COUNT] = {
+    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, NULL, 0, slope_l2},
+    [BL_LOSS_L1] = {"l1", offsetof(fit_kernels, loss_l1), false, NULL, 0, slope_l1},
+    [BL_LOSS_RELATIVE_L2] = {"relative_l2", offsetof(fit_kernels, loss_relative_l2), true, "epsilon", 0.01,
+                             slope_relative_l2},
+    [BL_LOSS_HUBER] = {"huber", offsetof(fit_kernels, loss_huber), false, "delta", 1, slope_huber},
+};
+
+bl_loss_info fit_loss_info(bl_loss loss)
+{
+    const loss_class *c = &losses[loss];
+    return (bl_loss_info){c->name, c->constant_name, c->constant, c->affine};
+}
+
+static double constant_of(bl_loss loss, double given) { return given > 0 ? given : losses[loss].constant; }
+
+double fit_loss_steepest(bl_loss loss, double constant, const float *target, uint32_t n)
+{
+    double brightest = 1e-3, steepest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (isfinite(target[i]))
+            brightest = fmax(brightest, (double)target[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (isfinite(target[i]))
+            steepest = fmax(steepest, losses[loss].slope(brightest, (double)target[i], constant_of(loss, constant)));
+    return steepest / n;
+}
+
+/* ---- recording ---- */
 
 uint32_t fit_loss_partials(uint32_t n) { return n / VALUES_PER_GROUP + (n % VALUES_PER_GROUP != 0); }
 
@@ -22,7 +71,7 @@ static uint64_t stage_invocations(gpu_buffer *partials, uint32_t n)
     return (uint64_t)groups * FIT_GROUP;
 }
 
-void fit_record_loss_l2(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_l2 *args)
+void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args)
 {
     uint64_t invocations = stage_invocations(args->partials, args->n);
     BL_ASSERT(args->n * 4ull <= gpu_buffer_size(args->image) &&
@@ -30,8 +79,9 @@ void fit_record_loss_l2(gpu_batch *batch, const fit_kernels *kernels, const fit_
                   args->n * 4ull <= gpu_buffer_size(args->adjoint),
               "%u values do not fit", args->n);
     gpu_buffer *buffers[] = {args->image, args->target, args->adjoint, args->partials};
-    uint32_t push[] = {args->n, float_word(1.0 / args->n)};
-    gpu_batch_dispatch(batch, kernels->loss_l2, buffers, push, invocations);
+    double weight = args->weight > 0 ? args->weight : 1;
+    uint32_t push[] = {args->n, float_word(weight / args->n), float_word(constant_of(args->loss, args->constant))};
+    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push, invocations);
     record_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }
 

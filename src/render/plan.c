@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Classes, records and the words of the scene buffer; and the traced loads that read records back. See plan.h.
  *
- * Order of the scene buffer: header, sensor, shapes, emitters, records, geometry, updates, nodes, entries. Geometry's internal offsets (MESH_FACES ..)
+ * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor. Geometry's internal offsets (MESH_FACES ..)
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
 
 /* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
 #define LEAST_PROBABILITY 0.1f
 
-enum { SENSOR_WORDS = 32, BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
+enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
 /* ---- classes ---- */
 
@@ -263,13 +263,11 @@ static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
     reserve_words(p, HEADER_COUNT);
-    uint32_t sensor = reserve_words(p, SENSOR_WORDS);
-    perspective_record(s, p->words.data + sensor);
     uint32_t geometry = reserve_words(p, 0);
     append_words(p, s->geometry.data, s->geometry.count);
     rebase_geometry(p, geometry);
     uint32_t shapes = reserve_words(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = reserve_words(p, (s->emitters.count + 1) * 2);
-    p->words.data[HEADER_SENSOR] = sensor, p->words.data[HEADER_SHAPES] = shapes, p->words.data[HEADER_EMITTERS] = lights;
+    p->words.data[HEADER_SHAPES] = shapes, p->words.data[HEADER_EMITTERS] = lights;
     instance *of_shape = arena_alloc(&p->memory, (s->shapes.count + 1) * sizeof *of_shape);
     instance *seen = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *seen);
     for (uint32_t i = 0; i < s->shapes.count; i++)
@@ -293,7 +291,12 @@ static void write_words(plan *p)
     p->words.data[HEADER_UPDATES] = p->words.count;
     append_words(p, p->update_words.data, p->update_words.count);
     write_entries(p);
+    uint32_t sensor = reserve_words(p, SENSOR_WORDS); /* last: what is in front of it may be constant while it moves (kernel_module) */
+    perspective_record(s, s->sensor, NULL, p->words.data + sensor);
+    p->words.data[HEADER_SENSOR] = sensor;
 }
+
+uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake)
 {

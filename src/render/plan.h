@@ -65,7 +65,8 @@ typedef struct render_scene {
     bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius;           /* bounding sphere */
-    const scene_object *sensor, *film, *filter, *sampler, *integrator;
+    const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the first; film, filter, sampler: its */
+    ARRAY(const scene_object *) sensors; /* in order of the scene */
     uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
     uint32_t width, height, spp;       /* of the image: the film's crop window */
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
@@ -124,6 +125,7 @@ typedef struct plan {
     class_node *filter;
     bool any_request;
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
+    bool sensor_moves; /* but for the sensor's */
 } plan;
 
 /* ---- scene_build.c ---- */
@@ -148,6 +150,7 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
 /* requested: parameter indices. bake: allow it, where the scene is small enough. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake);
 void plan_destroy(plan *p);
+uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
 /* Index of the object's class in a list; for area emitters of different shape kinds the kind is part of the class. */
@@ -271,7 +274,12 @@ extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kin
 
 /* ---- sensor/perspective.c ---- */
 
-void perspective_record(const render_scene *s, uint32_t words[32]);
+enum { SENSOR_WORDS = 32 };
+/* to_world: row-major, instead of the sensor's own; NULL. */
+void perspective_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t words[SENSOR_WORDS]);
+/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats, row-major; NULL: as it is): the film
+ * must be that of the first sensor. */
+bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err);
 /* position: on the film, in [0,1]^2, y down. */
 ray perspective_ray(tracer *t, ir_ref record, vec2 position);
 

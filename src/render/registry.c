@@ -4,7 +4,7 @@
 #include "render/classes.h"
 
 static const plugin_slot scene_slots[] = {
-    {PLUGIN_INTEGRATOR, "integrator", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1},  {PLUGIN_BSDF, "bsdf", 0, 0},
+    {PLUGIN_INTEGRATOR, "integrator", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 0},  {PLUGIN_BSDF, "bsdf", 0, 0},
     {PLUGIN_EMITTER, "emitter", 0, 0},       {PLUGIN_SHAPE, "shape", 0, 0},    {PLUGIN_TEXTURE, "texture", 0, 0},
     {PLUGIN_SAMPLER, "sampler", 0, 0},       {PLUGIN_FILM, "film", 0, 0},      {PLUGIN_RFILTER, "rfilter", 0, 0},
 };

@@ -238,9 +238,12 @@ static bl_result read_structure(render_scene *s, const render_overrides *o, bl_e
     s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
     while (same_class(s->integrator, &integrator_moment.plugin))
         s->integrator = scene_child(s->integrator, PLUGIN_INTEGRATOR);
-    s->sensor = scene_child(root, PLUGIN_SENSOR);
-    if (!s->sensor)
+    for (uint32_t i = 0; i < root->child_count; i++)
+        if (root->children[i]->cls->category == PLUGIN_SENSOR)
+            array_push(&s->sensors, root->children[i]);
+    if (s->sensors.count == 0)
         return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
+    s->sensor = s->sensors.data[0];
     s->film = default_child(s->sensor, PLUGIN_FILM);
     s->sampler = default_child(s->sensor, PLUGIN_SAMPLER);
     s->filter = default_child(s->film, PLUGIN_RFILTER);
@@ -283,6 +286,7 @@ void render_scene_destroy(render_scene *s)
 {
     if (!s)
         return;
+    array_free(&s->sensors);
     array_free(&s->parameters);
     array_free(&s->values);
     array_free(&s->shapes);

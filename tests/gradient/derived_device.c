@@ -217,7 +217,7 @@ static void a_fit_finds_the_angles(void **state)
     assert_true(fabs((double)angles[0] - 32) < 0.5);
     assert_true(fabs((double)angles[1] - 18) < 0.5);
     /* what the last step changed is in the derived values of the next image */
-    SCENE_MUST(&device, bl_fit_render(fit, &(bl_render_desc){.spp = SPP, .seed = 3}, image));
+    SCENE_MUST(&device, bl_fit_render(fit, 0, &(bl_render_desc){.spp = SPP, .seed = 3}, image));
     set(scene, job, names[CUTOFF], angles[0]), set(scene, job, names[BEAM], angles[1]);
     render(job, expected);
     assert_memory_equal(image, expected, sizeof image);

@@ -148,43 +148,98 @@ static void resolve_sums_strips_in_order(void **state)
 
 /* ---- losses ---- */
 
-static void loss_l2_of_size(fixture *f, uint32_t n)
+/* The definitions of backlight.h, in double precision. */
+static double loss_value(bl_loss loss, double i, double t, double constant)
 {
-    float *image = random_floats(n, 2, 3.0f), *target = random_floats(n, 3, 3.0f);
-    gpu_buffer *adjoint_buffer = words(f, n, NULL), *results_buffer = words(f, 4, NULL);
-    begin(f);
-    fit_record_loss_l2(f->batch, f->kernels,
-                       &(fit_loss_l2){.image = words(f, n, image),
-                                      .target = words(f, n, target),
-                                      .adjoint = adjoint_buffer,
-                                      .partials = words(f, fit_loss_partials(n), NULL),
-                                      .results = results_buffer,
-                                      .n = n,
-                                      .slot = 2});
-    finish(f);
-    float *adjoint = readback(adjoint_buffer, n), *results = readback(results_buffer, 4);
-    double loss = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        double d = (double)image[i] - (double)target[i];
-        loss += d * d / n;
-        double slope = 2 * d / n;
-        assert_true(fabs((double)adjoint[i] - slope) <= 3e-7 * fabs(slope));
+    double d = i - t, a = fabs(d);
+    switch (loss) {
+    case BL_LOSS_L1: return a;
+    case BL_LOSS_RELATIVE_L2: return d * d / (t * t + constant);
+    case BL_LOSS_HUBER: return a <= constant ? d * d / 2 : constant * (a - constant / 2);
+    default: return d * d;
     }
-    assert_true(fabs((double)results[2] - loss) <= 1e-6 * loss);
+}
+
+/* dL/dI of one value by central differences of the definition. Where the loss has a kink or a joint within the step, the slope lies between
+ * the one-sided ones: *slack. */
+static double loss_slope(bl_loss loss, double i, double t, double constant, double *slack)
+{
+    double e = 1e-5, low = loss_value(loss, i - e, t, constant), mid = loss_value(loss, i, t, constant),
+           high = loss_value(loss, i + e, t, constant);
+    *slack = fabs(high - 2 * mid + low) / (2 * e);
+    return (high - low) / (2 * e);
+}
+
+static const float odd_pairs[][2] = {{0, 0}, {1, 1}, {0, 2}, {2, 0}, {5, 4}, {4, 5}, {1e-4f, 0}, {0, 1e-4f}, {300, 0.5f}, {0.25f, 0.5f}};
+enum { ODD_PAIRS = sizeof odd_pairs / sizeof odd_pairs[0] };
+
+static void check_loss(const fit_loss *args, const float *image, const float *target, double constant)
+{
+    uint32_t n = args->n;
+    double weight = args->weight > 0 ? args->weight : 1, loss = 0;
+    float *adjoint = readback(args->adjoint, n), *results = readback(args->results, 4);
+    for (uint32_t i = 0; i < n; i++) {
+        double slack, slope = loss_slope(args->loss, (double)image[i], (double)target[i], constant, &slack);
+        loss += weight * loss_value(args->loss, (double)image[i], (double)target[i], constant) / n;
+        double off = fabs((double)adjoint[i] * n / weight - slope);
+        /* rounding of the f32 difference and of the differences themselves; a slope of 0 at a kink is within it */
+        double wide = args->loss == BL_LOSS_RELATIVE_L2 ? fabs(slope) + 1 / ((double)target[i] * (double)target[i] + constant) : fabs(slope);
+        if (!(off <= 1e-6 * (1 + wide) + 1e-6 * wide + slack))
+            fail_msg("loss %d at I %g, T %g: slope %.9g, by differences %.9g +- %g", (int)args->loss, (double)image[i],
+                     (double)target[i], (double)adjoint[i] * n / weight, slope, slack);
+    }
+    if (!(fabs((double)results[args->slot] - loss) <= 1e-6 * loss))
+        fail_msg("loss %d of %u values: %.9g instead of %.9g", (int)args->loss, n, (double)results[args->slot], loss);
     assert_true(results[0] == 0 && results[1] == 0 && results[3] == 0);
-    free(image);
-    free(target);
     free(adjoint);
     free(results);
 }
 
-static void loss_l2_matches_the_formula(void **state)
+/* given: the loss's own number, 0 for its default */
+static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, double weight)
+{
+    float *image = random_floats(n, 2, 3.0f), *target = random_floats(n, 3, 3.0f);
+    for (uint32_t i = 0; i < ODD_PAIRS && i < n; i++)
+        image[i] = odd_pairs[i][0], target[i] = odd_pairs[i][1];
+    fit_loss args = {.loss = loss, .constant = given, .weight = weight, .image = words(f, n, image), .target = words(f, n, target),
+                     .adjoint = words(f, n, NULL), .partials = words(f, fit_loss_partials(n), NULL),
+                     .results = words(f, 4, NULL), .n = n, .slot = 2};
+    begin(f);
+    fit_record_loss(f->batch, f->kernels, &args);
+    finish(f);
+    check_loss(&args, image, target, given > 0 ? given : fit_loss_info(loss).constant);
+    free(image);
+    free(target);
+}
+
+static void losses_and_slopes_match_their_definitions(void **state)
 {
     static const uint32_t sizes[] = {1, 63, 64, 65, 1023, 1024, 1025, 48 * 48 * 3, 200003};
-    for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        loss_l2_of_size(*state, sizes[i]);
-        test_teardown(state);
+    for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++)
+        for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            loss_of_size(*state, loss, sizes[i], 0, 0);
+            test_teardown(state);
+            loss_of_size(*state, loss, sizes[i], 0.3, 0.25);
+            test_teardown(state);
+        }
+}
+
+/* The bound that the scale of gradients is chosen by holds for every image up to the target's brightness, and is not idle. */
+static void the_steepest_slope_is_a_bound(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    float *target = random_floats(N, 21, 2.0f), *image = random_floats(N, 22, 2.0f);
+    target[3] = 0, target[7] = 2.0f, image[9] = NAN;
+    for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
+        double constant = fit_loss_info(loss).constant, bound = fit_loss_steepest(loss, 0, target, N), most = 0, slack;
+        for (uint32_t i = 0; i < N; i++)
+            if (i != 9)
+                most = fmax(most, fabs(loss_slope(loss, (double)image[i], (double)target[i], constant, &slack)) / N);
+        assert_true(most <= bound * (1 + 1e-6) && bound <= 400 * most);
     }
+    free(target);
+    free(image);
 }
 
 static void loss_dot_matches_the_formula(void **state)
@@ -267,25 +322,37 @@ static void fixed_point_is_rounded_once(void **state)
     free(output);
 }
 
-/* ---- Adam ---- */
+/* ---- optimisers, against their formulas (Mitsuba's, Dr.Jit's) in double precision ---- */
 
 enum { ELEMENTS = 130, STEPS = 40, PARAMETER_FIRST = 11, GRADIENT_FIRST = 3 };
 
-typedef struct adam_reference {
-    double x[ELEMENTS], m[ELEMENTS], v[ELEMENTS];
-} adam_reference;
+typedef struct reference {
+    double x[ELEMENTS], a[ELEMENTS], b[ELEMENTS];
+} reference;
 
-static void adam_reference_step(adam_reference *r, const float *g, const float *rate, const float *low,
-                                const float *high, uint32_t t)
+/* How far x moves, without the rate; updates the state of element i. */
+static double way_of(const fit_optimizer *o, reference *r, uint32_t i, double g)
+{
+    switch (o->kind) {
+    case BL_OPTIMIZER_SGD:
+        r->a[i] = o->momentum * r->a[i] + g;
+        return o->nesterov ? g + o->momentum * r->a[i] : r->a[i];
+    case BL_OPTIMIZER_RMSPROP:
+        r->a[i] = o->alpha * r->a[i] + (1 - o->alpha) * g * g;
+        return g / (sqrt(r->a[i]) + o->epsilon);
+    default:
+        r->a[i] = o->beta_1 * r->a[i] + (1 - o->beta_1) * g;
+        r->b[i] = o->beta_2 * r->b[i] + (1 - o->beta_2) * g * g;
+        return sqrt(1 - pow(o->beta_2, o->step)) / (1 - pow(o->beta_1, o->step)) * r->a[i] / (sqrt(r->b[i]) + o->epsilon);
+    }
+}
+
+static void reference_step(const fit_optimizer *o, reference *r, const float *g, const float *rate, const float *low, const float *high)
 {
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         if (!isfinite(g[i]))
             continue;
-        double gi = (double)g[i];
-        r->m[i] = .9 * r->m[i] + .1 * gi;
-        r->v[i] = .999 * r->v[i] + .001 * gi * gi;
-        double rate_t = (double)rate[i] * sqrt(1 - pow(.999, t)) / (1 - pow(.9, t));
-        double x = r->x[i] - rate_t * r->m[i] / (sqrt(r->v[i]) + 1e-8);
+        double x = r->x[i] - o->factor * (double)rate[i] * way_of(o, r, i, (double)g[i]);
         r->x[i] = fmin(fmax(x, (double)low[i]), (double)high[i]);
     }
 }
@@ -318,74 +385,93 @@ static gpu_buffer *element_words(fixture *f, const float *data)
     return b;
 }
 
-static void compare_parameters(gpu_buffer *buffer, const adam_reference *r)
+static void compare_parameters(gpu_buffer *buffer, const reference *r, bl_optimizer kind)
 {
     float *x = readback(buffer, ELEMENTS + PARAMETER_FIRST);
     for (uint32_t i = 0; i < PARAMETER_FIRST; i++)
         assert_true(x[i] == 0);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         if (!(fabs((double)x[PARAMETER_FIRST + i] - r->x[i]) <= 2e-5))
-            fail_msg("element %u: %g instead of %g", i, (double)x[PARAMETER_FIRST + i], r->x[i]);
+            fail_msg("optimiser %d, element %u: %g instead of %g", (int)kind, i, (double)x[PARAMETER_FIRST + i], r->x[i]);
     free(x);
 }
 
-static void adam_follows_the_reference(fixture *f, bool fixed_point)
+static fit_optimizer new_optimizer(fixture *f, fit_optimizer args, const float *rate, const float *low, const float *high)
 {
-    float start[ELEMENTS], rate[ELEMENTS], low[ELEMENTS], high[ELEMENTS], scale[ELEMENTS], g[ELEMENTS];
-    static adam_reference r;
+    float scale[ELEMENTS];
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        scale[i] = 65536.0f;
+    args.parameters = words(f, ELEMENTS + PARAMETER_FIRST, NULL);
+    args.gradient = words(f, 2 * (ELEMENTS + GRADIENT_FIRST), NULL);
+    args.scale = args.fixed_point ? element_words(f, scale) : NULL;
+    for (uint32_t i = 0; i < fit_optimizer_states(args.kind); i++)
+        args.state[i] = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
+    args.rate = element_words(f, rate), args.lower = element_words(f, low), args.upper = element_words(f, high);
+    args.status = words(f, 1, NULL);
+    args.count = ELEMENTS, args.parameter_first = PARAMETER_FIRST, args.gradient_first = GRADIENT_FIRST;
+    return args;
+}
+
+static void follows_the_reference(void **state, fit_optimizer args)
+{
+    fixture *f = *state;
+    float start[ELEMENTS], rate[ELEMENTS], low[ELEMENTS], high[ELEMENTS], g[ELEMENTS];
+    static reference r;
     memset(&r, 0, sizeof r);
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         r.x[i] = start[i] = (float)i / ELEMENTS;
         rate[i] = i % 2 ? 0.05f : 0.01f;
         low[i] = i % 5 ? 0.0f : -INFINITY;
         high[i] = i % 7 ? 1.0f : INFINITY;
-        scale[i] = 65536.0f;
     }
-    fit_adam args = {.parameters = words(f, ELEMENTS + PARAMETER_FIRST, NULL),
-                     .gradient = words(f, 2 * (ELEMENTS + GRADIENT_FIRST), NULL),
-                     .scale = fixed_point ? element_words(f, scale) : NULL,
-                     .m = words(f, ELEMENTS + GRADIENT_FIRST, NULL),
-                     .v = words(f, ELEMENTS + GRADIENT_FIRST, NULL),
-                     .rate = element_words(f, rate),
-                     .lower = element_words(f, low),
-                     .upper = element_words(f, high),
-                     .status = words(f, 1, NULL),
-                     .count = ELEMENTS,
-                     .parameter_first = PARAMETER_FIRST,
-                     .gradient_first = GRADIENT_FIRST,
-                     .fixed_point = fixed_point,
-                     .beta_1 = .9,
-                     .beta_2 = .999,
-                     .epsilon = 1e-8};
+    args = new_optimizer(f, args, rate, low, high);
     CHECK(gpu_buffer_write(args.parameters, PARAMETER_FIRST * 4, start, sizeof start, &err));
     uint32_t holes = 0;
     for (args.step = 1; args.step <= STEPS; args.step++) {
-        make_gradient(g, args.step, !fixed_point);
+        args.factor = args.step < 20 ? 1 : 0.25;
+        make_gradient(g, args.step, !args.fixed_point);
         holes += !isfinite(g[7]) ? 2 : 0;
-        store_gradient(args.gradient, g, fixed_point);
+        store_gradient(args.gradient, g, args.fixed_point);
         begin(f);
-        fit_record_adam(f->batch, f->kernels, &args);
+        fit_record_optimizer(f->batch, f->kernels, &args);
         finish(f);
-        adam_reference_step(&r, g, rate, low, high, args.step);
+        reference_step(&args, &r, g, rate, low, high);
     }
-    compare_parameters(args.parameters, &r);
+    compare_parameters(args.parameters, &r, args.kind);
     uint32_t *status = readback(args.status, 1);
     assert_int_equal(*status, holes);
     free(status);
+    test_teardown(state);
 }
 
-static void adam_on_floats(void **state) { adam_follows_the_reference(*state, false); }
-static void adam_on_fixed_point(void **state) { adam_follows_the_reference(*state, true); }
+static void optimisers_follow_the_reference(void **state)
+{
+    static const fit_optimizer kinds[] = {
+        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .9, .beta_2 = .999, .epsilon = 1e-8},
+        {.kind = BL_OPTIMIZER_ADAM, .beta_1 = .5, .beta_2 = .9, .epsilon = 1e-2},
+        {.kind = BL_OPTIMIZER_SGD},
+        {.kind = BL_OPTIMIZER_SGD, .momentum = .9},
+        {.kind = BL_OPTIMIZER_SGD, .momentum = .9, .nesterov = true},
+        {.kind = BL_OPTIMIZER_RMSPROP, .alpha = .99, .epsilon = 1e-8},
+        {.kind = BL_OPTIMIZER_RMSPROP, .alpha = .5, .epsilon = 1e-2},
+    };
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        for (int fixed_point = 0; fixed_point < 2; fixed_point++) {
+            fit_optimizer args = kinds[i];
+            args.fixed_point = fixed_point;
+            follows_the_reference(state, args);
+        }
+}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(resolve_sums_strips_in_order, test_teardown),
-        cmocka_unit_test_teardown(loss_l2_matches_the_formula, test_teardown),
+        cmocka_unit_test_teardown(losses_and_slopes_match_their_definitions, test_teardown),
+        cmocka_unit_test(the_steepest_slope_is_a_bound),
         cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
         cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
-        cmocka_unit_test_teardown(adam_on_floats, test_teardown),
-        cmocka_unit_test_teardown(adam_on_fixed_point, test_teardown),
+        cmocka_unit_test_teardown(optimisers_follow_the_reference, test_teardown),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

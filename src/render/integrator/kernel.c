@@ -53,7 +53,7 @@ ir_module *kernel_module(const plan *p)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
     if (p->baked) {
         m->buffers.data[BUFFER_SCENE].known = p->words.data;
-        m->buffers.data[BUFFER_SCENE].known_count = p->words.count;
+        m->buffers.data[BUFFER_SCENE].known_count = p->sensor_moves ? plan_sensor_word(p) : p->words.count;
     }
     return m;
 }

@@ -29,6 +29,14 @@ static double tangent_x(const scene_object *o, double aspect)
     return half;
 }
 
+static bool scales(const double m[16])
+{
+    for (int c = 0; c < 3; c++)
+        if (!(fabs(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c] - 1) <= 1e-3))
+            return true;
+    return false;
+}
+
 static bl_result perspective_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
@@ -45,17 +53,55 @@ static bl_result perspective_load(render_scene *s, const scene_object *o, bl_err
         return scene_error(err, BL_ERROR_SCENE, axis->where, "perspective: \"fov_axis\" must be x, y, diagonal, smaller or larger");
     if (scene_number(o, "far_clip") <= scene_number(o, "near_clip"))
         return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: \"far_clip\" must be greater than \"near_clip\"");
-    const double *m = scene_get(o, "to_world")->matrix;
-    for (int c = 0; c < 3; c++)
-        if (fabs(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c] - 1) > 1e-3)
-            return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: to_world must not scale");
+    if (scales(scene_get(o, "to_world")->matrix))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: to_world must not scale");
     return BL_OK;
 }
 
-void perspective_record(const render_scene *s, uint32_t words[32])
+/* ---- other sensors of the scene ---- */
+
+static bool same_values(const scene_object *a, const scene_object *b)
 {
-    const scene_object *o = s->sensor;
-    const double *m = scene_get(o, "to_world")->matrix;
+    if (!a || !b || a->cls != b->cls)
+        return a == b;
+    for (uint32_t k = 0; k < a->cls->param_count; k++)
+        if (a->cls->params[k].kind != PLUGIN_STRING && a->values[k].number != b->values[k].number)
+            return false;
+    return true;
+}
+
+static bool same_film(const scene_object *a, const scene_object *b)
+{
+    return same_values(a, b) && (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
+}
+
+bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err)
+{
+    double pose[16];
+    if (index >= s->sensors.count)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0", index, s->sensors.count);
+    const scene_object *sensor = s->sensors.data[index];
+    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
+                           "sensor %u: its film differs from the first sensor's in size, crop window or filter", index);
+    for (int k = 0; to_world && k < 16; k++) {
+        pose[k] = (double)to_world[k];
+        if (!isfinite(pose[k]))
+            return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world is not finite", index);
+    }
+    if (to_world && scales(pose))
+        return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world must not scale", index);
+    return BL_OK;
+}
+
+/* ---- kernels ---- */
+
+void perspective_record(const render_scene *s, const scene_object *o, const float *to_world, uint32_t words[SENSOR_WORDS])
+{
+    double pose[16];
+    const double *own = scene_get(o, "to_world")->matrix, *m = pose;
+    for (int k = 0; k < 16; k++)
+        pose[k] = to_world ? (double)to_world[k] : own[k];
     for (int k = 0; k < 3; k++) {
         words[ORIGIN + k] = float_word((float)m[4 * k + 3]);
         words[AXIS_X + k] = float_word((float)m[4 * k]);

@@ -1,36 +1,41 @@
-#version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// One step of Adam (Kingma and Ba 2015, algorithm 1 in the form of the end of section 2, as in Mitsuba and Dr.Jit):
-//     m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2
-//     x = clamp(x - rate * correction * m / (sqrt(v) + epsilon), lower, upper),
-//     correction = sqrt(1 - b2^t) / (1 - b1^t), computed on the host in double precision.
-// An element whose gradient or its square is NaN or infinite keeps its value and its moments, and is counted.
+// What all optimisers share: one invocation per element reads its gradient and state, asks optimizer_step for the way to go,
+// and stores x = clamp(x - rate * way, lower, upper). An optimiser is a file that defines STATES (arrays of state it keeps, 1 or 2),
+// includes this one and defines optimizer_step.
+// An element whose gradient, state or way is NaN or infinite keeps its value and its state, and is counted.
 //
 // binding 0  parameters x, float; element i is word parameter_first + i
 // binding 1  gradient: float per element, or two uint (fixed_point.glsl) with flag 1; element i is gradient_first + i,
 //            which is also its index in bindings 2 .. 7
 // binding 2  scale, float per element (read with flag 1 only)
-// binding 3  m, float      binding 4  v, float
+// binding 3  state 1, float      binding 4  state 2, float (untouched if STATES is 1)
 // binding 5  rate, float   binding 6  lower, float   binding 7  upper, float
 // binding 8  status, uint: word 0 counts elements left unchanged
-// push       count, parameter_first, gradient_first, flags (1: fixed point), b1, 1 - b1, b2, 1 - b2, epsilon, correction
-#extension GL_GOOGLE_include_directive : require
+// push       count, parameter_first, gradient_first, flags (1: fixed point), then six floats: the optimiser's own numbers
 #include "common.glsl"
 #include "fixed_point.glsl"
 
 layout(std430, set = 0, binding = 0) buffer Parameters { float parameters[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Gradient { uint gradient[]; };
 layout(std430, set = 0, binding = 2) readonly buffer Scale { float scale[]; };
-layout(std430, set = 0, binding = 3) buffer First { float first_moment[]; };
-layout(std430, set = 0, binding = 4) buffer Second { float second_moment[]; };
+layout(std430, set = 0, binding = 3) buffer State1 { float state_1[]; };
+#if STATES > 1
+layout(std430, set = 0, binding = 4) buffer State2 { float state_2[]; };
+#endif
 layout(std430, set = 0, binding = 5) readonly buffer Rate { float rate[]; };
 layout(std430, set = 0, binding = 6) readonly buffer Lower { float lower[]; };
 layout(std430, set = 0, binding = 7) readonly buffer Upper { float upper[]; };
 layout(std430, set = 0, binding = 8) buffer Status { uint unchanged; };
 layout(push_constant) uniform Push {
     uint count, parameter_first, gradient_first, flags;
-    float beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, epsilon, correction;
+    float number_0, number_1, number_2, number_3, number_4, number_5;
 };
+
+// The way for gradient g, to be multiplied by the rate; a and b: state before, and after.
+float optimizer_step(float g, inout float a, inout float b);
+
+// By bits: a compiler may assume that isnan and isinf never hold.
+bool not_finite(float v) { return (floatBitsToUint(v) & 0x7f800000u) == 0x7f800000u; }
 
 void main()
 {
@@ -43,15 +48,19 @@ void main()
         g = fixed_to_float(gradient[2u * e], gradient[2u * e + 1u], scale[e]);
     else
         g = uintBitsToFloat(gradient[e]);
-    precise float m = beta_1 * first_moment[e] + one_minus_beta_1 * g;
-    precise float v = beta_2 * second_moment[e] + one_minus_beta_2 * (g * g);
-    // v is NaN or infinite when g is, or when g^2 leaves the range; by bits: a compiler may assume that isnan never holds
-    if ((floatBitsToUint(v) & 0x7f800000u) == 0x7f800000u) {
+    float a = state_1[e], b = 0.0;
+#if STATES > 1
+    b = state_2[e];
+#endif
+    precise float way = rate[e] * optimizer_step(g, a, b);
+    if (not_finite(g) || not_finite(a) || not_finite(b) || not_finite(way)) {
         atomicAdd(unchanged, 1u);
         return;
     }
-    precise float next = parameters[p] - rate[e] * correction * m / (sqrt(v) + epsilon);
-    first_moment[e] = m;
-    second_moment[e] = v;
+    state_1[e] = a;
+#if STATES > 1
+    state_2[e] = b;
+#endif
+    precise float next = parameters[p] - way;
     parameters[p] = min(max(next, lower[e]), upper[e]);
 }
