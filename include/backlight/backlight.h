@@ -152,6 +152,15 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
  * nothing. Needs bl_job_desc.sensor_moves. */
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
 
+/* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
+typedef enum bl_gradient_form {
+    BL_FORM_AUTO,     /* the fastest that is right for the loss */
+    BL_FORM_FUSED,    /* one kernel walks each sample twice; no memory per sample */
+    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample of a tile of bounded size */
+    BL_FORM_COUNT
+} bl_gradient_form;
+const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
+
 typedef struct bl_stats {
     double seconds;         /* wall time of the call */
     double device_seconds;  /* sum of the dispatches' device time */
@@ -161,6 +170,7 @@ typedef struct bl_stats {
     uint64_t drifted;       /* gradient: samples whose replay took another path or left a residual */
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
     uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
+    bl_gradient_form form;  /* gradient: the form that was used, never BL_FORM_AUTO */
     uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
     double loss;            /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
 } bl_stats;
@@ -199,6 +209,7 @@ typedef struct bl_loss_info {
 bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
 typedef struct bl_gradient_desc {
+    bl_gradient_form form;
     uint32_t spp;      /* of the gradient pass; 0: the scene's */
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
@@ -218,7 +229,14 @@ bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
 bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
 
-typedef enum bl_pass { BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_FROZEN, BL_PASS_COUNT } bl_pass;
+typedef enum bl_pass {
+    BL_PASS_PRIMAL,
+    BL_PASS_GRADIENT, /* of BL_FORM_FUSED */
+    BL_PASS_REPLAY,   /* the two of BL_FORM_SEPARATE */
+    BL_PASS_ADJOINT,
+    BL_PASS_FROZEN,
+    BL_PASS_COUNT
+} bl_pass;
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the text. */
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);

@@ -46,14 +46,21 @@ struct bl_job {
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
 
-    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output;
+    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output,
+        *samples; /* of a tile: what a replay pass leaves for the adjoint pass */
     uint64_t film_words;
     uint64_t bytes;
 };
 
+/* A part of a pass: samples [first, last) of each strip's own, of these lanes. */
+typedef struct job_range {
+    uint32_t first_lane, lane_count, first_sample, last_sample;
+} job_range;
+
 /* One range of work of a pass: everything that push constants say. */
 typedef struct job_work_desc {
     render_pass pass;
+    bl_gradient_form form; /* of RENDER_GRADIENT */
     uint32_t spp, seed, stream, strips;
     double slice_seconds;
     bl_progress progress;
@@ -63,11 +70,6 @@ typedef struct job_work_desc {
     bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they are */
 } job_work_desc;
 
-/* A part of a pass: samples [first, last) of each strip's own, of these lanes. */
-typedef struct job_range {
-    uint32_t first_lane, lane_count, first_sample, last_sample;
-} job_range;
-
 /* job.c: shared with fit.c and reference.c */
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 uint32_t job_pixels(const render_scene *s);
@@ -75,9 +77,11 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 /* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
  * up to date. After a gradient pass, parameters' gradients are complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
-/* All lanes and samples of `w` over `pixels`, as dispatches of about slice_seconds each that `record` appends to the batch. *speed: measured
+/* All lanes and samples of a pass over `pixels`. */
+job_range job_everything(const job_work_desc *w, uint32_t pixels);
+/* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the batch. *speed: measured
  * paths per second, kept by the caller from pass to pass. */
-bl_result job_slice(gpu_batch *batch, const job_work_desc *w, uint32_t pixels, double *speed, void (*record)(void *user, job_range r), void *user,
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, double *speed, void (*record)(void *user, job_range r), void *user,
                     bl_stats *stats, bl_error *err);
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
 /* Film to job->image. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
 enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST = 1 << 12 };
 
 uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
@@ -55,6 +56,7 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
     if (s->values.count)
         TRY(gpu_buffer_write(job->values, 0, s->values.data, 4ull * s->values.count, err));
@@ -64,6 +66,14 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
         memcpy(job->host_values, s->values.data, 4 * (size_t)s->values.count);
     job->values_changed = true;
     return BL_OK;
+}
+
+static bl_result reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
+{
+    if (gpu_buffer_size(job->samples) >= 4ull * SAMPLE_WORDS * slots)
+        return BL_OK;
+    drop_buffer(job, &job->samples);
+    return make_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
 }
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
@@ -124,7 +134,8 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *co
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
-    static const char *const labels[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled", "update", "update adjoint"};
+    static const char *const labels[RENDER_PASS_COUNT] = {"primal",  "variance", "gradient", "replay",        "adjoint",
+                                                        "frozen", "unrolled", "update",   "update adjoint"};
     if (!job->kernels[pass]) {
         spv_code code;
         uint32_t push_words;
@@ -148,7 +159,8 @@ static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const ui
 {
     gpu_buffer *buffers[BUFFER_COUNT] = {
         [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = values,        [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
-        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale};
+        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
+        [BUFFER_SAMPLES] = job->samples};
     gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
 }
 
@@ -156,7 +168,10 @@ typedef struct pass_kernel {
     bl_job *job;
     gpu_kernel *kernel;
     const job_work_desc *w;
+    job_range tile; /* what BUFFER_SAMPLES holds */
 } pass_kernel;
+
+static uint32_t tile_slots(job_range tile) { return tile.lane_count * (tile.last_sample - tile.first_sample); }
 
 static void record_range(void *user, job_range r)
 {
@@ -167,24 +182,33 @@ static void record_range(void *user, job_range r)
         [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
         [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->strips,          [UNIFORM_SPP] = w->spp,
         [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
-        [UNIFORM_HEIGHT] = job->scene->height};
+        [UNIFORM_HEIGHT] = job->scene->height,   [UNIFORM_HALVES] = 1,                  [UNIFORM_TILE_LANE] = k->tile.first_lane,
+        [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
+        [UNIFORM_TILE_SLOTS] = tile_slots(k->tile)};
     record(k->job, k->kernel, job->values, push, r.lane_count);
 }
 
-/* The next range from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of a group. */
-static job_range next_range(uint32_t lane, uint32_t lanes, uint32_t sample, uint32_t own, double paths)
+/* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of
+ * a group. */
+static job_range next_range(job_range window, uint32_t lane, uint32_t sample, double paths)
 {
-    job_range r = {.first_lane = lane, .first_sample = sample};
-    double whole = paths / own;
-    if (sample == 0 && whole >= LANES_LEAST) {
-        r.lane_count = whole < lanes - lane ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes - lane;
-        r.last_sample = own;
+    job_range r = {.first_lane = lane, .first_sample = sample, .last_sample = window.last_sample};
+    uint32_t lanes = window.first_lane + window.lane_count - lane;
+    double whole = paths / (window.last_sample - window.first_sample);
+    if (sample == window.first_sample && whole >= LANES_LEAST) {
+        r.lane_count = whole < lanes ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes;
         return r;
     }
-    r.lane_count = lanes - lane < LANES_LEAST ? lanes - lane : LANES_LEAST;
+    r.lane_count = lanes < LANES_LEAST ? lanes : LANES_LEAST;
     double part = paths / r.lane_count;
-    r.last_sample = part < own - sample ? sample + (part > 1 ? (uint32_t)part : 1) : own;
+    if (part < window.last_sample - sample)
+        r.last_sample = sample + (part > 1 ? (uint32_t)part : 1);
     return r;
+}
+
+job_range job_everything(const job_work_desc *w, uint32_t pixels)
+{
+    return (job_range){.lane_count = pixels * w->strips, .last_sample = (w->spp + w->strips - 1) / w->strips};
 }
 
 static bl_result tell(const job_work_desc *w, double share, double *last, bl_error *err)
@@ -256,34 +280,77 @@ static void learn_speed(double *speed, double paths, double seconds)
     *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
 }
 
-bl_result job_slice(gpu_batch *batch, const job_work_desc *w, uint32_t pixels, double *speed, void (*record_part)(void *user, job_range r),
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, double *speed, void (*record_part)(void *user, job_range r),
                     void *user, bl_stats *stats, bl_error *err)
 {
-    uint32_t lanes = pixels * w->strips, own = (w->spp + w->strips - 1) / w->strips;
     double slice = w->slice_seconds > 0 ? w->slice_seconds : 0.1, last = clock_seconds();
-    for (uint32_t lane = 0, sample = 0; lane < lanes;) {
+    uint32_t end = window.first_lane + window.lane_count, sample = window.first_sample;
+    for (uint32_t lane = window.first_lane; lane < end;) {
         double paths = *speed > 0 ? *speed * slice : FIRST_SLICE_PATHS, seconds;
-        job_range r = next_range(lane, lanes, sample, own, paths > 1 ? paths : 1);
+        job_range r = next_range(window, lane, sample, paths > 1 ? paths : 1);
         TRY(gpu_batch_begin(batch, err));
         record_part(user, r);
         TRY(submit_and_wait(batch, stats, &seconds, err));
         learn_speed(speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
-        sample = r.last_sample == own ? 0 : r.last_sample;
-        lane += sample == 0 ? r.lane_count : 0;
-        TRY(tell(w, (double)lane / lanes, &last, err));
+        bool done = r.last_sample == window.last_sample;
+        sample = done ? window.first_sample : r.last_sample;
+        lane += done ? r.lane_count : 0;
+        TRY(tell(w, (double)(lane - window.first_lane) / window.lane_count, &last, err));
     }
-    stats->paths += (uint64_t)pixels * w->spp;
+    return BL_OK;
+}
+
+static bl_result run_pass(bl_job *job, pass_kernel *k, render_pass pass, const job_work_desc *w, job_range window, bl_stats *stats, bl_error *err)
+{
+    TRY(job_kernel(job, pass, &k->kernel, err));
+    k->w = w;
+    return job_slice(job->batch, w, window, &job->paths_per_second[pass], record_range, k, stats, err);
+}
+
+/* The next part of a pass whose samples fit into BUFFER_SAMPLES: whole lanes, or a part of the samples of some. */
+static job_range next_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
+{
+    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+    uint32_t lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE, left = all.lane_count - lane;
+    if (lanes >= LANES_LEAST || lanes >= left)
+        return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
+    lanes = left < LANES_LEAST ? left : LANES_LEAST;
+    uint32_t samples = most / lanes, rest = all.last_sample - sample;
+    return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
+}
+
+/* Replay and adjoint as kernels of their own, tile by tile. */
+static bl_result run_tiles(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    job_range all = job_everything(w, job_pixels(job->scene));
+    TRY(reserve_samples(job, tile_slots(next_tile(job, all, 0, 0)), err));
+    double total = (double)all.lane_count * all.last_sample, done = 0;
+    for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
+        pass_kernel k = {.job = job, .tile = next_tile(job, all, lane, sample)};
+        job_work_desc part = *w;
+        double size = tile_slots(k.tile) / total * (w->progress_to - w->progress_from);
+        part.progress_from = w->progress_from + done, part.progress_to = part.progress_from + size / 2;
+        TRY(run_pass(job, &k, RENDER_REPLAY, &part, k.tile, stats, err));
+        part.progress_from = part.progress_to, part.progress_to += size / 2;
+        TRY(run_pass(job, &k, RENDER_ADJOINT, &part, k.tile, stats, err));
+        done += size;
+        sample = k.tile.last_sample == all.last_sample ? 0 : k.tile.last_sample;
+        lane += sample == 0 ? k.tile.lane_count : 0;
+    }
     return BL_OK;
 }
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    pass_kernel k = {.job = job, .w = w};
+    pass_kernel k = {.job = job};
     TRY(job_reserve_film(job, w->pass, w->strips, err));
-    TRY(job_kernel(job, w->pass, &k.kernel, err));
     TRY(prepare_pass(job, w, stats, err));
-    TRY(job_slice(job->batch, w, job_pixels(job->scene), &job->paths_per_second[w->pass], record_range, &k, stats, err));
+    if (w->pass == RENDER_GRADIENT && w->form == BL_FORM_SEPARATE)
+        TRY(run_tiles(job, w, stats, err));
+    else
+        TRY(run_pass(job, &k, w->pass, w, job_everything(w, job_pixels(job->scene)), stats, err));
+    stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }
 
@@ -414,7 +481,7 @@ void bl_job_destroy(bl_job *job)
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output};
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->samples};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
     plan_destroy(job->plan);
@@ -465,11 +532,11 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 
 static bl_result chosen_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
-    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_FROZEN};
+    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN};
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
         return BL_ERROR_ARGUMENT;
-    if (pass == BL_PASS_GRADIENT && !job->plan->any_request) {
+    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT) && !job->plan->any_request) {
         error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the gradient pass would be empty");
         return context_fail(job->context, &err);
     }

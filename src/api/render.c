@@ -92,6 +92,17 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
 /* ---- gradients ---- */
 
 bl_loss_info bl_loss_info_get(bl_loss loss) { return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0}; }
+const char *bl_gradient_form_name(bl_gradient_form form)
+{
+    static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate"};
+    return (unsigned)form < BL_FORM_COUNT ? names[form] : NULL;
+}
+
+/* Separate kernels were faster than the fused one in all measured cases (docs/measurements.md). */
+static bl_gradient_form choose_form(const bl_gradient_desc *desc)
+{
+    return desc->form == BL_FORM_AUTO ? BL_FORM_SEPARATE : desc->form;
+}
 
 static double largest(const float *values, size_t n)
 {
@@ -168,7 +179,8 @@ static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *s
 /* The gradient pass; again with a coarser scale after an overflow. */
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, bl_stats *stats, bl_error *err)
 {
-    job_work_desc w = {.pass = RENDER_GRADIENT, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
+    stats->form = choose_form(desc);
+    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
                        .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_from = desc->target || desc->image ? 0.3 : 0,
                        .progress_to = 1};
     w.strips = job_strips(job->scene, spp);
@@ -191,6 +203,8 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     uint32_t spp = desc->spp ? desc->spp : job->scene->spp;
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
+    if ((unsigned)desc->form >= BL_FORM_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)desc->form);
     if (!desc->adjoint == !desc->target)
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)

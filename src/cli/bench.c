@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { FORMS = 5, ROUNDS_MOST = 1000, DEFAULT_ROUNDS = 5 };
+enum { FORMS = 2 * BL_FORM_COUNT + 1, ROUNDS_MOST = 1000, DEFAULT_ROUNDS = 5 };
 
 typedef struct arguments {
     cli_common common;
@@ -28,6 +28,7 @@ typedef struct arguments {
 typedef struct form {
     const char *name;
     bool gradient, baked;
+    bl_gradient_form walks; /* of a gradient */
     bl_job *job;
     bl_reference *reference; /* instead of a job */
     bl_kernel_info kernel;
@@ -76,7 +77,7 @@ static double median(const double *values, uint32_t count)
 static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
 {
     bl_render_desc render = {.spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
-    bl_gradient_desc gradient = {.spp = spp, .seed = b->args->common.seed, .adjoint = b->weights, .progress = progress_call, .user = progress};
+    bl_gradient_desc gradient = {.form = f->walks, .spp = spp, .seed = b->args->common.seed, .adjoint = b->weights, .progress = progress_call, .user = progress};
     uint64_t rays;
     if (f->gradient)
         return bl_job_gradient(f->job, &gradient, &f->stats);
@@ -153,35 +154,55 @@ static form *add_form(bench *b, const char *name)
     return f;
 }
 
-static int add_job(bench *b, const char *name, bool gradient, bool no_baking)
+/* What making a kernel took, added to the form's. */
+static int compile(bench *b, form *f, bl_pass pass)
 {
-    form *f = add_form(b, name);
-    bl_job_desc desc = {.no_baking = no_baking};
-    f->gradient = gradient;
-    if (gradient)
-        desc.parameters = b->names, desc.parameter_count = b->name_count;
+    bl_kernel_info one;
+    SESSION_TRY(b->session, bl_job_compile(f->job, pass, &one));
+    f->kernel.trace_seconds += one.trace_seconds, f->kernel.optimise_seconds += one.optimise_seconds;
+    f->kernel.generate_seconds += one.generate_seconds, f->kernel.driver_seconds += one.driver_seconds;
+    f->kernel.spirv_words += one.spirv_words, f->baked = one.baked;
+    return CLI_OK;
+}
+
+static int add_primal(bench *b, bool no_baking)
+{
+    form *f = add_form(b, NULL);
+    SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &(bl_job_desc){.no_baking = no_baking}, &f->job));
+    CLI_TRY(compile(b, f, BL_PASS_PRIMAL));
+    f->name = f->baked ? "primal, baked" : "primal, general";
+    return CLI_OK;
+}
+
+static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking)
+{
+    form *f = add_form(b, NULL);
+    bl_job_desc desc = {.no_baking = no_baking, .parameters = b->names, .parameter_count = b->name_count};
+    f->gradient = true, f->walks = walks;
     SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &desc, &f->job));
-    SESSION_TRY(b->session, bl_job_compile(f->job, gradient ? BL_PASS_GRADIENT : BL_PASS_PRIMAL, &f->kernel));
-    f->baked = f->kernel.baked;
+    if (walks == BL_FORM_FUSED)
+        CLI_TRY(compile(b, f, BL_PASS_GRADIENT));
+    if (walks == BL_FORM_SEPARATE) {
+        CLI_TRY(compile(b, f, BL_PASS_REPLAY));
+        CLI_TRY(compile(b, f, BL_PASS_ADJOINT));
+    }
+    f->name = text_format("gradient %s, %s", bl_gradient_form_name(walks), f->baked ? "baked" : "general");
+    return CLI_OK;
+}
+
+static int add_geometry(bench *b, bool no_baking)
+{
+    CLI_TRY(add_primal(b, no_baking));
+    for (int walks = BL_FORM_AUTO + 1; walks < BL_FORM_COUNT && b->name_count; walks++)
+        CLI_TRY(add_gradient(b, walks, no_baking));
     return CLI_OK;
 }
 
 static int add_forms(bench *b)
 {
-    if (!b->args->common.no_baking) {
-        CLI_TRY(add_job(b, "primal, baked", false, false));
-        if (b->name_count)
-            CLI_TRY(add_job(b, "gradient, baked", true, false));
-        if (!b->forms[0].baked) { /* too large for it: the same kernels as general ones */
-            b->forms[0].name = "primal, general";
-            b->forms[1].name = "gradient, general";
-        }
-    }
-    if (b->args->common.no_baking || b->forms[0].baked) {
-        CLI_TRY(add_job(b, "primal, general", false, true));
-        if (b->name_count)
-            CLI_TRY(add_job(b, "gradient, general", true, true));
-    }
+    CLI_TRY(add_geometry(b, b->args->common.no_baking));
+    if (b->forms[0].baked)
+        CLI_TRY(add_geometry(b, true));
     form *f = add_form(b, "primal, hand-written GLSL");
     bl_result result = bl_reference_create(b->session->device, b->session->scene, &f->kernel, &f->reference);
     if (result == BL_ERROR_UNSUPPORTED) {

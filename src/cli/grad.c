@@ -7,10 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *adjoint, *target, *loss, *forward, *tangent;
+    const char *scene, *output, *adjoint, *target, *loss, *form, *forward, *tangent;
     cli_names parameters;
 } arguments;
 
@@ -44,11 +45,20 @@ static int check_usage(const arguments *args)
 
 /* ---- the gradient ---- */
 
+static bl_gradient_form gradient_form(const char *name)
+{
+    int form = BL_FORM_AUTO;
+    while (name && strcmp(name, bl_gradient_form_name(form)))
+        form++;
+    return form;
+}
+
 static int compute(work *w)
 {
     uint64_t paths = (uint64_t)w->session->info.width * w->session->info.height * w->spp_grad;
     cli_progress progress = progress_begin(&w->args->common, "gradient", paths);
-    bl_gradient_desc desc = {.spp = w->spp_grad,
+    bl_gradient_desc desc = {.form = gradient_form(w->args->form),
+                             .spp = w->spp_grad,
                              .spp_primal = w->spp,
                              .seed = w->args->common.seed,
                              .progress = progress_call,
@@ -127,6 +137,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "mode", "reverse");
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);
+    cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->stats.form));
     cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
     cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);
@@ -221,6 +232,7 @@ static const cli_option options[] = {
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
+    {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto, fused or separate", .choices = "auto|fused|separate"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(forward), .help = "forward mode: arrives with the compiler issue"},
     {.name = "--tangent", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(tangent), .help = "for --forward"},

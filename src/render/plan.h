@@ -288,7 +288,9 @@ ray perspective_ray(tracer *t, ir_ref record, vec2 position);
 typedef enum render_pass {
     RENDER_PRIMAL,
     RENDER_VARIANCE,
-    RENDER_GRADIENT,
+    RENDER_GRADIENT, /* fused: replay and adjoint of each sample in one kernel */
+    RENDER_REPLAY,   /* separate: radiance of each sample into BUFFER_SAMPLES, */
+    RENDER_ADJOINT,  /* and from there gradients */
     RENDER_FROZEN,
     RENDER_UNROLLED,
     RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */

@@ -16,6 +16,7 @@ enum render_buffer {
     BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel */
     BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path evaluation */
     BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
+    BUFFER_SAMPLES,  /* what a replay pass leaves for the adjoint pass: planes of `slots` words (enum sample_plane) */
     BUFFER_COUNT
 };
 
@@ -23,6 +24,15 @@ enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_F
 
 /* Words at the start of the scene buffer. */
 enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES, HEADER_COUNT = 16 };
+
+/* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
+enum sample_plane {
+    SAMPLE_RADIANCE,         /* f32, 3 */
+    SAMPLE_BUT_ONE = 3,      /* f32, 3: contributions that miss exactly one factor */
+    SAMPLE_SEEN = 6,         /* u32: bit k, the light that vertex k sampled is visible */
+    SAMPLE_HASH,             /* u32: of the path's decisions */
+    SAMPLE_WORDS
+};
 
 /* Push-constant words: one range of work (contracts.md, A pass is a range). */
 enum render_uniform {
@@ -36,6 +46,11 @@ enum render_uniform {
     UNIFORM_STREAM, /* 0: image, 1: gradient */
     UNIFORM_WIDTH,
     UNIFORM_HEIGHT,
+    UNIFORM_HALVES,      /* 2: samples of even strips take dL/dI from the second image of BUFFER_ADJOINT, of odd strips from the first */
+    UNIFORM_TILE_LANE,   /* what BUFFER_SAMPLES holds: from this lane */
+    UNIFORM_TILE_LANES,  /* on so many, */
+    UNIFORM_TILE_SAMPLE, /* from this sample of each strip's own on, */
+    UNIFORM_TILE_SLOTS,  /* lanes times samples in all */
     UNIFORM_COUNT
 };
 

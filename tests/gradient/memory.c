@@ -44,7 +44,7 @@ static char *lit_wall(arena *a, const char *radiance, int depth, uint32_t side)
     return scene_xml(a, integrator, arena_printf(a, scene_sensor_format, side, side), body);
 }
 
-static uint64_t bytes_of_gradient(int depth, uint32_t spp, uint64_t *on_device)
+static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp, uint64_t *on_device)
 {
     arena a = {0};
     scene_picture p = scene_picture_load(&device, lit_wall(&a, "5", depth, SIDE), ".", wall_and_lamp, 2);
@@ -53,7 +53,7 @@ static uint64_t bytes_of_gradient(int depth, uint32_t spp, uint64_t *on_device)
         weights[i] = 1;
     bl_stats stats;
     SCENE_MUST(&device,
-               bl_job_gradient(p.job, &(bl_gradient_desc){.spp = spp, .spp_primal = spp, .adjoint = weights},
+               bl_job_gradient(p.job, &(bl_gradient_desc){.form = form, .spp = spp, .spp_primal = spp, .adjoint = weights},
                                &stats));
     assert_true(stats.device_bytes > 0);
     *on_device = bl_device_stats_get(device.device).bytes_allocated;
@@ -65,20 +65,22 @@ static uint64_t bytes_of_gradient(int depth, uint32_t spp, uint64_t *on_device)
 static void memory_does_not_depend_on_depth_and_samples(void **state)
 {
     (void)state;
-    uint64_t device_short, device_long;
-    uint64_t brief = bytes_of_gradient(2, 64, &device_short),
-             lengthy = bytes_of_gradient(24, 256, &device_long);
-    assert_int_equal(brief, lengthy);
-    assert_int_equal(device_short, device_long);
-    /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and three images of 12 bytes a pixel, and the scene */
-    assert_true(brief < (12u << 16) + 36u * SIDE * SIDE + 65536);
+    for (int form = BL_FORM_FUSED; form < BL_FORM_COUNT; form++) {
+        uint64_t device_short, device_long;
+        uint64_t brief = bytes_of_gradient(form, 2, 64, &device_short), lengthy = bytes_of_gradient(form, 24, 256, &device_long);
+        assert_int_equal(brief, lengthy);
+        assert_int_equal(device_short, device_long);
+        /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and three images of 12 bytes a pixel, and the scene; and of a tile of
+         * 2^18 samples 32 bytes each */
+        assert_true(brief < (12u << 16) + 36u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
+    }
 }
 
 static void memory_is_given_back(void **state)
 {
     (void)state;
     uint64_t before = bl_device_stats_get(device.device).bytes_allocated, ignored;
-    bytes_of_gradient(3, 4, &ignored);
+    bytes_of_gradient(BL_FORM_AUTO, 3, 4, &ignored);
     assert_int_equal(bl_device_stats_get(device.device).bytes_allocated, before);
 }
 

@@ -58,14 +58,22 @@ static double largest(const double *g, uint32_t n)
     return most;
 }
 
-static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, bool f64, double *g)
+static void run_replay(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, bool f64)
 {
-    run(s, RENDER_GRADIENT, pixel, sample, f64);
-    memcpy(g, s->e->gradient, s->elements * sizeof *g);
+    run(s, pass, pixel, sample, f64);
     assert_int_equal(s->e->status[STATUS_DRIFT], 0);
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
-    run(s, RENDER_UNROLLED, pixel, sample, f64);
+}
+
+static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, bool f64, double *g)
+{
+    run_replay(s, RENDER_GRADIENT, pixel, sample, f64);
+    memcpy(g, s->e->gradient, s->elements * sizeof *g);
     double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements);
+    run_replay(s, RENDER_ADJOINT, pixel, sample, f64);
+    for (uint32_t i = 0; i < s->elements; i++)
+        expect_near(s, f64 ? "separate kernels (f64)" : "separate kernels (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
+    run(s, RENDER_UNROLLED, pixel, sample, f64);
     for (uint32_t i = 0; i < s->elements; i++) {
         expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i],
                     tolerance);

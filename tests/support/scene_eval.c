@@ -99,6 +99,7 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
         [BUFFER_STATUS] = {.words = e->status, .count = STATUS_COUNT},
         [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = 3u * pixels},
         [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
+        [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS},
     };
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .f64 = f64};
     return ir_eval(m->entry, NULL, NULL, &env, err);
@@ -123,12 +124,16 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     uint32_t uniforms[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = pixel, [UNIFORM_LANE_COUNT] = 1,      [UNIFORM_FIRST_SAMPLE] = sample,        [UNIFORM_LAST_SAMPLE] = sample + 1,
         [UNIFORM_STRIPS] = 1,         [UNIFORM_SPP] = 1u << 20,      [UNIFORM_SEED] = seed,                  [UNIFORM_STREAM] = stream,
-        [UNIFORM_WIDTH] = e->scene->width, [UNIFORM_HEIGHT] = e->scene->height};
+        [UNIFORM_WIDTH] = e->scene->width, [UNIFORM_HEIGHT] = e->scene->height, [UNIFORM_HALVES] = 1,
+        [UNIFORM_TILE_LANE] = pixel,  [UNIFORM_TILE_LANES] = 1,      [UNIFORM_TILE_SAMPLE] = sample,         [UNIFORM_TILE_SLOTS] = 1};
+    bool gradient = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT;
+    if (pass == RENDER_ADJOINT)
+        TRY(run_lane(e, RENDER_REPLAY, e->values, uniforms, f64, err));
     TRY(run_lane(e, pass, e->values, uniforms, f64, err));
-    if (e->plan->update_requested && (pass == RENDER_GRADIENT || pass == RENDER_UNROLLED))
+    if (e->plan->update_requested && (gradient || pass == RENDER_UNROLLED))
         TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, f64, err));
-    /* RENDER_GRADIENT divides dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is allowed" */
-    for (uint32_t i = 0; pass == RENDER_GRADIENT && i < e->plan->gradient_count; i++)
+    /* gradient passes divide dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is allowed" */
+    for (uint32_t i = 0; gradient && i < e->plan->gradient_count; i++)
         e->gradient[i] *= 1 << 20;
     return BL_OK;
 }

@@ -14,6 +14,8 @@ typedef struct scene_eval {
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
     uint32_t status[STATUS_COUNT];
+    uint32_t sample[SAMPLE_WORDS]; /* what RENDER_REPLAY leaves of one sample: integers here, */
+    double sample_reals[SAMPLE_WORDS]; /* reals here */
     ir_module *modules[RENDER_PASS_COUNT];
     render_trace_options options; /* set before the first run, like: */
     bool lowered;                 /* run what the device runs: all passes, steering functions as polynomials (not for gradients) */
@@ -27,7 +29,7 @@ void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
 /* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient, start from zero). spp divides
- * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. */
+ * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. RENDER_ADJOINT runs RENDER_REPLAY first. */
 bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err);
 
 #endif

@@ -48,6 +48,7 @@ ir_module *kernel_module(const plan *p)
         [BUFFER_GRADIENT] = {"gradient", false, -1}, [BUFFER_FILM] = {"film", false, -1},
         [BUFFER_STATUS] = {"status", false, -1},   [BUFFER_ADJOINT] = {"adjoint", true, -1},
         [BUFFER_FROZEN] = {"frozen", true, -1},    [BUFFER_SCALE] = {"scale", true, -1},
+        [BUFFER_SAMPLES] = {"samples", false, -1},
     };
     for (int k = 0; k < BUFFER_COUNT; k++)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
@@ -75,6 +76,11 @@ lane kernel_lane(walk *w, ir_module *m)
     /* strip k owns samples [k q + min(k, r), ..) with spp = q strips + r */
     ir_ref q = ir_div(f, spp, strips), r = ir_sub(f, spp, ir_mul(f, q, strips));
     ir_ref start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
+    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)), ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
+    l.adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
+    ir_ref tile_lane = ir_sub(f, index, ir_uniform(f, IR_U32, UNIFORM_TILE_LANE));
+    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)), ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
+    l.slot = ir_sub(f, tile_lane, before);
     ir_ref own = ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
@@ -206,13 +212,13 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 
 static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
-    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "frozen", "unrolled"};
+    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "replay", "adjoint", "frozen", "unrolled"};
     const render_scene *s = p->scene;
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
     TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
     if (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)
         return kernel_primal(&w, m);
-    if (pass == RENDER_GRADIENT)
+    if (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT)
         return kernel_gradient(&w, m);
     return kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
 }

@@ -22,6 +22,8 @@ typedef struct lane {
     ir_ref inside;       /* bool: within the range */
     ir_ref film;         /* u32: first word of its sums */
     ir_ref first, last;  /* samples of this range, absolute indices */
+    ir_ref adjoint;      /* u32: first word of its pixel's dL/dI */
+    ir_ref slot;         /* u32: slot of sample s in BUFFER_SAMPLES is this + s * UNIFORM_TILE_LANES, modulo 2^32 */
 } lane;
 
 /* Buffers in the order of enum render_buffer. */
@@ -65,7 +67,7 @@ ir_ref color_finite(tracer *t, color c);
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 
 bl_result kernel_primal(walk *w, ir_module *m);
-bl_result kernel_gradient(walk *w, ir_module *m);
+bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
 bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
 bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with next-event estimation, MIS and
- * roulette as design section 5), fused: each sample is walked twice by the same compiled loop body. In phase 0 the light that every vertex
- * contributes is added to L; in phase 1 it is subtracted again, which leaves in L at each vertex exactly the radiance still to come, and
- * the adjoint dL is backpropagated through
+ * roulette as design section 5). Each sample is walked twice. In phase 0 the light that every vertex contributes is added to L; in phase 1 it
+ * is subtracted again, which leaves in L at each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
  *
  *     Le' + Ld' + L * replace_grad(1, value'/value)
  *
- * One body for both phases makes replay exact by construction on a device that computes the same operation alike twice; the decisions' hash and
- * the residual of L measure it all the same (status_word STATUS_DRIFT).
+ * RENDER_GRADIENT is fused: both phases of a sample follow each other in one loop body. RENDER_REPLAY and RENDER_ADJOINT are the phases as
+ * kernels of their own, with a sample's L between them in BUFFER_SAMPLES; all that differs is that the phase is then a constant, so that the
+ * builder folds the other one away. That the second walk is the first again is measured: by the decisions' hash and by the residual of L
+ * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled lights were visible (walk.seen).
  *
  * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of contributions that miss
  * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
@@ -25,35 +26,41 @@ typedef struct replay_state {
     color L, L_error, M, M_error;
     color size;                     /* what L was after phase 0 */
     ir_ref hash, hash_first;
+    ir_ref seen;                    /* u32: walk.seen */
     color sum;                      /* of all samples' radiance: the image of this stream */
 } replay_state;
 
-static void pack(loop_state *s, const replay_state *p)
+static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
+
+static void pack(const walk *w, loop_state *s, const replay_state *p)
 {
     state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
     state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
-    state_put(s, p->phase), state_put(s, p->b.eta);
+    if (fused(w))
+        state_put(s, p->phase);
+    state_put(s, p->b.eta);
     state_put_color(s, p->b.beta);
     for (int c = 0; c < 3; c++)
         state_put(s, p->b.zeros[c]);
     state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
     state_put_color(s, p->size);
-    state_put(s, p->hash), state_put(s, p->hash_first);
+    state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
     state_put_color(s, p->sum);
 }
 
-static replay_state unpack(loop_state *s)
+static replay_state unpack(walk *w, loop_state *s)
 {
     replay_state p;
     p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
     p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
-    p.phase = state_get(s), p.b.eta = state_get(s);
+    p.phase = fused(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
+    p.b.eta = state_get(s);
     p.b.beta = state_get_color(s);
     for (int c = 0; c < 3; c++)
         p.b.zeros[c] = state_get(s);
     p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
     p.size = state_get_color(s);
-    p.hash = state_get(s), p.hash_first = state_get(s);
+    p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
     p.sum = state_get_color(s);
     return p;
 }
@@ -158,31 +165,119 @@ static ir_ref residual(walk *w, const replay_state *p)
     return left;
 }
 
-/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. */
-static void finish_path(walk *w, replay_state *p, ir_ref alive)
+/* ---- between the two walks ---- */
+
+static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L), zero = t_f32(t, 0);
-    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
-    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), residual(w, p))), STATUS_DRIFT);
-    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay)); /* what is not finite is not replayed */
+    ir_ref zero = t_f32(t, 0);
     for (int c = 0; c < 3; c++) {
-        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, replay, p->L.c[c], zero));
-        p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
         p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]), p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
         p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]), p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
         p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], t_f32(t, 1));
         p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
     }
     p->b.eta = ir_select(f, alive, p->b.eta, t_f32(t, 1));
-    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
-    p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
+    p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
     p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
 }
+
+static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
+{
+    ir_func *f = w->t.f;
+    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), residual(w, p))), STATUS_DRIFT);
+}
+
+static void add_to_image(walk *w, replay_state *p, ir_ref finite)
+{
+    for (int c = 0; c < 3; c++)
+        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, p->L.c[c], t_f32(&w->t, 0)));
+}
+
+/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. What is not finite is not
+ * replayed. */
+static void finish_fused(walk *w, replay_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L);
+    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
+    count_drift(w, p, replayed);
+    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
+    add_to_image(w, p, replay);
+    for (int c = 0; c < 3; c++)
+        p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
+    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
+    new_path(w, p, fresh, alive);
+    p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
+}
+
+static ir_ref sample_word(walk *w, const lane *l, ir_ref sample, uint32_t plane)
+{
+    ir_func *f = w->t.f;
+    ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
+    return ir_add(f, slot, ir_mul(f, t_u32(&w->t, plane), ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
+}
+
+/* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
+static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L);
+    kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    add_to_image(w, p, ir_and(f, ended, finite));
+    ir_if(f, ended);
+    for (uint32_t c = 0; c < 3; c++) {
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + c), ir_add(f, p->L.c[c], p->L_error.c[c]));
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_BUT_ONE + c), ir_add(f, p->M.c[c], p->M_error.c[c]));
+    }
+    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_SEEN), p->seen);
+    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH), p->hash);
+    ir_else(f);
+    ir_endif(f);
+    new_path(w, p, ended, alive);
+}
+
+/* RENDER_ADJOINT: a path that begins takes up what its replay left. What was not finite sees nothing and ends at once. */
+static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
+    for (uint32_t k = 0; k < 6; k++)
+        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + k));
+    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_SEEN));
+    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH));
+    ir_else(f);
+    ir_endif(f);
+    for (int c = 0; c < 3; c++) {
+        p->L.c[c] = ir_phi(f, branch, left[c], p->L.c[c]);
+        p->M.c[c] = ir_phi(f, branch, left[3 + c], p->M.c[c]);
+        p->size.c[c] = ir_phi(f, branch, left[c], p->size.c[c]);
+    }
+    p->seen = ir_phi(f, branch, seen, p->seen), p->hash_first = ir_phi(f, branch, hash, p->hash_first);
+    ir_ref finite = color_finite(t, p->size);
+    p->at.tmax = ir_select(f, finite, p->at.tmax, t_f32(t, -1));
+    for (int c = 0; c < 3; c++) {
+        p->L.c[c] = ir_select(f, finite, p->L.c[c], t_f32(t, 0));
+        p->M.c[c] = ir_select(f, finite, p->M.c[c], t_f32(t, 0));
+    }
+}
+
+static void finish_adjoint(walk *w, replay_state *p, ir_ref alive)
+{
+    ir_func *f = w->t.f;
+    ir_ref ended = ir_not(f, alive);
+    count_drift(w, p, ir_and(f, ended, color_finite(&w->t, p->size)));
+    new_path(w, p, ended, alive);
+}
+
+/* ---- the kernels ---- */
 
 static replay_state start(walk *w, const lane *l)
 {
@@ -192,7 +287,7 @@ static replay_state start(walk *w, const lane *l)
     return (replay_state){.at = {.sample = l->first, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
                                  .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(t->f, true)},
                           .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
-                          .M_error = black, .size = black, .hash = none, .hash_first = none};
+                          .M_error = black, .size = black, .hash = none, .hash_first = none, .seen = none, .sum = black};
 }
 
 /* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
@@ -200,39 +295,64 @@ static color sample_adjoint(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref at = ir_mul(f, ir_select(f, l->inside, w->pixel, t_u32(t, 0)), t_u32(t, 3));
+    ir_ref at = ir_select(f, l->inside, l->adjoint, t_u32(t, 0));
     ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
     COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
     return r;
 }
 
-bl_result kernel_gradient(walk *w, ir_module *m)
+/* One vertex of the walk; whether the path lives. */
+static ir_ref vertex(walk *w, replay_state *p, color dL)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    lane l = kernel_lane(w, m);
-    color dL = sample_adjoint(w, &l);
-    replay_state p = start(w, &l);
-    p.sum = kernel_load_sum(w, l.film, l.inside);
-    loop_state state = {0}, next = {0};
-    pack(&state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(&state);
-    ir_while(f, ir_lt(f, p.at.sample, l.last));
-    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
-    walk_vertex v = walk_visit(w, p.at);
+    w->again = p->phase, w->seen = p->seen;
+    walk_vertex v = walk_visit(w, p->at);
     contribution k = contribute(w, &v);
-    account(w, &p, &k);
-    adjoint(w, &p, &v, &k, dL);
-    passage onward = throughput_pass(w, p.at.depth, &v, k.for_sample, &p.b);
-    p.hash = ir_mul(f, ir_xor(f, p.hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
-    p.at = walk_next(w, p.at, &v, onward.alive);
-    finish_path(w, &p, onward.alive);
-    pack(&next, &p);
+    account(w, p, &k);
+    if (w->pass != RENDER_REPLAY)
+        adjoint(w, p, &v, &k, dL);
+    passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
+    p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
+    ir_ref has_bit = ir_and(f, v.light_visible, ir_lt(f, p->at.depth, t_u32(t, SEEN_MOST)));
+    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), p->at.depth));
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    return onward.alive;
+}
+
+bl_result kernel_gradient(walk *w, ir_module *m)
+{
+    ir_func *f = w->t.f;
+    bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
+    w->notes = true;
+    lane l = kernel_lane(w, m);
+    color dL = gradient ? sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
+    replay_state p = start(w, &l);
+    if (image)
+        p.sum = kernel_load_sum(w, l.film, l.inside);
+    loop_state state = {0}, next = {0};
+    pack(w, &state, &p);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(w, &state);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    ir_ref fresh = ir_eq(f, p.at.depth, t_u32(&w->t, 0));
+    p.at = walk_start(w, fresh, p.at);
+    if (w->pass == RENDER_ADJOINT)
+        begin_adjoint(w, &l, &p, fresh);
+    ir_ref alive = vertex(w, &p, dL);
+    if (w->pass == RENDER_GRADIENT)
+        finish_fused(w, &p, alive);
+    else if (w->pass == RENDER_REPLAY)
+        finish_replay(w, &l, &p, alive);
+    else
+        finish_adjoint(w, &p, alive);
+    pack(w, &next, &p);
     ir_endloop(f, loop, next.r, next.count);
-    ir_flush(f, BUFFER_GRADIENT, l.inside);
+    if (gradient)
+        ir_flush(f, BUFFER_GRADIENT, l.inside);
     state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack(&state).sum);
+    if (image)
+        kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -281,6 +281,25 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     return ir_not(f, ir_ray_any(f, w->fn.intersect, w->fn.kinds, args));
 }
 
+/* As shadow_test, but from the notes of an earlier walk of the same path where there are any. */
+static ir_ref light_visible(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    int most = w->plan->scene->max_depth;
+    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
+    if (!w->notes)
+        return ir_and(f, wanted, shadow_test(w, &v->si, d, v->light.distance, wanted));
+    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, depth), t_u32(t, 1)), t_u32(t, 0)), known = w->again;
+    if (!complete)
+        known = ir_and(f, known, ir_lt(f, depth, t_u32(t, SEEN_MOST)));
+    noted = ir_and(f, wanted, noted);
+    if (complete && w->pass == RENDER_ADJOINT)
+        return noted;
+    ir_ref unknown = ir_and(f, wanted, ir_not(f, known));
+    return ir_select(f, known, noted, ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
+}
+
 static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
 {
     tracer *t = &w->t;
@@ -389,7 +408,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         float n = (float)s->emitters.count;
         /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */
         ir_ref wanted = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
-        visible = ir_and(f, wanted, shadow_test(w, &v.si, d, v.light.distance, wanted));
+        visible = light_visible(w, &v, at.depth, d, wanted);
         v.light.there = visible;
         ir_ref mis = t_f32(t, 1);
         if (w->bsdf_emission)
@@ -399,6 +418,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, fr, v.wo));
     v.next_o = offset_point(t, v.si.p, v.si.ng, v.next_d);
+    v.light_visible = visible;
     v.decisions = mix_decisions(w, &v, visible);
     return v;
 }

@@ -28,7 +28,11 @@ typedef struct walk {
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
     walk_functions fn;
     ir_ref pixel, seed, stream;
+    bool notes;           /* the walk keeps `seen`, so that walking the same path again needs no shadow rays */
+    ir_ref seen, again;   /* u32: bit k, the light sampled at vertex k is visible; bool: this walk follows one that filled it */
 } walk;
+
+enum { SEEN_MOST = 32 }; /* vertices that `seen` has bits for; deeper ones are traced again */
 
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
@@ -56,6 +60,7 @@ typedef struct walk_vertex {
     vec3 wi, to_light, wo; /* local */
     walk_light light;     /* sampled light */
     ir_ref light_weight;  /* visibility * mis / (pdf * choice probability) */
+    ir_ref light_visible; /* bool */
     bsdf_sample sample;
     vec3 next_o, next_d;  /* the ray that goes on */
     ir_ref u_roulette;
