@@ -116,6 +116,7 @@ set(api_sources
     src/api/context.c
     src/api/fit.c
     src/api/fit_state.c
+    src/api/forms.c
     src/api/job.c
     src/api/reference.c
     src/api/render.c)
@@ -137,6 +138,8 @@ set(cli_sources
     src/cli/session.c)
 set(glsl_files
     glsl/gradient_read.comp
+    glsl/halves_l2.comp
+    glsl/halves_relative_l2.comp
     glsl/loss_dot.comp
     glsl/loss_huber.comp
     glsl/loss_l1.comp

@@ -1,12 +1,6 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// Squared error: (I - T)^2. Its slope is affine in I, so noise in I does not bias the gradient.
+// The loss of term_l2.glsl of an image.
 #extension GL_GOOGLE_include_directive : require
 #include "loss.glsl"
-
-void loss_term(float i, float t, out float value, out float slope)
-{
-    precise float difference = i - t, square = difference * difference, twice = 2.0 * difference;
-    value = square;
-    slope = twice;
-}
+#include "term_l2.glsl"

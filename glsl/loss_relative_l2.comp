@@ -1,14 +1,6 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
-// Squared error relative to the target: (I - T)^2 / (T^2 + constant). With the target, not the image, in the denominator the slope
-// stays affine in I.
+// The loss of term_relative_l2.glsl of an image.
 #extension GL_GOOGLE_include_directive : require
 #include "loss.glsl"
-
-void loss_term(float i, float t, out float value, out float slope)
-{
-    precise float difference = i - t, weight = 1.0 / (t * t + constant);
-    precise float square = difference * difference * weight, twice = 2.0 * difference * weight;
-    value = square;
-    slope = twice;
-}
+#include "term_relative_l2.glsl"

@@ -157,6 +157,8 @@ typedef enum bl_gradient_form {
     BL_FORM_AUTO,     /* the fastest that is right for the loss */
     BL_FORM_FUSED,    /* one kernel walks each sample twice; no memory per sample */
     BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample of a tile of bounded size */
+    BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the adjoint of B's samples and the
+                       * reverse (contracts and limits: bl_gradient_desc.form) */
     BL_FORM_COUNT
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
@@ -209,6 +211,9 @@ typedef struct bl_loss_info {
 bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
 typedef struct bl_gradient_desc {
+    /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice: three walks, biased where dL/dI is
+     * not affine in I. Two walks need a target, such a loss (bl_loss_info.unbiased) and an even number of samples, as many for image as for
+     * gradient; the loss is then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. */
     bl_gradient_form form;
     uint32_t spp;      /* of the gradient pass; 0: the scene's */
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
@@ -282,6 +287,7 @@ typedef struct bl_fit_desc {
     const bl_fit_view *views;         /* several; the loss is the mean of theirs */
     uint32_t view_count;
     bl_loss loss;
+    bl_gradient_form form;            /* as in bl_gradient_desc */
     double loss_constant;             /* the loss's own number (epsilon, delta); 0: its default */
     bl_optimizer optimizer;
     double rate;                      /* 0: 0.05 */
@@ -303,6 +309,7 @@ void bl_fit_destroy(bl_fit *fit);
 typedef struct bl_fit_status {
     uint32_t step;       /* steps done */
     double loss;         /* of the images before the last step: the mean over views */
+    bl_gradient_form form; /* that steps are made in, never BL_FORM_AUTO */
     uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
     uint64_t skipped;    /* since the first step: times an element was left as it was because its gradient was not finite */
     uint32_t repeats;    /* since the first step: how often the fixed-point scale became coarser and the step was repeated */

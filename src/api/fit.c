@@ -158,7 +158,8 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     BL_ASSERT(fit, "out of memory");
     fit->job = job;
     fit->desc = resolve(desc);
-    if (prepare(fit, scene, desc, &err) != BL_OK) {
+    const form_wish wish = {.form = desc->form, .target = true, .loss = desc->loss, .spp = fit->desc.spp, .spp_gradient = fit->desc.spp_gradient};
+    if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK || prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
     }
@@ -233,13 +234,21 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
     return BL_OK;
 }
 
-/* The gradient pass of a view, added to those of the views before it. */
+/* The gradient pass of a view, added to those of the views before it; in two walks it also finds the loss. */
 static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *err)
 {
+    bl_job *job = fit->job;
     bl_stats stats = {0};
-    job_work_desc w = {.pass = RENDER_GRADIENT, .spp = fit->desc.spp_gradient, .seed = view_seed(fit, v), .stream = 1,
-                       .strips = job_strips(fit->job->scene, fit->desc.spp_gradient), .adds = v > 0, .unfinished = v + 1 < fit->desc.view_count};
-    TRY(job_run(fit->job, &w, &stats, err));
+    const job_loss loss = {.kind = fit->desc.loss, .constant = fit->desc.loss_constant, .weight = 1.0 / fit->desc.view_count,
+                           .target = fit->views[v].target};
+    job_work_desc w = {.pass = RENDER_GRADIENT, .form = fit->desc.form, .loss = &loss, .spp = fit->desc.spp_gradient, .seed = view_seed(fit, v),
+                       .stream = 1, .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient), .adds = v > 0,
+                       .unfinished = v + 1 < fit->desc.view_count};
+    TRY(job_run(job, &w, &stats, err));
+    float value = 0;
+    if (fit->desc.form == BL_FORM_TWO_WALK)
+        TRY(gpu_buffer_read(job->results, 0, &value, sizeof value, err));
+    s->loss += (double)value;
     return count(fit, s, err);
 }
 
@@ -251,7 +260,8 @@ static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
         s->loss = 0, s->drifted = s->overflowed = s->non_finite = 0;
         for (uint32_t v = 0; v < fit->desc.view_count; v++) {
             TRY(look_through(fit, v, err));
-            TRY(compare(fit, v, s, err));
+            if (fit->desc.form != BL_FORM_TWO_WALK)
+                TRY(compare(fit, v, s, err));
             TRY(differentiate(fit, v, s, err));
         }
         if (s->overflowed == 0 || fit->coarser == COARSEST)
@@ -303,6 +313,7 @@ static bl_result step(bl_fit *fit, bl_error *err)
     TRY(move_parameters(fit, &s, err));
     s.step++;
     s.repeats = fit->coarser;
+    s.form = fit->desc.form;
     s.device_bytes = fit->job->bytes + fit->bytes;
     fit->status = s;
     return BL_OK;

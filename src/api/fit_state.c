@@ -23,8 +23,8 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
     add(&h, BL_VERSION_TEXT, sizeof BL_VERSION_TEXT);
-    static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT};
-    for (int k = 0; k < 2; k++) {
+    static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_REPLAY, BL_PASS_ADJOINT};
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         uint32_t *words;
         size_t count;
         bl_result r = bl_job_spirv(fit->job, passes[k], &words, &count);
@@ -66,7 +66,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, element_count};
+    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, element_count};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);

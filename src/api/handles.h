@@ -56,11 +56,20 @@ struct bl_job {
 typedef struct job_range {
     uint32_t first_lane, lane_count, first_sample, last_sample;
 } job_range;
+static inline uint32_t job_range_paths(job_range r) { return r.lane_count * (r.last_sample - r.first_sample); }
+
+/* What a two-walk pass compares its halves with. */
+typedef struct job_loss {
+    bl_loss kind;
+    double constant, weight; /* as in fit_loss */
+    gpu_buffer *target;
+} job_loss;
 
 /* One range of work of a pass: everything that push constants say. */
 typedef struct job_work_desc {
     render_pass pass;
-    bl_gradient_form form; /* of RENDER_GRADIENT */
+    bl_gradient_form form; /* of RENDER_GRADIENT; never BL_FORM_AUTO */
+    const job_loss *loss;  /* of BL_FORM_TWO_WALK */
     uint32_t spp, seed, stream, strips;
     double slice_seconds;
     bl_progress progress;
@@ -83,6 +92,12 @@ job_range job_everything(const job_work_desc *w, uint32_t pixels);
  * paths per second, kept by the caller from pass to pass. */
 bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, double *speed, void (*record)(void *user, job_range r), void *user,
                     bl_stats *stats, bl_error *err);
+/* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part. */
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err);
+bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err); /* and wait; seconds: of the device */
+/* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
+bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err);
+bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
 /* Film to job->image. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
@@ -118,6 +133,22 @@ struct bl_fit {
 
 /* fit_state.c: what is hashed comes from the caller's descriptor as it is and from the fit's buffers */
 bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, const float *elements, uint32_t element_count, bl_error *err);
+
+/* ---- forms.c ---- */
+
+/* What a gradient is asked for. */
+typedef struct form_wish {
+    bl_gradient_form form;
+    bool target; /* dL/dI comes from a loss, not from the caller */
+    bl_loss loss;
+    uint32_t spp, spp_gradient;
+} form_wish;
+/* The form to use; an error where the one asked for cannot do it. */
+bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_form *out, bl_error *err);
+/* Strips of a gradient pass: two walks need an even number. */
+uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
+/* A prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and loss (in the results). */
+bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
 enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST = 1 << 12 };
 
 uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
@@ -68,12 +67,21 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-static bl_result reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
+bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
 {
     if (gpu_buffer_size(job->samples) >= 4ull * SAMPLE_WORDS * slots)
         return BL_OK;
     drop_buffer(job, &job->samples);
     return make_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
+}
+
+bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
+{
+    uint64_t bytes = 12ull * job_pixels(job->scene) * images;
+    if (gpu_buffer_size(job->adjoint) >= bytes)
+        return BL_OK;
+    drop_buffer(job, &job->adjoint);
+    return make_buffer(job, bytes, "adjoint", &job->adjoint, err);
 }
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
@@ -171,8 +179,6 @@ typedef struct pass_kernel {
     job_range tile; /* what BUFFER_SAMPLES holds */
 } pass_kernel;
 
-static uint32_t tile_slots(job_range tile) { return tile.lane_count * (tile.last_sample - tile.first_sample); }
-
 static void record_range(void *user, job_range r)
 {
     const pass_kernel *k = user;
@@ -182,9 +188,10 @@ static void record_range(void *user, job_range r)
         [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
         [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->strips,          [UNIFORM_SPP] = w->spp,
         [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
-        [UNIFORM_HEIGHT] = job->scene->height,   [UNIFORM_HALVES] = 1,                  [UNIFORM_TILE_LANE] = k->tile.first_lane,
+        [UNIFORM_HEIGHT] = job->scene->height,   [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
+                 [UNIFORM_TILE_LANE] = k->tile.first_lane,
         [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
-        [UNIFORM_TILE_SLOTS] = tile_slots(k->tile)};
+        [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile)};
     record(k->job, k->kernel, job->values, push, r.lane_count);
 }
 
@@ -222,7 +229,7 @@ static bl_result tell(const job_work_desc *w, double share, double *last, bl_err
     return error_set(err, BL_ERROR_CANCELLED, "cancelled");
 }
 
-static bl_result submit_and_wait(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
+bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
 {
     TRY(gpu_batch_submit(batch, err));
     TRY(gpu_batch_wait(batch, seconds, err));
@@ -248,7 +255,7 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
     record_update(job, kernel, job->values);
-    return submit_and_wait(job->batch, stats, &seconds, err);
+    return job_submit(job->batch, stats, &seconds, err);
 }
 
 /* ---- a pass ---- */
@@ -268,7 +275,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
-    TRY(submit_and_wait(job->batch, stats, &seconds, err));
+    TRY(job_submit(job->batch, stats, &seconds, err));
     job->values_changed = false;
     return BL_OK;
 }
@@ -290,7 +297,7 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
         job_range r = next_range(window, lane, sample, paths > 1 ? paths : 1);
         TRY(gpu_batch_begin(batch, err));
         record_part(user, r);
-        TRY(submit_and_wait(batch, stats, &seconds, err));
+        TRY(job_submit(batch, stats, &seconds, err));
         learn_speed(speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
         stats->slices++;
         bool done = r.last_sample == window.last_sample;
@@ -301,55 +308,21 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
     return BL_OK;
 }
 
-static bl_result run_pass(bl_job *job, pass_kernel *k, render_pass pass, const job_work_desc *w, job_range window, bl_stats *stats, bl_error *err)
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err)
 {
-    TRY(job_kernel(job, pass, &k->kernel, err));
-    k->w = w;
-    return job_slice(job->batch, w, window, &job->paths_per_second[pass], record_range, k, stats, err);
-}
-
-/* The next part of a pass whose samples fit into BUFFER_SAMPLES: whole lanes, or a part of the samples of some. */
-static job_range next_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
-{
-    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
-    uint32_t lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE, left = all.lane_count - lane;
-    if (lanes >= LANES_LEAST || lanes >= left)
-        return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
-    lanes = left < LANES_LEAST ? left : LANES_LEAST;
-    uint32_t samples = most / lanes, rest = all.last_sample - sample;
-    return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
-}
-
-/* Replay and adjoint as kernels of their own, tile by tile. */
-static bl_result run_tiles(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
-{
-    job_range all = job_everything(w, job_pixels(job->scene));
-    TRY(reserve_samples(job, tile_slots(next_tile(job, all, 0, 0)), err));
-    double total = (double)all.lane_count * all.last_sample, done = 0;
-    for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
-        pass_kernel k = {.job = job, .tile = next_tile(job, all, lane, sample)};
-        job_work_desc part = *w;
-        double size = tile_slots(k.tile) / total * (w->progress_to - w->progress_from);
-        part.progress_from = w->progress_from + done, part.progress_to = part.progress_from + size / 2;
-        TRY(run_pass(job, &k, RENDER_REPLAY, &part, k.tile, stats, err));
-        part.progress_from = part.progress_to, part.progress_to += size / 2;
-        TRY(run_pass(job, &k, RENDER_ADJOINT, &part, k.tile, stats, err));
-        done += size;
-        sample = k.tile.last_sample == all.last_sample ? 0 : k.tile.last_sample;
-        lane += sample == 0 ? k.tile.lane_count : 0;
-    }
-    return BL_OK;
+    pass_kernel k = {.job = job, .w = w, .tile = part};
+    TRY(job_kernel(job, pass, &k.kernel, err));
+    return job_slice(job->batch, w, part, &job->paths_per_second[pass], record_range, &k, stats, err);
 }
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    pass_kernel k = {.job = job};
     TRY(job_reserve_film(job, w->pass, w->strips, err));
     TRY(prepare_pass(job, w, stats, err));
-    if (w->pass == RENDER_GRADIENT && w->form == BL_FORM_SEPARATE)
-        TRY(run_tiles(job, w, stats, err));
+    if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
+        TRY(forms_run(job, w, stats, err));
     else
-        TRY(run_pass(job, &k, w->pass, w, job_everything(w, job_pixels(job->scene)), stats, err));
+        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));
     stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }

@@ -92,17 +92,6 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
 /* ---- gradients ---- */
 
 bl_loss_info bl_loss_info_get(bl_loss loss) { return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0}; }
-const char *bl_gradient_form_name(bl_gradient_form form)
-{
-    static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate"};
-    return (unsigned)form < BL_FORM_COUNT ? names[form] : NULL;
-}
-
-/* Separate kernels were faster than the fused one in all measured cases (docs/measurements.md). */
-static bl_gradient_form choose_form(const bl_gradient_desc *desc)
-{
-    return desc->form == BL_FORM_AUTO ? BL_FORM_SEPARATE : desc->form;
-}
 
 static double largest(const float *values, size_t n)
 {
@@ -132,8 +121,6 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     w.strips = job_strips(job->scene, spp);
     TRY(job_run(job, &w, stats, err));
     TRY(read_counters(job, stats, err));
-    if (desc->target)
-        TRY(target_buffer(job, desc->target, err));
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
@@ -176,56 +163,76 @@ static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *s
     return BL_OK;
 }
 
-/* The gradient pass; again with a coarser scale after an overflow. */
-static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, bl_stats *stats, bl_error *err)
+/* What a two-walk pass leaves besides gradients. */
+static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
-    stats->form = choose_form(desc);
-    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
-                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_from = desc->target || desc->image ? 0.3 : 0,
-                       .progress_to = 1};
-    w.strips = job_strips(job->scene, spp);
+    float loss;
+    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
+    stats->loss = (double)loss;
+    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
+}
+
+/* The gradient pass; again with a coarser scale after an overflow. most: the largest |dL/dI|. */
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, double progress_from, bl_stats *stats, bl_error *err)
+{
+    const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
+    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .loss = &loss, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
+                       .strips = forms_strips(job, stats->form, spp), .slice_seconds = desc->slice_seconds, .progress = desc->progress,
+                       .user = desc->user, .progress_from = progress_from, .progress_to = 1};
     for (uint32_t coarser = 0;; coarser++) {
         TRY(job_set_scale(job, most, spp, coarser, err));
         TRY(job_run(job, &w, stats, err));
         TRY(read_counters(job, stats, err));
         stats->repeats = coarser;
         if (stats->overflowed == 0)
-            return read_out(job, spp, desc->adjoint != NULL, stats, err);
+            break;
         if (coarser == REPEATS_MOST || !job->fixed_point)
             return error_set(err, BL_ERROR_DEVICE, "gradients overflow: %llu contributions are too large or not finite",
                              (unsigned long long)stats->overflowed);
     }
+    TRY(read_out(job, spp, desc->adjoint != NULL, stats, err));
+    return stats->form == BL_FORM_TWO_WALK ? read_two_walk(job, desc->image, stats, err) : BL_OK;
+}
+
+/* The largest |dL/dI| of the adjoint image on the device. */
+static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
+{
+    size_t n = 3 * (size_t)job_pixels(job->scene);
+    float *adjoint = malloc(n * sizeof *adjoint);
+    if (!adjoint)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
+    bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, n * sizeof *adjoint, err);
+    *most = largest(adjoint, n);
+    free(adjoint);
+    return r;
 }
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    size_t n = 3 * (size_t)job_pixels(job->scene);
-    uint32_t spp = desc->spp ? desc->spp : job->scene->spp;
+    uint32_t n = 3 * job_pixels(job->scene), spp = desc->spp ? desc->spp : job->scene->spp, spp_primal = desc->spp_primal ? desc->spp_primal : spp;
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
-    if ((unsigned)desc->form >= BL_FORM_COUNT)
-        return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)desc->form);
     if (!desc->adjoint == !desc->target)
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
-    double most;
-    if (desc->adjoint) {
-        TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, n * sizeof(float), err));
+    const form_wish wish = {.form = desc->form, .target = desc->target != NULL, .loss = desc->loss, .spp = spp_primal, .spp_gradient = spp};
+    TRY(forms_choose(job, &wish, &stats->form, err));
+    double most = 0;
+    if (desc->target)
+        TRY(target_buffer(job, desc->target, err));
+    else
+        TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
+    if (stats->form == BL_FORM_TWO_WALK)
+        return replay(job, desc, spp, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0, stats, err);
+    bool image = desc->target || desc->image;
+    if (image)
+        TRY(primal_of_gradient(job, desc, spp_primal, stats, err));
+    if (desc->target)
+        TRY(largest_adjoint(job, &most, err));
+    else
         most = largest(desc->adjoint, n);
-        if (desc->image)
-            TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));
-    } else {
-        TRY(primal_of_gradient(job, desc, desc->spp_primal ? desc->spp_primal : spp, stats, err));
-        float *adjoint = malloc(n * sizeof *adjoint);
-        if (!adjoint)
-            return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
-        bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, n * sizeof *adjoint, err);
-        most = largest(adjoint, n);
-        free(adjoint);
-        TRY(r);
-    }
-    return replay(job, desc, spp, most, stats, err);
+    return replay(job, desc, spp, most, image ? 0.3 : 0, stats, err);
 }
 
 bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats)

@@ -74,11 +74,18 @@ static double median(const double *values, uint32_t count)
 
 /* ---- runs ---- */
 
+/* The gradient needs no image before it. */
+static bool whole_step(const form *f) { return f->walks == BL_FORM_TWO_WALK; }
+
 static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
 {
     bl_render_desc render = {.spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
-    bl_gradient_desc gradient = {.form = f->walks, .spp = spp, .seed = b->args->common.seed, .adjoint = b->weights, .progress = progress_call, .user = progress};
+    bl_gradient_desc gradient = {.form = f->walks, .spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
     uint64_t rays;
+    if (whole_step(f))
+        gradient.target = b->weights;
+    else
+        gradient.adjoint = b->weights;
     if (f->gradient)
         return bl_job_gradient(f->job, &gradient, &f->stats);
     if (f->job)
@@ -182,7 +189,7 @@ static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking)
     SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &desc, &f->job));
     if (walks == BL_FORM_FUSED)
         CLI_TRY(compile(b, f, BL_PASS_GRADIENT));
-    if (walks == BL_FORM_SEPARATE) {
+    if (walks != BL_FORM_FUSED) {
         CLI_TRY(compile(b, f, BL_PASS_REPLAY));
         CLI_TRY(compile(b, f, BL_PASS_ADJOINT));
     }
@@ -278,7 +285,7 @@ static void print_table(const bench *b)
     for (uint32_t i = 0; i < b->form_count; i++)
         if (b->forms[i].gradient)
             printf("%s, %u parameters: pass %.2f, step %.2f times its primal\n", b->forms[i].name, b->name_count,
-                   median(b->forms[i].to_primal, b->rounds), 1 + median(b->forms[i].to_primal, b->rounds));
+                   median(b->forms[i].to_primal, b->rounds), median(b->forms[i].to_primal, b->rounds) + (whole_step(&b->forms[i]) ? 0 : 1));
     if (b->rays_per_path > 0)
         printf("%.2f rays a path, counted by the hand-written kernel\n", b->rays_per_path);
 }

@@ -232,7 +232,7 @@ static const cli_option options[] = {
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
-    {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto, fused or separate", .choices = "auto|fused|separate"},
+    {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, separate or two-walk", .choices = "auto|fused|separate|two-walk"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(forward), .help = "forward mode: arrives with the compiler issue"},
     {.name = "--tangent", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(tangent), .help = "for --forward"},

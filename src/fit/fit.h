@@ -56,6 +56,23 @@ typedef struct fit_loss {
 } fit_loss;
 void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args);
 
+/* The loss of a two-walk step (estimators.md 8): strips of even number and strips of odd number are two halves of the samples, with an image
+ * each. For a tile of pixels: adjoint = dL/dI at the even half's image, then (3 * pixels values on) at the odd half's; image = the mean of
+ * both; partial sums of an unbiased estimate of the loss, which may be negative. The tile begins at a multiple of 1024 pixels and
+ * ends at one or with the film. fit_record_loss_sum adds up the partial sums once all tiles are done. Affine losses only. */
+typedef struct fit_loss_halves {
+    bl_loss loss;
+    double constant, weight; /* as in fit_loss */
+    gpu_buffer *film, *target, *image, *adjoint; /* film: strip * pixels + pixel owns three words */
+    gpu_buffer *partials;
+    uint32_t pixels, strips, spp; /* spp: of both halves */
+    uint32_t first_pixel, pixel_count;
+} fit_loss_halves;
+enum { FIT_TILE_PIXELS = 1024 };
+void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_halves *args);
+/* results[slot] = sum of the partial sums of n values. */
+void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results, uint32_t n, uint32_t slot);
+
 /* results[slot] = sum of image * weights. */
 typedef struct fit_loss_dot {
     gpu_buffer *image, *weights;

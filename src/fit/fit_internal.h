@@ -15,6 +15,8 @@
     X(loss_l1, 4, 3)                                                                                         \
     X(loss_relative_l2, 4, 3)                                                                                \
     X(loss_huber, 4, 3)                                                                                      \
+    X(halves_l2, 5, 7)                                                                                       \
+    X(halves_relative_l2, 5, 7)                                                                              \
     X(loss_dot, 3, 1)                                                                                        \
     X(reduce_sum, 2, 2)                                                                                      \
     X(optimizer_adam, 9, 10)                                                                                 \

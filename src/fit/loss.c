@@ -13,6 +13,7 @@ typedef struct loss_class {
     const char *name;
     size_t kernel; /* its field of fit_kernels */
     bool affine;
+    size_t halves; /* of affine ones: the kernel of fit_record_loss_halves */
     const char *constant_name; /* of the loss's own number; NULL where it has none */
     double constant;           /* the default */
     double (*slope)(double difference, double target, double constant); /* of one value; difference above 0 */
@@ -24,11 +25,11 @@ static double slope_relative_l2(double d, double t, double epsilon) { return 2 *
 static double slope_huber(double d, double t, double delta) { return (void)t, fmin(d, delta); }
 
 static const loss_class losses[BL_LOSS_COUNT] = {
-    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, NULL, 0, slope_l2},
-    [BL_LOSS_L1] = {"l1", offsetof(fit_kernels, loss_l1), false, NULL, 0, slope_l1},
-    [BL_LOSS_RELATIVE_L2] = {"relative_l2", offsetof(fit_kernels, loss_relative_l2), true, "epsilon", 0.01,
-                             slope_relative_l2},
-    [BL_LOSS_HUBER] = {"huber", offsetof(fit_kernels, loss_huber), false, "delta", 1, slope_huber},
+    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, offsetof(fit_kernels, halves_l2), NULL, 0, slope_l2},
+    [BL_LOSS_L1] = {"l1", offsetof(fit_kernels, loss_l1), false, 0, NULL, 0, slope_l1},
+    [BL_LOSS_RELATIVE_L2] = {"relative_l2", offsetof(fit_kernels, loss_relative_l2), true,
+                             offsetof(fit_kernels, halves_relative_l2), "epsilon", 0.01, slope_relative_l2},
+    [BL_LOSS_HUBER] = {"huber", offsetof(fit_kernels, loss_huber), false, 0, "delta", 1, slope_huber},
 };
 
 bl_loss_info fit_loss_info(bl_loss loss)
@@ -55,8 +56,7 @@ double fit_loss_steepest(bl_loss loss, double constant, const float *target, uin
 
 uint32_t fit_loss_partials(uint32_t n) { return n / VALUES_PER_GROUP + (n % VALUES_PER_GROUP != 0); }
 
-static void record_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials,
-                       gpu_buffer *results, uint32_t n, uint32_t slot)
+void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results, uint32_t n, uint32_t slot)
 {
     BL_ASSERT(gpu_buffer_size(results) / 4 > slot, "no slot %u in the results", slot);
     gpu_buffer *buffers[] = {partials, results};
@@ -82,7 +82,21 @@ void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_los
     double weight = args->weight > 0 ? args->weight : 1;
     uint32_t push[] = {args->n, float_word(weight / args->n), float_word(constant_of(args->loss, args->constant))};
     gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push, invocations);
-    record_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
+    fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
+}
+
+void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_halves *args)
+{
+    uint32_t n = 3 * args->pixels, first = 3 * args->first_pixel, end = first + 3 * args->pixel_count;
+    BL_ASSERT(losses[args->loss].affine, "%s in two walks", losses[args->loss].name);
+    BL_ASSERT(first % VALUES_PER_GROUP == 0 && end <= n && (end == n || end % VALUES_PER_GROUP == 0), "tile of pixels %u to %u", first / 3, end / 3);
+    BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) && n * 8ull <= gpu_buffer_size(args->adjoint),
+              "%u strips of %u values do not fit", args->strips, n);
+    gpu_buffer *buffers[] = {args->film, args->target, args->image, args->adjoint, args->partials};
+    double weight = args->weight > 0 ? args->weight : 1;
+    uint32_t push[] = {first, end, n, args->strips, float_word(weight / n), float_word(constant_of(args->loss, args->constant)),
+                       float_word(2.0 / args->spp)};
+    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push, stage_invocations(args->partials, end - first));
 }
 
 void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args)
@@ -94,5 +108,5 @@ void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit
     gpu_buffer *buffers[] = {args->image, args->weights, args->partials};
     uint32_t push[] = {args->n};
     gpu_batch_dispatch(batch, kernels->loss_dot, buffers, push, invocations);
-    record_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
+    fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }

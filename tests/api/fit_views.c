@@ -222,7 +222,7 @@ static void the_gradient_of_a_loss_is_that_of_its_slope(void **state)
         target[i] = (float)scene_random(&random);
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
         float of_loss[3], of_slope[3];
-        bl_gradient_desc desc = {.spp = 16, .target = target, .loss = loss, .loss_constant = loss == BL_LOSS_HUBER ? 0.2 : 0, .image = image};
+        bl_gradient_desc desc = {.form = BL_FORM_SEPARATE, .spp = 16, .target = target, .loss = loss, .loss_constant = loss == BL_LOSS_HUBER ? 0.2 : 0, .image = image};
         SCENE_MUST(&device, bl_job_gradient(job, &desc, NULL));
         SCENE_MUST(&device, bl_job_read_gradient(job, 0, of_loss));
         for (int i = 0; i < VALUES; i++)

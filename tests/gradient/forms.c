@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The forms of the gradient pass on a device. Fused and separate kernels walk the same samples, so their gradients differ by rounding alone; that
- * holds when the samples need several tiles, for one pixel with many strips, and where paths are deeper than visibility is noted for. */
+ * holds when the samples need several tiles, for one pixel with many strips, and where paths are deeper than visibility is noted for.
+ * Two walks use their samples differently, so they agree with the others in expectation: a z-test over many seeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,13 +101,132 @@ static void fused_and_separate_agree(void **state)
     arena_free(&a);
 }
 
+/* ---- two walks ---- */
+
+enum { SEEDS = 400 };
+
+typedef struct moments {
+    double sum, squares;
+} moments;
+static void moments_add(moments *m, double v) { m->sum += v, m->squares += v * v; }
+static double moments_mean(const moments *m) { return m->sum / SEEDS; }
+static double moments_error2(const moments *m) { return (m->squares / SEEDS - moments_mean(m) * moments_mean(m)) / (SEEDS - 1); }
+
+static void expect_same_mean(const char *what, const moments *a, const moments *b, double size)
+{
+    if (a->squares == 0 && b->squares == 0)
+        return; /* nobody sees it */
+    double error = sqrt(moments_error2(a) + moments_error2(b)), z = (moments_mean(a) - moments_mean(b)) / error;
+    if (!(fabs(z) < 4.5))
+        fail_msg("%s: three walks %.9g, two walks %.9g, z = %.2f", what, moments_mean(a), moments_mean(b), z);
+    if (!(error < 0.03 * size)) /* or the test would see nothing */
+        fail_msg("%s: %.3g is known to +-%.3g", what, size, error);
+}
+
+static void two_walks_agree_in_expectation(void **state)
+{
+    const bl_loss loss = (bl_loss)(uintptr_t)*state;
+    const scene_case *c = find_case("area light");
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 12, 10), ".", c->parameters, scene_case_parameter_count(c));
+    float *target = arena_alloc(&a, p.values * sizeof *target), g[ELEMENTS];
+    for (uint32_t i = 0; i < p.values; i++)
+        target[i] = 0.1f + 0.05f * (float)(i % 5);
+    moments three[ELEMENTS + 1] = {0}, two[ELEMENTS + 1] = {0};
+    for (uint32_t seed = 0; seed < SEEDS; seed++)
+        for (int form = BL_FORM_SEPARATE; form <= BL_FORM_TWO_WALK; form++) {
+            moments *m = form == BL_FORM_TWO_WALK ? two : three;
+            bl_stats stats;
+            /* enough samples that noise of the image, squared, does not hide the loss of three walks: that one is biased by it */
+            bl_gradient_desc desc = {.form = form, .spp = 6, .seed = seed, .target = target, .loss = loss};
+            SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats));
+            assert_int_equal(stats.form, form);
+            assert_int_equal(stats.drifted + stats.overflowed + stats.non_finite, 0);
+            for (uint32_t k = 0; k < scene_case_parameter_count(c); k++)
+                SCENE_MUST(&device, bl_job_read_gradient(p.job, k, g + 3 * k));
+            for (uint32_t i = 0; i < 3 * scene_case_parameter_count(c); i++)
+                moments_add(&m[i], (double)g[i]);
+            moments_add(&m[ELEMENTS], stats.loss);
+        }
+    double size = 0;
+    for (uint32_t i = 0; i < 3 * scene_case_parameter_count(c); i++)
+        size = fmax(size, fabs(moments_mean(&three[i])));
+    assert_true(size > 0);
+    for (uint32_t i = 0; i < 3 * scene_case_parameter_count(c); i++)
+        expect_same_mean(c->parameters[i / 3], &three[i], &two[i], size);
+    /* the loss of two walks is that of an image without noise */
+    bl_stats still;
+    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 2, .spp_primal = 1 << 15, .seed = 7, .target = target, .loss = loss}, &still));
+    double z = (moments_mean(&two[ELEMENTS]) - still.loss) / sqrt(moments_error2(&two[ELEMENTS]) + 1e-6 * still.loss * still.loss);
+    if (!(fabs(z) < 4.5))
+        fail_msg("loss: %.9g of a clean image, two walks %.9g, z = %.2f", still.loss, moments_mean(&two[ELEMENTS]), z);
+    assert_true(moments_mean(&three[ELEMENTS]) > still.loss); /* noise, squared */
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+static void two_walks_need_what_they_need(void **state)
+{
+    (void)state;
+    const scene_case *c = find_case("area light");
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 4, 3), ".", c->parameters, 1);
+    float *image = arena_alloc(&a, p.values * sizeof *image);
+    for (uint32_t i = 0; i < p.values; i++)
+        image[i] = 0.5f;
+    const bl_gradient_desc cannot[] = {{.spp = 4, .adjoint = image}, {.spp = 5, .target = image}, {.spp = 4, .spp_primal = 8, .target = image},
+                                       {.spp = 4, .target = image, .loss = BL_LOSS_L1}};
+    for (size_t k = 0; k < sizeof cannot / sizeof *cannot; k++) {
+        bl_gradient_desc desc = cannot[k];
+        bl_stats stats;
+        SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats)); /* automatically something else */
+        assert_int_equal(stats.form, BL_FORM_SEPARATE);
+        desc.form = BL_FORM_TWO_WALK;
+        assert_int_equal(bl_job_gradient(p.job, &desc, &stats), BL_ERROR_ARGUMENT);
+        assert_non_null(strstr(bl_context_error(device.context), "two walks"));
+    }
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* A tile of 1024 pixels is one step of the film; results do not depend on how many there are, or on slices. */
+static void two_walks_are_the_same_for_any_slices(void **state)
+{
+    (void)state;
+    const scene_case *c = find_case("point light");
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 2, 96, 64), ".", c->parameters, scene_case_parameter_count(c));
+    float *target = arena_alloc(&a, p.values * sizeof *target), g[2][ELEMENTS] = {{0}};
+    float *image = arena_alloc(&a, p.values * sizeof *image);
+    for (uint32_t i = 0; i < p.values; i++)
+        target[i] = 0.1f;
+    bl_stats stats[2];
+    for (int k = 0; k < 2; k++) {
+        bl_gradient_desc desc = {.form = BL_FORM_TWO_WALK, .spp = 90, .seed = 1, .target = target, .image = image, .slice_seconds = k ? 0.002 : 0};
+        SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats[k]));
+        for (uint32_t i = 0; i < scene_case_parameter_count(c); i++)
+            SCENE_MUST(&device, bl_job_read_gradient(p.job, i, g[k] + 3 * i));
+    }
+    assert_true(stats[0].slices >= 6); /* three tiles */
+    assert_memory_equal(g[0], g[1], sizeof g[0]);
+    assert_memory_equal(&stats[0].loss, &stats[1].loss, sizeof stats[0].loss);
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 90, .seed = 1, .gradient_stream = true}, p.image, NULL));
+    for (uint32_t i = 0; i < p.values; i++)
+        assert_true(fabsf(image[i] - p.image[i]) <= 1e-5f * (1 + p.image[i])); /* the same samples, added up in another order */
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
 int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
-    struct CMUnitTest tests[FORMATS];
+    struct CMUnitTest tests[FORMATS + 4] = {
+        {"two walks agree in expectation, l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
+        {"two walks agree in expectation, relative l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
+        cmocka_unit_test(two_walks_need_what_they_need), cmocka_unit_test(two_walks_are_the_same_for_any_slices)};
     for (int i = 0; i < FORMATS; i++)
-        tests[i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
+        tests[4 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);

@@ -53,8 +53,8 @@ static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp
         weights[i] = 1;
     bl_stats stats;
     SCENE_MUST(&device,
-               bl_job_gradient(p.job, &(bl_gradient_desc){.form = form, .spp = spp, .spp_primal = spp, .adjoint = weights},
-                               &stats));
+               bl_job_gradient(p.job, &(bl_gradient_desc){.form = form, .spp = spp, .adjoint = form == BL_FORM_TWO_WALK ? NULL : weights,
+                                                          .target = form == BL_FORM_TWO_WALK ? weights : NULL}, &stats));
     assert_true(stats.device_bytes > 0);
     *on_device = bl_device_stats_get(device.device).bytes_allocated;
     scene_picture_free(&p);
@@ -70,9 +70,9 @@ static void memory_does_not_depend_on_depth_and_samples(void **state)
         uint64_t brief = bytes_of_gradient(form, 2, 64, &device_short), lengthy = bytes_of_gradient(form, 24, 256, &device_long);
         assert_int_equal(brief, lengthy);
         assert_int_equal(device_short, device_long);
-        /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and three images of 12 bytes a pixel, and the scene; and of a tile of
+        /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and five images of 12 bytes a pixel, and the scene; and of a tile of
          * 2^18 samples 32 bytes each */
-        assert_true(brief < (12u << 16) + 36u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
+        assert_true(brief < (12u << 16) + 60u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
     }
 }
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The forms of a gradient pass that keep samples between two kernels: separate, and two walks (estimators.md 8). Both go tile by tile: the
+ * replay kernel walks the samples of a tile, the adjoint kernel walks them again. In two walks the images of the tile's two halves give
+ * dL/dI in between, so there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels change
+ * nothing but memory. */
+#include "api/handles.h"
+
+enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
+enum { LANES_LEAST = 1 << 12, LANES_STEP = 64 };
+
+const char *bl_gradient_form_name(bl_gradient_form form)
+{
+    static const char *const names[BL_FORM_COUNT] = {"auto", "fused", "separate", "two-walk"};
+    return (unsigned)form < BL_FORM_COUNT ? names[form] : NULL;
+}
+
+/* ---- tiles ---- */
+
+static uint32_t slots_most(const bl_job *job)
+{
+    return gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+}
+
+/* Whole lanes, or a part of the samples of some. */
+static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
+{
+    uint32_t most = slots_most(job), lanes = most / all.last_sample / LANES_STEP * LANES_STEP, left = all.lane_count - lane;
+    if (lanes >= LANES_LEAST || lanes >= left)
+        return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
+    lanes = left < LANES_LEAST ? left : LANES_LEAST;
+    uint32_t samples = most / lanes, rest = all.last_sample - sample;
+    return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
+}
+
+/* Whole pixels, as many as fit, but at least as many as a loss needs. */
+static job_range two_walk_tile(const bl_job *job, job_range all, uint32_t strips, uint32_t lane)
+{
+    uint64_t step = (uint64_t)FIT_TILE_PIXELS * strips, steps = slots_most(job) / all.last_sample / step;
+    uint64_t lanes = step * (steps > 1 ? steps : 1), left = all.lane_count - lane;
+    return (job_range){lane, (uint32_t)(lanes < left ? lanes : left), 0, all.last_sample};
+}
+
+static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane, uint32_t sample)
+{
+    return w->form == BL_FORM_TWO_WALK ? two_walk_tile(job, all, w->strips, lane) : separate_tile(job, all, lane, sample);
+}
+
+/* ---- the choice ---- */
+
+uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
+{
+    uint32_t strips = job_strips(job->scene, spp);
+    return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
+}
+
+/* Why two walks are not possible; NULL where they are. */
+static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
+{
+    if (!wish->target)
+        return "dL/dI of the caller would have to come from an image of the same samples";
+    if (!fit_loss_info(wish->loss).unbiased)
+        return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as much";
+    if (wish->spp != wish->spp_gradient || wish->spp % 2)
+        return "the samples, an even number, are those of the image and of the gradient at once";
+    job_work_desc w = {.spp = wish->spp, .strips = forms_strips(job, BL_FORM_TWO_WALK, wish->spp)};
+    job_range all = job_everything(&w, job_pixels(job->scene));
+    uint64_t paths = (uint64_t)two_walk_tile(job, all, w.strips, 0).lane_count * all.last_sample;
+    if (4 * SAMPLE_WORDS * paths > gpu_device_info(job->device->gpu)->max_buffer_range || paths > UINT32_MAX)
+        return "so many samples of a tile of pixels do not fit into a buffer";
+    return NULL;
+}
+
+/* Two walks cost less than three, and separate kernels were faster than the fused one in all measured cases (docs/measurements.md). */
+bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_form *out, bl_error *err)
+{
+    if ((unsigned)wish->form >= BL_FORM_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)wish->form);
+    const char *obstacle = two_walk_obstacle(job, wish);
+    if (wish->form == BL_FORM_TWO_WALK && obstacle)
+        return error_set(err, BL_ERROR_ARGUMENT, "no gradient in two walks: %s", obstacle);
+    *out = wish->form != BL_FORM_AUTO ? wish->form : obstacle ? BL_FORM_SEPARATE : BL_FORM_TWO_WALK;
+    return BL_OK;
+}
+
+/* ---- the pass ---- */
+
+/* The images of a tile's halves, their losses and dL/dI. */
+static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats, bl_error *err)
+{
+    uint32_t pixels = job_pixels(job->scene);
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    fit_record_loss_halves(job->batch, job->device->fixed,
+                           &(fit_loss_halves){.loss = w->loss->kind, .constant = w->loss->constant, .weight = w->loss->weight, .film = job->film,
+                                              .target = w->loss->target, .image = job->image, .adjoint = job->adjoint,
+                                              .partials = job->partials, .pixels = pixels, .strips = w->strips, .spp = w->spp,
+                                              .first_pixel = tile.first_lane / w->strips, .pixel_count = tile.lane_count / w->strips});
+    if (last)
+        fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, 3 * pixels, 0);
+    return job_submit(job->batch, stats, &seconds, err);
+}
+
+static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats, bl_error *err)
+{
+    double middle = 0.5 * (w->progress_from + w->progress_to);
+    job_work_desc half = *w;
+    half.progress_to = middle;
+    TRY(job_run_part(job, &half, RENDER_REPLAY, tile, stats, err));
+    if (w->form == BL_FORM_TWO_WALK)
+        TRY(compare_halves(job, w, tile, last, stats, err));
+    half.progress_from = middle, half.progress_to = w->progress_to;
+    return job_run_part(job, &half, RENDER_ADJOINT, tile, stats, err);
+}
+
+bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    job_range all = job_everything(w, job_pixels(job->scene));
+    TRY(job_reserve_samples(job, job_range_paths(tile_at(job, w, all, 0, 0)), err));
+    TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));
+    double range = (w->progress_to - w->progress_from) / ((double)all.lane_count * all.last_sample);
+    job_work_desc part = *w;
+    for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
+        job_range tile = tile_at(job, w, all, lane, sample);
+        sample = tile.last_sample == all.last_sample ? 0 : tile.last_sample;
+        lane += sample == 0 ? tile.lane_count : 0;
+        part.progress_to = part.progress_from + range * job_range_paths(tile);
+        TRY(run_tile(job, &part, tile, lane == all.lane_count, stats, err));
+        part.progress_from = part.progress_to;
+    }
+    return BL_OK;
+}
