@@ -17,6 +17,8 @@
  * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED sums go to a per-invocation array of
  * word pairs first, and FLUSH carries the pairs that are not zero to memory. The sums are the same integers, so nothing changes but the
  * number of atomics, which all invocations would fight for: on the Cornell box an ACCUM on SwiftShader cost 800 cycles for four lanes.
+ * Overflows and underflows are counted in two more private words, and what is not wanted adds zero to element 0, so there is no branch, which
+ * CPU devices would not take anyway.
  *
  * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary by rounding. */
 #include "spirv_gen/opt/pass.h"
@@ -26,7 +28,7 @@ typedef struct accumulation {
     const opt_options *o;
     uint32_t buffer; /* gradient buffer */
     ir_ref index, value;
-    ir_ref array; /* private sums; none: to memory */
+    ir_ref array; /* private sums */
 } accumulation;
 
 #define TWO_23 8388608.0f
@@ -35,25 +37,27 @@ typedef struct accumulation {
 
 static ir_ref word(ir_func *f, uint32_t offset, ir_ref index) { return ir_add(f, index, ir_u32(f, offset)); }
 
-/* |value * scale| rounded to an integer; *fits: finite and below 2^52. Zero where it does not fit. */
-static ir_ref magnitude(const accumulation *a, ir_ref x, ir_ref *fits)
+/* value * scale rounded to an integer, away from zero; *fits: finite and below 2^52. Zero where it does not fit. */
+static ir_ref rounded(const accumulation *a, ir_ref *fits)
 {
     ir_func *f = a->f;
-    ir_ref size = ir_abs(f, x);
-    ir_ref rounded = ir_floor(f, ir_add(f, size, ir_f32(f, 0.5f)));
+    ir_ref x = ir_mul(f, a->value, ir_load(f, IR_F32, a->o->scale_buffer, word(f, a->o->scale_base, a->index)));
+    ir_ref size = ir_abs(f, x), zero = ir_f32(f, 0), half = ir_f32(f, 0.5f);
+    ir_ref integer = ir_floor(f, ir_add(f, size, half));
+    integer = ir_select(f, ir_lt(f, x, zero), ir_neg(f, integer), integer);
     *fits = ir_lt(f, size, ir_f32(f, TWO_52)); /* false for NaN */
-    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), rounded, size);
-    return ir_select(f, *fits, q, ir_f32(f, 0));
+    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), integer, x);
+    return ir_select(f, *fits, q, zero);
 }
 
-/* q with the sign of x as two words. */
-static void split(ir_func *f, ir_ref x, ir_ref q, ir_ref *low, ir_ref *high)
+/* q as two words. */
+static void split(ir_func *f, ir_ref q, ir_ref *low, ir_ref *high)
 {
-    ir_ref zero = ir_u32(f, 0);
-    ir_ref upper = ir_floor(f, ir_mul(f, q, ir_f32(f, 1 / TWO_32)));
-    ir_ref lower = ir_sub(f, q, ir_mul(f, upper, ir_f32(f, TWO_32)));
+    ir_ref zero = ir_u32(f, 0), size = ir_abs(f, q);
+    ir_ref upper = ir_floor(f, ir_mul(f, size, ir_f32(f, 1 / TWO_32)));
+    ir_ref lower = ir_sub(f, size, ir_mul(f, upper, ir_f32(f, TWO_32)));
     ir_ref l = ir_to_u32(f, lower), h = ir_to_u32(f, upper);
-    ir_ref negative = ir_lt(f, x, ir_f32(f, 0));
+    ir_ref negative = ir_lt(f, q, ir_f32(f, 0));
     ir_ref borrow = ir_select(f, ir_eq(f, l, zero), ir_u32(f, 1), zero);
     *low = ir_select(f, negative, ir_sub(f, zero, l), l);
     *high = ir_select(f, negative, ir_add(f, ir_not(f, h), borrow), h);
@@ -81,42 +85,31 @@ static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
     return ir_phi(f, branch, outside, ir_bool(f, false));
 }
 
-/* The same to the private array. */
-static ir_ref add_words_privately(const accumulation *a, ir_ref low, ir_ref high)
-{
-    ir_func *f = a->f;
-    ir_ref one = ir_u32(f, 1), at = ir_shl(f, a->index, one), at_high = ir_add(f, at, one);
-    ir_ref old = ir_lload(f, a->array, at), sum = ir_add(f, old, low);
-    ir_ref step = ir_add(f, high, ir_select(f, ir_lt(f, sum, old), one, ir_u32(f, 0)));
-    ir_ref sum_high = ir_add(f, ir_lload(f, a->array, at_high), step);
-    ir_lstore(f, a->array, at, sum);
-    ir_lstore(f, a->array, at_high, sum_high);
-    return outside_range(f, sum_high);
-}
-
-static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word)
+static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word, ir_ref times)
 {
     ir_func *f = a->f;
     ir_ref again = condition, loop = ir_loop(f, &again, 1); /* a loop of one trip: CPU devices skip loops, not branches */
     ir_while(f, again);
-    ir_atomic_add(f, a->o->status_buffer, status_word, ir_u32(f, 1));
+    ir_atomic_add(f, a->o->status_buffer, status_word, times);
     ir_ref no = ir_bool(f, false);
     ir_endloop(f, loop, &no, 1);
+}
+
+/* bool: a value that is not zero rounded to zero */
+static ir_ref vanished(const accumulation *a, ir_ref q)
+{
+    ir_ref zero = ir_f32(a->f, 0);
+    return ir_and(a->f, ir_eq(a->f, q, zero), ir_ne(a->f, a->value, zero));
 }
 
 static void add_fixed(const accumulation *a)
 {
     ir_func *f = a->f;
-    ir_ref fits, low, high, zero = ir_f32(f, 0);
-    ir_ref scale = ir_load(f, IR_F32, a->o->scale_buffer, word(f, a->o->scale_base, a->index));
-    ir_ref x = ir_mul(f, a->value, scale);
-    ir_ref q = magnitude(a, x, &fits);
-    split(f, x, q, &low, &high);
-    ir_ref left = ir_is_none(a->array) ? add_words(a, low, high) : add_words_privately(a, low, high);
-    ir_ref overflow = ir_or(f, left, ir_not(f, fits));
-    ir_ref underflow = ir_and(f, ir_eq(f, q, zero), ir_ne(f, a->value, zero));
+    ir_ref fits, low, high, q = rounded(a, &fits);
+    split(f, q, &low, &high);
+    ir_ref overflow = ir_or(f, add_words(a, low, high), ir_not(f, fits));
     ir_ref counter = ir_select(f, overflow, ir_u32(f, a->o->overflow_word), ir_u32(f, a->o->underflow_word));
-    count_if(a, ir_or(f, overflow, underflow), counter);
+    count_if(a, ir_or(f, overflow, vanished(a, q)), counter, ir_u32(f, 1));
 }
 
 static void add_by_exchange(const accumulation *a)
@@ -156,11 +149,46 @@ static bool has_flush(const ir_module *m)
     return false;
 }
 
+/* behind the pairs of all elements */
+static uint32_t overflows_word(const opt_options *o) { return 2 * o->gradient_elements; }
+static uint32_t underflows_word(const opt_options *o) { return 2 * o->gradient_elements + 1; }
+
 static void begin_private(ir_func *f, const opt_options *o, private_sums *p)
 {
-    p->array = ir_local(f, IR_U32, 2 * o->gradient_elements);
-    for (uint32_t k = 0; k < 2 * o->gradient_elements; k++)
+    uint32_t words = 2 * o->gradient_elements + 2;
+    p->array = ir_local(f, IR_U32, words);
+    for (uint32_t k = 0; k < words; k++)
         ir_lstore(f, p->array, ir_u32(f, k), ir_u32(f, 0));
+}
+
+static void count_privately(const accumulation *a, uint32_t at, ir_ref condition)
+{
+    ir_ref word_at = ir_u32(a->f, at);
+    ir_lstore(a->f, a->array, word_at, ir_add(a->f, ir_lload(a->f, a->array, word_at), ir_to_u32(a->f, condition)));
+}
+
+static void add_privately(accumulation a, ir_ref wanted)
+{
+    ir_func *f = a.f;
+    a.index = ir_select(f, wanted, a.index, ir_u32(f, 0)), a.value = ir_select(f, wanted, a.value, ir_f32(f, 0));
+    ir_ref fits, low, high, q = rounded(&a, &fits), one = ir_u32(f, 1);
+    split(f, q, &low, &high);
+    ir_ref at = ir_shl(f, a.index, one), at_high = word(f, 1, at);
+    ir_ref old = ir_lload(f, a.array, at), sum = ir_add(f, old, low);
+    high = ir_add(f, high, ir_select(f, ir_lt(f, sum, old), one, ir_u32(f, 0)));
+    high = ir_add(f, ir_lload(f, a.array, at_high), high);
+    ir_lstore(f, a.array, at, sum);
+    ir_lstore(f, a.array, at_high, high);
+    count_privately(&a, overflows_word(a.o), ir_or(f, outside_range(f, high), ir_not(f, fits)));
+    count_privately(&a, underflows_word(a.o), vanished(&a, q));
+}
+
+static void flush_counter(const accumulation *a, ir_ref condition, uint32_t at, uint32_t status_word)
+{
+    ir_func *f = a->f;
+    ir_ref times = ir_lload(f, a->array, ir_u32(f, at));
+    count_if(a, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))), ir_u32(f, status_word), times);
+    ir_lstore(f, a->array, ir_u32(f, at), ir_u32(f, 0));
 }
 
 /* Every element to memory, and zero again, where `condition`. */
@@ -171,17 +199,19 @@ static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref cond
     ir_while(f, ir_lt(f, index, count));
     ir_ref at = ir_shl(f, index, one), at_high = ir_add(f, at, one);
     ir_ref low = ir_lload(f, array, at), high = ir_lload(f, array, at_high);
-    accumulation a = {.f = f, .o = o, .buffer = buffer, .index = index};
+    accumulation a = {.f = f, .o = o, .buffer = buffer, .index = index, .array = array};
     ir_ref branch = ir_if(f, ir_ne(f, ir_or(f, low, high), zero));
     ir_ref overflow = add_words(&a, low, high);
     ir_else(f);
     ir_endif(f);
     overflow = ir_phi(f, branch, overflow, ir_bool(f, false));
-    count_if(&a, overflow, ir_u32(f, o->overflow_word));
+    count_if(&a, overflow, ir_u32(f, o->overflow_word), one);
     ir_lstore(f, array, at, zero);
     ir_lstore(f, array, at_high, zero);
     ir_ref next = ir_add(f, index, one);
     ir_endloop(f, loop, &next, 1);
+    flush_counter(&a, condition, overflows_word(o), o->overflow_word);
+    flush_counter(&a, condition, underflows_word(o), o->underflow_word);
 }
 
 static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
@@ -200,12 +230,15 @@ static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
     if (inst.op != IR_ACCUM)
         return false;
     accumulation a = {.f = c->to, .o = pass->options, .buffer = inst.b, .index = ir_copied(c, inst.a), .value = ir_copied(c, inst.c)};
-    if (private)
-        a.array = sums->array;
     ir_ref wanted = ir_ne(c->to, a.index, ir_u32(c->to, ~0u));
     bool always = ir_is_const(c->to, wanted);
     if (always && !ir_get(c->to, wanted).a)
         return true;
+    if (private) {
+        a.array = sums->array;
+        add_privately(a, wanted);
+        return true;
+    }
     if (!always)
         ir_if(c->to, wanted);
     add_to_memory(&a);

@@ -115,14 +115,14 @@ static int measure(bench *b, form *f, uint32_t round)
     return CLI_OK;
 }
 
-/* One sample, twice: compiles what is compiled late, and lets the slicing learn the speed. */
+/* Two samples, twice: compiles what is compiled late, and lets the slicing learn the speed. */
 static int warm_up(bench *b, form *f)
 {
     double first = 0;
     for (int k = 0; k < 2; k++) {
         cli_progress none = {0};
         double start = seconds_now();
-        SESSION_TRY(b->session, run_form(b, f, 1, &none));
+        SESSION_TRY(b->session, run_form(b, f, 2, &none));
         f->lazy_seconds = fmax(0, first - (seconds_now() - start));
         first = seconds_now() - start;
     }
