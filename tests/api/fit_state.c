@@ -108,7 +108,10 @@ static void expect_same_bytes(const bl_scene *scene, const bl_fit_desc *desc, ui
     walk(fit, SAVED_AT, STEPS, &resumed);
     finish(fit, desc, &resumed);
     expect_same_outcome(&saved, &resumed);
-    assert_true(saved.loss[STEPS - 1] != saved.loss[SAVED_AT]); /* something happened after the file */
+    bool moves = false; /* something happens after the file */
+    for (uint32_t step = SAVED_AT; step < STEPS; step++)
+        moves |= saved.loss[step] != saved.loss[SAVED_AT - 1];
+    assert_true(moves);
     remove(path);
 }
 
@@ -138,15 +141,15 @@ static void views_losses_and_schedules_go_on_exactly(void **state)
     bl_scene_destroy(scene);
 }
 
-/* A lamp that starts dark and is bound to a blaze: contributions to the wall leave the range that was chosen for the dark one, so the scale becomes
- * coarser before the checkpoint and must still be so after it. */
+/* A lamp that starts dark, overshoots into a blaze and dims: the blaze's contributions to the wall leave the range that was chosen for
+ * the dark, so the scale becomes coarser; later steps would fit the old one, and must keep the coarser one all the same. */
 static void a_coarser_scale_goes_on_exactly(void **state)
 {
     (void)state;
     bl_scene *scene = room(".5");
-    bl_fit_parameter p[2] = {wall_and_lamp[0], {.name = "lamp.radiance.value", .least = 1e12, .most = 1e13, .initial = dark}};
+    bl_fit_parameter p[2] = {wall_and_lamp[0], {.name = "lamp.radiance.value", .rate = 1e6, .least = 0.1, .most = 1e5, .initial = dark}};
     bl_fit_desc desc = plain();
-    desc.parameters = p, desc.parameter_count = 2;
+    desc.parameters = p, desc.parameter_count = 2, desc.optimizer = BL_OPTIMIZER_SGD; /* which forgets the blaze */
     expect_same_bytes(scene, &desc, 1);
     bl_scene_destroy(scene);
 }
