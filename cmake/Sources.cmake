@@ -126,6 +126,9 @@ set(cli_sources
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_job.c
+    src/cli/fit_log.c
+    src/cli/fit_report.c
+    src/cli/fit_result.c
     src/cli/grad.c
     src/cli/ir.c
     src/cli/main.c

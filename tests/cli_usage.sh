@@ -70,6 +70,7 @@ expect 2 '.exr, .pfm or .png' render "$scene" -o a.tiff
 expect 2 "unexpected argument" render "$scene" other.xml -o a.exr
 expect 2 '--quiet takes no value' render "$scene" -o a.exr --quiet=yes
 expect 2 'either --adjoint .* or --target' grad "$scene" --param red.reflectance.value -o g
+expect 2 "'l3' is not one of l2\|l1\|relative_l2\|huber" grad "$scene" --param a --target t.exr --loss l3 -o g
 expect 2 'either --adjoint .* or --target' grad "$scene" --param a --adjoint w.exr --target t.exr -o g
 expect 2 '--param NAME is missing' grad "$scene" --adjoint w.exr -o g
 expect 2 '-o DIR is missing' grad "$scene" --param a --adjoint w.exr
@@ -128,7 +129,7 @@ expect 1 'bad.xml|width|height|resolution|pixels' params bad.xml
 : >bad.xml
 expect 1 'bad.xml' params bad.xml
 
-# ---- fit jobs: file, path of the key ----
+# ---- fit jobs: file, path of the key (fit_schema.py has the whole table) ----
 
 # bad_job PATTERN JSON
 bad_job() {
@@ -145,8 +146,8 @@ bad_job 'steps: given twice' "{$good, \"steps\": 3}"
 bad_job 'spp: must be a whole number above 0' "{$good, \"spp\": 0}"
 bad_job 'seed: must be a whole number' "{$good, \"seed\": -1}"
 bad_job 'loss: unknown loss "l3"' "{$good, \"loss\": \"l3\"}"
-bad_job 'optimizer.type: unknown optimizer "sgd"' "{$good, \"optimizer\": {\"type\": \"sgd\"}}"
-bad_job 'optimizer.beta_1: must be below 1' "{$good, \"optimizer\": {\"type\": \"adam\", \"beta_1\": 1}}"
+bad_job 'optimizer.type: unknown optimizer "adamw"' "{$good, \"optimizer\": {\"type\": \"adamw\"}}"
+bad_job 'optimizer.beta_1: must be a number above 0 and below 1' "{$good, \"optimizer\": {\"type\": \"adam\", \"beta_1\": 1}}"
 bad_job 'optimizer.rte: unknown key \(did you mean "rate"' "{$good, \"optimizer\": {\"type\": \"adam\", \"rte\": 1}}"
 head='"scene": "s.xml", "target": "t.exr", "steps": 3'
 bad_job 'parameters: must be a list' "{$head, \"parameters\": []}"

@@ -131,6 +131,7 @@ typedef struct cli_progress {
 double seconds_now(void);
 void interrupt_install(void); /* Ctrl-C sets a flag instead of ending the program; a second one ends it */
 bool interrupted(void);
+int interrupt_status(void); /* the shell's exit status for that signal: 130 for SIGINT, 143 for SIGTERM */
 bool progress_on_terminal(const cli_common *common);
 cli_progress progress_begin(const cli_common *common, const char *label, uint64_t paths);
 bool progress_call(void *progress, double done); /* a bl_progress */
@@ -143,6 +144,7 @@ const char *duration_text(double seconds);
 char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
 void *memory_or_exit(size_t size);                           /* zeroed */
 int save_file(const char *path, const void *data, size_t size);
+char *read_whole(const char *path, size_t limit, size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
 int make_folder(const char *path);
 int check_writable(const char *path);   /* before the work that the file will hold */
 int check_image_path(const char *path); /* its extension, and writable */

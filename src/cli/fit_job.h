@@ -14,17 +14,34 @@ typedef struct fit_job_parameter {
     uint32_t initial_count; /* 1: for all entries */
 } fit_job_parameter;
 
+typedef struct fit_job_view {
+    char *target;      /* path; NULL: rendered from the scene's own values */
+    uint32_t spp, seed; /* of a rendered target; spp 0: the scene's */
+    uint32_t sensor;
+    bool posed;
+    float to_world[16]; /* where posed; row-major */
+} fit_job_view;
+
 typedef struct fit_job {
-    struct cJSON *json;            /* owns every text below that is a value of the file */
-    char *scene, *target, *output; /* paths; target NULL: rendered; output NULL: not given */
-    bool render_target;
-    uint32_t target_spp, target_seed; /* spp 0: the scene's */
+    struct cJSON *json;   /* owns every text below that is a value of the file */
+    char *text;           /* the file as it is */
+    char *scene, *output; /* paths; output NULL: not given */
+    fit_job_view *views;
+    uint32_t view_count;
+    bool several;         /* "views" was given, not "target" */
     fit_job_parameter *parameters;
     uint32_t parameter_count;
     const char **defines; /* "key=value", malloc'ed */
     uint32_t define_count;
-    double rate, beta_1, beta_2, epsilon; /* 0: the library's defaults */
+    bl_loss loss;
+    double loss_constant; /* 0: the loss's default; so below */
+    bl_optimizer optimizer;
+    double rate, beta_1, beta_2, momentum, alpha, epsilon;
+    bool nesterov;
+    bl_fit_change *schedule;
+    uint32_t schedule_count;
     uint32_t steps, spp, spp_grad, seed;
+    uint32_t checkpoint_steps; /* 0: by time */
 } fit_job;
 
 /* Prints file, place and key of the first mistake. fit_job_free in any case. */

@@ -180,17 +180,18 @@ int save_npy(const char *path, const float *values, const uint32_t *shape, uint3
     return status;
 }
 
-/* Whole file, at most `limit` bytes, zero byte appended. */
-static char *read_whole(const char *path, size_t limit, size_t *size)
+char *read_whole(const char *path, size_t limit, size_t *size)
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
         fail("cannot open %s: %s", path, strerror(errno));
         return NULL;
     }
-    char *data = malloc(limit + 2);
-    *size = data ? fread(data, 1, limit + 1, file) : 0;
-    bool good = data && !ferror(file) && *size <= limit;
+    struct stat info;
+    size_t room = fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) && (uintmax_t)info.st_size < limit ? (size_t)info.st_size : limit;
+    char *data = malloc(room + 2);
+    *size = data ? fread(data, 1, room + 1, file) : 0;
+    bool good = data && !ferror(file) && *size <= room;
     fclose(file);
     if (!good) {
         fail("cannot read %s", path);

@@ -15,13 +15,9 @@ double seconds_now(void)
 }
 
 /* A signal handler has nowhere else to put it. */
-static volatile sig_atomic_t interrupt_count;
+static volatile sig_atomic_t interrupting_signal;
 
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupt_count = interrupt_count + 1;
-}
+static void on_interrupt(int signal_number) { interrupting_signal = signal_number; }
 
 void interrupt_install(void)
 {
@@ -30,7 +26,9 @@ void interrupt_install(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-bool interrupted(void) { return interrupt_count > 0; }
+bool interrupted(void) { return interrupting_signal != 0; }
+
+int interrupt_status(void) { return 128 + (int)interrupting_signal; }
 
 const char *duration_text(double seconds)
 {

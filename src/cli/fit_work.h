@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of `backlight fit` share: the command (fit.c), its log (fit_log.c), what it leaves behind (fit_result.c, fit_report.c). */
+#ifndef BL_CLI_FIT_WORK_H
+#define BL_CLI_FIT_WORK_H
+
+#include "cli.h"
+#include "fit_job.h"
+
+#include <stdio.h>
+
+enum { ENTRIES_IN_CSV = 64 }; /* parameters with more are not logged */
+
+typedef struct fit_arguments {
+    cli_common common;
+    const char *job, *output;
+    bool resume;
+} fit_arguments;
+
+typedef struct fit_parameter {
+    cli_parameter parameter;
+    float *truth, *initial, *now; /* truth: the scene's values, where the targets were rendered from them */
+} fit_parameter;
+
+typedef struct fit_pictures { /* of one view */
+    float *target, *before, *after;
+} fit_pictures;
+
+/* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
+typedef struct fit_note {
+    uint64_t log_bytes, log_hash; /* of fit.csv */
+    double first_loss, seconds;   /* seconds: in steps, over all sessions */
+    uint64_t drifted, overflowed, non_finite; /* sums over all steps */
+    uint64_t resumed;             /* times */
+} fit_note;
+
+typedef struct fit_log fit_log;
+
+typedef struct fit_work {
+    cli_session *session;
+    const fit_arguments *args;
+    fit_job job;
+    const char *folder;
+    fit_parameter *parameters;
+    bl_fit *fit;
+    fit_pictures *pictures; /* per view */
+    fit_log *log;
+    bl_fit_status status;
+    fit_note note;
+    bool truth_known;       /* every target was rendered from the scene's own values */
+    uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
+    double start, target_seconds, before_seconds, after_seconds;
+} fit_work;
+
+/* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
+char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
+
+/* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
+
+int fit_log_begin(fit_work *w); /* a new one with its head */
+/* Goes on after the w->note.log_bytes that the checkpoint knows; what follows them in the file is cut off. */
+int fit_log_resume(fit_work *w);
+int fit_log_step(fit_work *w); /* the loss of the last step and the values after it */
+int fit_log_sync(fit_work *w); /* to the disk; w->note then describes what is there */
+void fit_log_free(fit_log *log);
+/* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the loss. free() columns[0] and columns. */
+int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count, double ***columns);
+
+/* ---- fit_result.c ---- */
+
+int fit_save_picture(const fit_work *w, const char *name, uint32_t view, const float *image);
+int fit_save_differences(const fit_work *w);
+int fit_save_result(fit_work *w);
+
+/* ---- fit_report.c: DIR/report.html ---- */
+
+int fit_save_report(fit_work *w);
+
+#endif

@@ -1,0 +1,227 @@
+# LABELS: swiftshader timeout=1800
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fit that is killed at random moments and resumed ends in the same bytes (values, log, pictures) as one that never was; Ctrl-C leaves a
+checkpoint and a report; a checkpoint or log that is damaged or of another fit is an error that changes nothing. 20 kills; BL_LONG=1: 200."""
+import filecmp
+import html.parser
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = os.path.abspath(os.environ.get("BL_PROGRAM", "build/backlight"))
+DEVICE = os.environ.get("BL_DEVICE", "swiftshader")
+KILLS = 200 if os.environ.get("BL_LONG") == "1" else 20
+
+SCENE = """<scene version="3.0.0"><integrator type="direct"/>
+<sensor type="perspective"><float name="fov" value="50"/><transform name="to_world"><lookat origin="0,0,3" target="0,0,0" up="0,1,0"/></transform>
+<film type="hdrfilm"><integer name="width" value="10"/><integer name="height" value="10"/><rfilter type="box"/></film>
+<sampler type="independent"><integer name="sample_count" value="8"/></sampler></sensor>
+<bsdf type="diffuse" id="wall"><rgb name="reflectance" value=".6,.3,.1"/></bsdf>
+<shape type="rectangle"><ref id="wall"/></shape>
+<shape type="rectangle"><transform name="to_world"><scale value=".5"/><rotate x="1" angle="180"/><translate z="2" y="1"/></transform>
+<emitter type="area" id="lamp"><rgb name="radiance" value="4"/></emitter></shape></scene>"""
+JOB = {"scene": "scene.xml", "views": [{"target": {"render": True}}, {"target": {"render": True}, "to_world": {"origin": [1, 0, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}],
+       "parameters": [{"name": "wall.reflectance.value", "initial": 0.5}, {"name": "lamp.radiance.value", "initial": 2, "rate": 0.1}],
+       "optimizer": {"type": "adam", "rate": 0.02}, "schedule": [{"step": 30, "factor": 0.5}], "loss": {"type": "huber", "delta": 0.5},
+       "steps": 80, "spp": 2, "checkpoint_steps": 3}
+SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.radiance.value.npy"] + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
+                                                                           for k in ("exr", "png")] + ["difference_0.png", "difference_1.png"]
+problems = []
+
+
+def check(good, text):
+    if not good:
+        problems.append(text)
+
+
+def start(folder, *options, job="job.json"):
+    return subprocess.Popen([PROGRAM, "fit", job, "-o", folder, "--device", DEVICE, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    check("Sanitizer" not in err and "Assertion" not in err, "crashed: " + err)
+    return process.returncode, err
+
+
+def run(folder, *options, job="job.json"):
+    return finish(start(folder, *options, job=job))
+
+
+def write_job(name, **changes):
+    with open(name, "w", encoding="utf-8") as f:
+        json.dump({k: v for k, v in {**JOB, **changes}.items() if v is not None}, f)
+
+
+def expect_same(folder, reference, what):
+    for name in SAME:
+        if not os.path.exists(os.path.join(folder, name)) or not filecmp.cmp(os.path.join(folder, name), os.path.join(reference, name), shallow=False):
+            check(False, "%s: %s differs from the uninterrupted fit's" % (what, name))
+
+
+def kills(reference, duration):
+    """Kills a fit again and again; whenever it gets to its end before that, compares, and starts anew."""
+    numbers = random.Random(time.time_ns())
+    done, in_the_middle, ends = 0, 0, 0
+    shutil.rmtree("killed", ignore_errors=True)
+    while done < KILLS:
+        process = start("killed", "--resume")
+        try:
+            process.wait(numbers.uniform(0.02, duration))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            done += 1
+            in_the_middle += os.path.exists("killed/checkpoint")
+        status, err = finish(process)
+        if status == 0:
+            expect_same("killed", reference, "after %d kills" % done)
+            shutil.rmtree("killed")
+            ends += 1
+        else:
+            check(status == -signal.SIGKILL, "a resumed fit failed with %d: %s" % (status, err))
+    status, err = run("killed", "--resume")
+    check(status == 0, "the last resumed fit failed: " + err)
+    expect_same("killed", reference, "after the last kill")
+    with open("killed/result.json", encoding="utf-8") as f:
+        check(json.load(f)["complete"] is True, "result.json does not say that the fit is complete")
+    check(in_the_middle > KILLS / 4, "only %d of %d kills came after a checkpoint" % (in_the_middle, KILLS))
+    left = [n for n in os.listdir("killed") if "tmp" in n]
+    print("%d kills, %d of them after a checkpoint; %d fits were finished; left behind: %s" % (done, in_the_middle, ends + 1, left))
+
+
+class References(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.outside, self.images, self.charts, self.open = [], 0, 0, []
+
+    def handle_starttag(self, tag, attributes):
+        self.images += tag == "img"
+        self.charts += tag == "svg"
+        self.outside += [v for k, v in attributes if k in ("src", "href", "data", "action") and not (v or "").startswith("data:image/png;base64,")]
+        check(tag not in ("script", "link", "iframe", "object"), "the report has a <%s>" % tag)
+
+
+def check_report(folder, text):
+    with open(os.path.join(folder, "report.html"), encoding="utf-8") as f:
+        page = f.read()
+    parser = References()
+    parser.feed(page)
+    check(not parser.outside, "the report refers to %s" % parser.outside)
+    check(not re.search(r"https?:|@import|url\(", page), "the report refers to the network")
+    check(parser.images == 8 and parser.charts == 3, "the report has %d pictures and %d curves" % (parser.images, parser.charts))
+    for wanted in [text, DEVICE, "replay drift", "huber", "seed", "--spp 2"]:
+        check(wanted in page, "the report does not say '%s'" % wanted)
+
+
+def interruptions(reference):
+    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        shutil.rmtree("stopped", ignore_errors=True)
+        process = start("stopped")
+        for line in process.stderr: # the loop has begun
+            if line.startswith("step "):
+                break
+        process.send_signal(number)
+        status, err = finish(process)
+        check(status == expected, "signal %d ended with %d: %s" % (number, status, err))
+        check("--resume goes on" in err, "the interrupted fit does not say how to go on: " + err)
+        with open("stopped/result.json", encoding="utf-8") as f:
+            result = json.load(f)
+        check(result["complete"] is False and 0 < result["steps"] < JOB["steps"], "result.json of an interrupted fit: %s" % result)
+        check_report("stopped", "interrupted")
+        status, err = run("stopped", "--resume")
+        check(status == 0, "resuming after a signal failed: " + err)
+        expect_same("stopped", reference, "after signal %d" % number)
+    check_report("stopped", "complete")
+
+
+def snapshot(folder):
+    return {n: open(os.path.join(folder, n), "rb").read() for n in sorted(os.listdir(folder))}
+
+
+def refusal(named, what, *options, job="job.json"):
+    before = snapshot("stopped")
+    status, err = run("stopped", "--resume", *options, job=job)
+    check(status == 1 and named in err, "%s: expected '%s', got %d: %s" % (what, named, status, err))
+    check(snapshot("stopped") == before, "%s: the folder was changed" % what)
+
+
+def damage(reference):
+    """stopped/ is a complete fit with its checkpoint."""
+    with open("stopped/checkpoint", "rb") as f:
+        good = f.read()
+    for what, bytes_ in (("cut", good[: len(good) // 2]), ("empty", b""), ("one bit", good[:-3] + bytes([good[-3] ^ 4]) + good[-2:]), ("text", b"checkpoint\n")):
+        with open("stopped/checkpoint", "wb") as f:
+            f.write(bytes_)
+        refusal("stopped/checkpoint", "checkpoint: " + what)
+    with open("stopped/checkpoint", "wb") as f:
+        f.write(good)
+    refusal("other settings", "another seed", "--seed", "5")
+    write_job("other.json", steps=40)
+    refusal("beyond the 40 steps", "fewer steps", job="other.json")
+    with open("stopped/fit.csv", "r+b") as f:
+        log = f.read()
+        f.seek(40)
+        f.write(b"7")
+    refusal("stopped/fit.csv was changed", "a changed log")
+    os.rename("stopped/fit.csv", "stopped/log")
+    refusal("stopped/fit.csv", "no log")
+    os.remove("stopped/log")
+    with open("stopped/fit.csv", "wb") as f:
+        f.write(log + b"81,0.5,junk after a crash")
+    status, err = run("stopped", "--resume")
+    check(status == 0, "a log with more lines than the checkpoint knows: " + err)
+    expect_same("stopped", reference, "with a longer log")
+
+
+def extension(reference):
+    """A finished fit goes on when the job asks for more steps; without --resume everything starts anew."""
+    write_job("short.json", steps=31)
+    write_job("job <b>&'.json")
+    check(run("longer", job="short.json")[0] == 0, "the shorter fit failed")
+    status, err = run("longer", "--resume", job="job <b>&'.json")
+    check(status == 0 and "going on after step 31" in err, "more steps: " + err)
+    expect_same("longer", reference, "31 steps, then the rest")
+    check_report("longer", "job &lt;b&gt;&amp;")
+    status, err = run("longer", "--resume", job="nosuch.json")
+    check(status == 1, "a missing job")
+    shutil.rmtree("longer")
+    status, err = run("longer", "--resume")
+    check(status == 0 and "starting from the beginning" in err, "nothing to resume: " + err)
+    expect_same("longer", reference, "resumed from nothing")
+
+
+def main():
+    os.chdir(tempfile.mkdtemp(prefix="fit_resume_", dir="."))
+    with open("scene.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE)
+    write_job("job.json")
+    begun = time.monotonic()
+    status, err = run("whole")
+    duration = time.monotonic() - begun
+    if "no device" in err or "no Vulkan" in err:
+        print(err)
+        return 1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77
+    check(status == 0, "the uninterrupted fit failed: " + err)
+    check(os.path.exists("whole/checkpoint"), "a finished fit has no checkpoint")
+    if not problems:
+        kills("whole", 1.2 * duration)
+        interruptions("whole")
+        damage("whole")
+        extension("whole")
+    for p in problems[:30]:
+        print(p)
+    print("uninterrupted: %.1f s; %d problems" % (duration, len(problems)))
+    if not problems:
+        shutil.rmtree(os.getcwd())
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
