@@ -116,7 +116,7 @@ def check_report(folder, text):
     check(not parser.outside, "the report refers to %s" % parser.outside)
     check(not re.search(r"https?:|@import|url\(", page), "the report refers to the network")
     check(parser.images == 8 and parser.charts == 3, "the report has %d pictures and %d curves" % (parser.images, parser.charts))
-    for wanted in [text, DEVICE, "replay drift", "huber", "seed", "--spp 2"]:
+    for wanted in [text, DEVICE, "replay drift", "huber", "form ", "seed", "--spp 2"]:
         check(wanted in page, "the report does not say '%s'" % wanted)
 
 

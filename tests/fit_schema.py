@@ -98,6 +98,8 @@ GOOD = [
     views({"target": "a.exr", "sensor": 0}, {"target": {"render": True}, "sensor": 7, "to_world": LOOK}, {"target": "b.exr", "to_world": POSE}),
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
 ]
+for form in ("auto", "fused", "separate", "two-walk"):
+    GOOD.append(change(["form"], form))
 for name in ("l2", "l1", "relative_l2", "huber"):
     GOOD += [change(["loss"], name), change(["loss"], {"type": name})]
 GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}), change(["loss"], {"type": "huber", "delta": 0.01})]
@@ -133,6 +135,7 @@ BAD = [
     (change(["loss"], {"type": 1}), "loss.type:"), (change(["loss"], {"type": "l2", "delta": 1}), "loss.delta: unknown"),
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"), (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
+    (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk)'), (change(["form"], 1), "form:"),
     (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"), (change(["optimizer"], {"type": 1}), "optimizer.type:"),
     (change(["optimizer"], {"type": "adamw"}), 'optimizer.type: unknown optimizer "adamw" (there are: adam, sgd, rmsprop)'),
     (change(["optimizer"], {"type": "adam", "beta_1": 1}), "optimizer.beta_1:"), (change(["optimizer"], {"type": "adam", "beta_2": 0}), "optimizer.beta_2:"),

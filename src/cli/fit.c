@@ -129,6 +129,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .views = job->several ? views : NULL,
                          .view_count = job->several ? job->view_count : 0,
                          .loss = job->loss,
+                         .form = job->form,
                          .loss_constant = job->loss_constant,
                          .optimizer = job->optimizer,
                          .rate = job->rate,

@@ -163,6 +163,8 @@ static int find_name(const place *at, const char *field, const char *what, const
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
 static const char *loss_name(uint32_t k) { return bl_loss_info_get((bl_loss)k).name; }
 
+static const char *form_name(uint32_t k) { return bl_gradient_form_name((bl_gradient_form)k); }
+
 /* "type" of an object, before its other keys are looked at: which they are depends on it. */
 static int read_type(const place *at, const cJSON *json, const char *what, const char *(*name_of)(uint32_t), uint32_t *index)
 {
@@ -225,6 +227,15 @@ static int read_loss(place at, const cJSON *json, fit_job *job)
     const char *constant = bl_loss_info_get(job->loss).constant_name;
     const key keys[] = {{"type", KEY_OTHER, 0, true}, {constant, KEY_POSITIVE, offsetof(fit_job, loss_constant), false}, {0}};
     return read_keys(&at, json, keys, job);
+}
+
+static int read_form(place at, const char *name, fit_job *job)
+{
+    uint32_t form = BL_FORM_AUTO;
+    if (name)
+        CLI_TRY(find_name(&at, "form", "form", name, form_name, &form));
+    job->form = (bl_gradient_form)form;
+    return CLI_OK;
 }
 
 static int read_schedule(place at, const cJSON *json, fit_job *job)
@@ -460,13 +471,14 @@ static int read_defines(place at, const cJSON *json, fit_job *job)
 static int read_job(place at, fit_job *job)
 {
     typedef struct head {
-        const char *scene, *output, *schema;
+        const char *scene, *form, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
     } head;
     static const key keys[] = {{"scene", KEY_TEXT, offsetof(head, scene), true},
                                {"target", KEY_OTHER, 0, false},
                                {"views", KEY_OTHER, 0, false},
                                {"loss", KEY_OTHER, 0, false},
+                               {"form", KEY_TEXT, offsetof(head, form), false},
                                {"parameters", KEY_OTHER, 0, true},
                                {"optimizer", KEY_OTHER, 0, false},
                                {"schedule", KEY_OTHER, 0, false},
@@ -491,6 +503,7 @@ static int read_job(place at, fit_job *job)
     job->checkpoint_steps = h.checkpoint_steps;
     CLI_TRY(read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
+    CLI_TRY(read_form(at, h.form, job));
     CLI_TRY(read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));
     CLI_TRY(read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job));
     CLI_TRY(read_schedule(at, cJSON_GetObjectItemCaseSensitive(json, "schedule"), job));

@@ -289,6 +289,8 @@ static void add_effort(FILE *out, const fit_work *w)
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     row(out, "loss", "%s: %s", loss.name, loss.unbiased ? "its gradient is unbiased at any sample count"
                                                         : "noise in the image biases its gradient; more spp makes the bias smaller");
+    row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
+        w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative" : "");
     for (uint32_t k = 0; k < w->job.parameter_count; k++)
         if (w->parameters[k].parameter.info.reason)
             row(out, "incomplete gradient", "%s: %s", w->parameters[k].parameter.info.name, w->parameters[k].parameter.info.reason);

@@ -104,7 +104,7 @@ static void expect_same_bytes(const bl_scene *scene, const bl_fit_desc *desc, ui
     assert_true(size == sizeof note && memcmp(back, note, size) == 0);
     free(back);
     bl_fit_status now = bl_fit_status_get(fit);
-    assert_true(now.step == SAVED_AT && now.loss == at_save.loss && now.repeats == at_save.repeats && now.skipped == at_save.skipped);
+    assert_true(now.step == SAVED_AT && now.loss == at_save.loss && now.repeats == at_save.repeats && now.form == at_save.form && now.skipped == at_save.skipped);
     walk(fit, SAVED_AT, STEPS, &resumed);
     finish(fit, desc, &resumed);
     expect_same_outcome(&saved, &resumed);
@@ -122,6 +122,18 @@ static void every_optimiser_goes_on_exactly(void **state)
     for (bl_optimizer kind = 0; kind < BL_OPTIMIZER_COUNT; kind++) {
         bl_fit_desc desc = plain();
         desc.optimizer = kind, desc.momentum = kind == BL_OPTIMIZER_SGD ? 0.9 : 0;
+        expect_same_bytes(scene, &desc, 0);
+    }
+    bl_scene_destroy(scene);
+}
+
+static void every_form_goes_on_exactly(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5");
+    for (bl_gradient_form form = BL_FORM_AUTO + 1; form < BL_FORM_COUNT; form++) {
+        bl_fit_desc desc = plain();
+        desc.form = form;
         expect_same_bytes(scene, &desc, 0);
     }
     bl_scene_destroy(scene);
@@ -336,6 +348,7 @@ int main(void)
         target[i] = (float)(i % 7) / 7, other_target[i] = (float)(i % 5) / 5;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_optimiser_goes_on_exactly),
+        cmocka_unit_test(every_form_goes_on_exactly),
         cmocka_unit_test(views_losses_and_schedules_go_on_exactly),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
