@@ -352,7 +352,7 @@ static const char style[] =
     ".chart{max-width:720px}svg{width:100%;height:auto;background:var(--soft);border-radius:6px}svg text{font-size:11px;fill:var(--quiet)}"
     "polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}.grid{stroke:var(--line);stroke-width:.7}"
     ".truth{stroke-width:1;stroke-dasharray:4 4;opacity:.75}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15em 1.2em .15em 0;text-align:left;font-weight:normal;vertical-align:top}"
+    "table{margin-top:.8em;border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15em 1.2em .15em 0;text-align:left;font-weight:normal;vertical-align:top}"
     "tr:first-child th,.pairs th{color:var(--quiet)}pre{background:var(--soft);padding:.7em 1em;border-radius:6px;overflow:auto;font-size:.88em;white-space:pre-wrap}";
 
 static void card(FILE *out, const char *value, const char *label)
