@@ -25,13 +25,12 @@ SCENE = """<scene version="3.0.0"><integrator type="direct"/>
 <sampler type="independent"><integer name="sample_count" value="8"/></sampler></sensor>
 <bsdf type="diffuse" id="wall"><rgb name="reflectance" value=".6,.3,.1"/></bsdf>
 <shape type="rectangle"><ref id="wall"/></shape>
-<shape type="rectangle"><transform name="to_world"><scale value=".5"/><rotate x="1" angle="180"/><translate z="2" y="1"/></transform>
-<emitter type="area" id="lamp"><rgb name="radiance" value="4"/></emitter></shape></scene>"""
+<emitter type="point" id="lamp"><point name="position" x="0" y="1" z="2"/><rgb name="intensity" value="6"/></emitter></scene>"""
 JOB = {"scene": "scene.xml", "views": [{"target": {"render": True}}, {"target": {"render": True}, "to_world": {"origin": [1, 0, 3], "target": [0, 0, 0], "up": [0, 1, 0]}}],
-       "parameters": [{"name": "wall.reflectance.value", "initial": 0.5}, {"name": "lamp.radiance.value", "initial": 2, "rate": 0.1}],
+       "parameters": [{"name": "wall.reflectance.value", "initial": 0.5}, {"name": "lamp.intensity.value", "initial": 2, "rate": 0.1}],
        "optimizer": {"type": "adam", "rate": 0.02}, "schedule": [{"step": 30, "factor": 0.5}], "loss": {"type": "huber", "delta": 0.5},
-       "steps": 80, "spp": 2, "checkpoint_steps": 3}
-SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.radiance.value.npy"] + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
+       "form": "fused", "steps": 120, "spp": 2, "checkpoint_steps": 3}
+SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.intensity.value.npy"] + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
                                                                            for k in ("exr", "png")] + ["difference_0.png", "difference_1.png"]
 problems = []
 
@@ -66,15 +65,25 @@ def expect_same(folder, reference, what):
             check(False, "%s: %s differs from the uninterrupted fit's" % (what, name))
 
 
-def kills(reference, duration):
-    """Kills a fit again and again; whenever it gets to its end before that, compares, and starts anew."""
+def wait_for_steps(process):
+    for line in process.stderr:
+        if line.startswith(("step ", "going on")):
+            return
+
+
+def kills(reference, duration, loop):
+    """Kills a fit again and again, at moments spread over the whole run and in turn over its steps; whenever it gets to its end before that, compares, and
+    starts anew. duration, loop: seconds of the whole and of the steps."""
     numbers = random.Random(time.time_ns())
     done, in_the_middle, ends = 0, 0, 0
     shutil.rmtree("killed", ignore_errors=True)
     while done < KILLS:
         process = start("killed", "--resume")
+        among_steps = done % 2 == 1
+        if among_steps:
+            wait_for_steps(process)
         try:
-            process.wait(numbers.uniform(0.02, duration))
+            process.wait(numbers.uniform(0, 0.4 * loop) if among_steps else numbers.uniform(0.02, 0.9 * duration))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             done += 1
@@ -92,8 +101,9 @@ def kills(reference, duration):
     with open("killed/result.json", encoding="utf-8") as f:
         check(json.load(f)["complete"] is True, "result.json does not say that the fit is complete")
     check(in_the_middle > KILLS / 4, "only %d of %d kills came after a checkpoint" % (in_the_middle, KILLS))
-    left = [n for n in os.listdir("killed") if "tmp" in n]
-    print("%d kills, %d of them after a checkpoint; %d fits were finished; left behind: %s" % (done, in_the_middle, ends + 1, left))
+    left = [n for n in os.listdir("killed") if "tmp-" in n and n.startswith("checkpoint")]
+    check(not left, "a finished fit has remains of killed ones: %s" % left)
+    print("%d kills, %d of them after a checkpoint; %d fits were finished" % (done, in_the_middle, ends + 1))
 
 
 class References(html.parser.HTMLParser):
@@ -124,9 +134,7 @@ def interruptions(reference):
     for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         shutil.rmtree("stopped", ignore_errors=True)
         process = start("stopped")
-        for line in process.stderr: # the loop has begun
-            if line.startswith("step "):
-                break
+        wait_for_steps(process)
         process.send_signal(number)
         status, err = finish(process)
         check(status == expected, "signal %d ended with %d: %s" % (number, status, err))
@@ -174,7 +182,7 @@ def damage(reference):
     refusal("stopped/fit.csv", "no log")
     os.remove("stopped/log")
     with open("stopped/fit.csv", "wb") as f:
-        f.write(log + b"81,0.5,junk after a crash")
+        f.write(log + b"121,0.5,junk after a crash")
     status, err = run("stopped", "--resume")
     check(status == 0, "a log with more lines than the checkpoint knows: " + err)
     expect_same("stopped", reference, "with a longer log")
@@ -211,7 +219,8 @@ def main():
     check(status == 0, "the uninterrupted fit failed: " + err)
     check(os.path.exists("whole/checkpoint"), "a finished fit has no checkpoint")
     if not problems:
-        kills("whole", 1.2 * duration)
+        with open("whole/result.json", encoding="utf-8") as f:
+            kills("whole", duration, json.load(f)["seconds"])
         interruptions("whole")
         damage("whole")
         extension("whole")

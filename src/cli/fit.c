@@ -9,6 +9,7 @@
  * finishes the step, writes the checkpoint and all the rest, and ends with status 130 (143 after SIGTERM). */
 #include "fit_work.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,19 @@ static int restore(fit_work *w, const char *path)
     return CLI_OK;
 }
 
+/* What a session that was killed while it wrote a checkpoint left behind. */
+static void remove_remains(const char *checkpoint)
+{
+    glob_t found;
+    char *pattern = text_format("%s.tmp-*", checkpoint);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            unlink(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    free(pattern);
+}
+
 /* From the checkpoint, if one is wanted and there; else from the start, and then without an old one. */
 static int begin(fit_work *w)
 {
@@ -256,6 +270,8 @@ static int begin(fit_work *w)
             unlink(path);
         status = fit_log_begin(w);
     }
+    if (status == CLI_OK)
+        remove_remains(path);
     free(path);
     return status;
 }
