@@ -167,10 +167,10 @@ def main():
     with open(os.path.join(ROOT, "docs", "fit-job.schema.json"), encoding="utf-8") as f:
         schema = json.load(f)
     problems = []
-    with open(os.path.join(ROOT, "assets", "demo", "fit.json"), encoding="utf-8") as f:
-        demo = json.load(f)
-    if not valid(demo, schema, schema):
-        problems.append("the demo's job does not follow the schema")
+    for name in ("fit.json", "fit-views.json"):
+        with open(os.path.join(ROOT, "assets", "demo", name), encoding="utf-8") as f:
+            if not valid(json.load(f), schema, schema):
+                problems.append("assets/demo/%s does not follow the schema" % name)
     with tempfile.TemporaryDirectory() as folder:
         for job in GOOD:
             r = run(folder, job)
