@@ -83,6 +83,7 @@ set(render_sources
     src/render/emitter/area.c
     src/render/emitter/constant.c
     src/render/emitter/directional.c
+    src/render/emitter/envmap.c
     src/render/emitter/point.c
     src/render/emitter/spot.c
     src/render/filter/filters.c
@@ -90,6 +91,7 @@ set(render_sources
     src/render/integrator/kernel.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
+    src/render/integrator/tables.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c
     src/render/integrator/vertex.c

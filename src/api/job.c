@@ -143,7 +143,7 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *co
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
     static const char *const labels[RENDER_PASS_COUNT] = {"primal",  "variance", "gradient", "replay",        "adjoint",
-                                                        "frozen", "unrolled", "update",   "update adjoint"};
+                                                        "frozen", "unrolled", "update",   "update adjoint", "tables"};
     if (!job->kernels[pass]) {
         spv_code code;
         uint32_t push_words;
@@ -245,6 +245,16 @@ static void record_update(bl_job *job, gpu_kernel *kernel, gpu_buffer *values)
     record(job, kernel, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
 }
 
+/* Sampling tables, step by step. */
+static void record_tables(bl_job *job, gpu_kernel *kernel)
+{
+    for (uint32_t i = 0; i < job->plan->table_builds.count; i++) {
+        const plan_table *b = &job->plan->table_builds.data[i];
+        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
+        record(job, kernel, job->values, push, b->lanes);
+    }
+}
+
 /* The adjoint of a gradient pass goes on to the parameters that derived values come from. */
 static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 {
@@ -262,15 +272,19 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 
 static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    gpu_kernel *update = NULL;
+    gpu_kernel *update = NULL, *tables = NULL;
     double seconds;
     if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
         TRY(job_kernel(job, RENDER_UPDATE, &update, err));
+    if (job->plan->table_builds.count && job->values_changed)
+        TRY(job_kernel(job, RENDER_TABLES, &tables, err));
     TRY(gpu_batch_begin(job->batch, err));
     if (update && job->values_changed)
         record_update(job, update, job->values);
     if (update && w->pass == RENDER_FROZEN)
         record_update(job, update, job->frozen);
+    if (tables)
+        record_tables(job, tables);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
@@ -349,9 +363,25 @@ static float scale_for(double contribution, uint32_t coarser)
     return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
 }
 
-static double length_factor(const bl_job *job, const render_parameter *p)
+/* Radiance over the emission parameter that gives it, roughly. */
+static double emission_factor(const bl_job *job, const render_parameter *p)
 {
-    return pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
+    double length = pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
+    double factor = p->factor == PLAN_NONE ? 1 : fabs((double)job->host_values[job->scene->parameters.data[p->factor].offset]);
+    return factor > 0 ? length * factor : length;
+}
+
+/* Of a colour its largest channel. Of an image the mean, which is about what a sample brings where texels are sampled by
+ * brightness; what is brighter has 28 bits of room. */
+static double magnitude(const bl_job *job, const render_parameter *p)
+{
+    const float *values = job->host_values + p->offset;
+    double most = 0, sum = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        sum += fabs((double)values[i]);
+        most = fmax(most, fabs((double)values[i]));
+    }
+    return p->rank > 1 ? sum / p->count : most;
 }
 
 /* The largest radiance that a light of the scene gives, roughly; 1 where all are dark. */
@@ -360,8 +390,8 @@ static double brightness(const bl_job *job)
     double most = 0;
     for (uint32_t k = 0; k < job->scene->parameters.count; k++) {
         const render_parameter *p = &job->scene->parameters.data[k];
-        for (uint32_t i = 0; p->emits && i < p->count; i++)
-            most = fmax(most, fabs((double)job->host_values[p->offset + i]) * length_factor(job, p));
+        if (p->emits)
+            most = fmax(most, magnitude(job, p) * emission_factor(job, p));
     }
     return most > 0 && isfinite(most) ? most : 1;
 }
@@ -386,7 +416,7 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         uint32_t first = job->plan->gradient_offset[job->requested[k]];
         for (uint32_t i = 0; i < p->count; i++)
-            scales[first + i] = scale_for(contribution * (p->emits ? length_factor(job, p) : light), coarser);
+            scales[first + i] = scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
     }
     for (uint32_t i = requested_elements(job); i < n; i++) /* derived quantities */
         scales[i] = scale_for(contribution * light, coarser);

@@ -76,6 +76,8 @@ static class_node *classify(plan *p, const scene_object *o)
         n->words += 2;
         n->requested |= requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }
+    n->table_word = n->words;
+    n->words += cls->table_steps > 0;
     n->extra_word = n->words;
     n->words += cls->extra_words;
     n->variant = cls->variant ? cls->variant(p->scene, o) : 0;
@@ -85,10 +87,11 @@ static class_node *classify(plan *p, const scene_object *o)
     return n;
 }
 
-/* Derived values of an object, the same in all its records. */
+/* Derived values and sampling table of an object, the same in all its records. */
 typedef struct derived_place {
-    bool placed;
+    bool placed, table_placed;
     uint32_t value, gradient; /* of the first; PLAN_NONE */
+    uint32_t table;
 } derived_place;
 
 /* An instance adds its wishes to its class. */
@@ -132,7 +135,7 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     if (d->placed)
         return *d;
     uint32_t count = n->cls->derived_count;
-    *d = (derived_place){.placed = true, .value = p->value_count, .gradient = PLAN_NONE};
+    d->placed = true, d->value = p->value_count, d->gradient = PLAN_NONE;
     p->value_count += count;
     if (n->requested >> PLAN_DERIVED_SLOT & 1) {
         d->gradient = p->gradient_count;
@@ -144,6 +147,25 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     array_push(&p->update_words, record);
     p->update_count++;
     return *d;
+}
+
+/* Room for an object's sampling table, and the dispatches that build it. */
+static uint32_t place_table(plan *p, const scene_object *o, uint32_t record)
+{
+    derived_place *d = &p->derived[o->index];
+    if (d->table_placed)
+        return d->table;
+    const render_class *cls = (const render_class *)o->cls;
+    d->table_placed = true, d->table = p->value_count;
+    p->value_count += cls->table_words(p->scene, o);
+    uint32_t index = class_add(&p->tables, classify(p, o)), function = 0;
+    for (uint32_t k = 0; k < index; k++)
+        function += p->tables.data[k]->cls->table_steps;
+    for (uint32_t k = 0; k < cls->table_steps; k++) {
+        plan_table step = {.function = function + k, .record = record, .lanes = cls->table_lanes(p->scene, o, k)};
+        array_push(&p->table_builds, step);
+    }
+    return d->table;
 }
 
 static void write_record(plan *p, const class_node *n, const scene_object *o, uint32_t at)
@@ -162,6 +184,8 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, ui
         derived_place d = place_derived(p, n, o, at);
         p->words.data[at + n->derived_word] = d.value, p->words.data[at + n->derived_word + 1] = d.gradient;
     }
+    if (n->cls->table_steps)
+        p->words.data[at + n->table_word] = place_table(p, o, at);
     if (n->cls->extra)
         n->cls->extra(p, o, p->words.data + at + n->extra_word);
 }
@@ -326,6 +350,8 @@ void plan_destroy(plan *p)
     array_free(&p->bsdfs);
     array_free(&p->emitters);
     array_free(&p->updates);
+    array_free(&p->tables);
+    array_free(&p->table_builds);
     array_free(&p->update_words);
     arena_free(&p->memory);
     free(p);
@@ -373,6 +399,8 @@ ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref elemen
 {
     return plan_load(t, n, record, n->derived_word, PLAN_DERIVED_SLOT, element);
 }
+
+ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->table_word); }
 
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
 {

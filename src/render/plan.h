@@ -13,7 +13,10 @@
  * Derived values (estimators.md 2) are what a class computes from its parameters once instead of at every vertex: its `update`, traced, is a
  * kernel of its own that runs after parameters have changed. They stand behind the parameters in the buffer of values, and, where a
  * parameter they may depend on is requested, behind the parameters' elements in the buffer of gradients; the derivative of `update` is one
- * more kernel (integrator/update.c). */
+ * more kernel (integrator/update.c).
+ *
+ * Sampling tables are derived, too, but large and detached: distributions over texels, say. They stand behind the derived values and are
+ * built in steps by traced functions whenever values have changed (integrator/tables.c). */
 #ifndef BL_RENDER_PLAN_H
 #define BL_RENDER_PLAN_H
 
@@ -30,6 +33,7 @@ typedef struct render_parameter {
     uint32_t object, slot; /* owner; parameter index of its class, or PLAN_DATA_SLOT for its data array */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
+    uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an intensity */
 } render_parameter;
 
@@ -90,6 +94,12 @@ typedef struct render_class {
      * and untracked; no effects, no loops between parameters and results. What kernels read back is plan_derived. */
     uint32_t derived_count;
     void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
+    /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of building it has table_lanes(.., k)
+     * lanes, reads parameters with plan_load and its kin and what earlier steps have left, and writes. table_steps 0: no table. */
+    uint32_t table_steps;
+    uint32_t (*table_words)(const render_scene *s, const scene_object *o);
+    uint32_t (*table_lanes)(const render_scene *s, const scene_object *o, uint32_t step);
+    void (*table_step)(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane);
     /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
     uint32_t (*variant)(const render_scene *s, const scene_object *o);
 } render_class;
@@ -97,7 +107,8 @@ typedef struct render_class {
 struct class_node {
     const render_class *cls;
     char *key;
-    uint32_t words, derived_word, extra_word; /* record size; where the pair of the derived values stands; where the extra words start */
+    uint32_t words, derived_word, table_word, extra_word; /* record size; where the pair of the derived values stands; the offset of the
+                                                             sampling table; where the extra words start */
     uint32_t *field;              /* per parameter of the class: word of its field, PLAN_NONE if it has none */
     class_node **param_child;     /* per parameter: class of a textured one */
     class_node *child[PLAN_MAX_CHILDREN];
@@ -109,15 +120,23 @@ struct class_node {
 
 typedef ARRAY(class_node *) class_list;
 
+/* One dispatch of building tables: a step of one instance. */
+typedef struct plan_table {
+    uint32_t function; /* index over classes and their steps: UNIFORM_TABLE_STEP */
+    uint32_t record, lanes;
+} plan_table;
+
 typedef struct plan {
     const render_scene *scene;
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
     uint32_t gradient_count;   /* elements, those of derived values included */
-    uint32_t value_count;      /* of the buffer of values: parameters, then derived values */
+    uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters;
     class_list updates;        /* classes with derived values */
+    class_list tables;         /* classes with sampling tables */
+    ARRAY(plan_table) table_builds; /* in the order in which they must run */
     uint32_t update_count;     /* objects with derived values: HEADER_UPDATES points to (index in updates, record) of each */
     bool update_requested;     /* some derived value has a gradient */
     struct derived_place *derived; /* by object index */
@@ -163,6 +182,8 @@ color plan_color(tracer *t, const class_node *n, ir_ref record, const char *para
 ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param);
 /* Derived value `element` (u32) of an instance of the class. */
 ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element);
+/* First word of BUFFER_VALUES of an instance's sampling table. */
+ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
@@ -219,8 +240,10 @@ typedef struct emitter_class {
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
-    /* Solid-angle density with which `sample` would have chosen the point a ray hit: n geometric normal there, d ray direction. */
-    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+    /* Solid-angle density with which `sample` would have chosen the point a ray hit: normal the geometric one there, d ray direction. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv);
+    /* Of an environment that is not the same everywhere: uv of a direction. */
+    vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;
 
 /* Extra words of an emitter class: filled by plan.c for area lights. */
@@ -295,6 +318,7 @@ typedef enum render_pass {
     RENDER_UNROLLED,
     RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */
     RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
+    RENDER_TABLES,         /* one step of one sampling table */
     RENDER_PASS_COUNT
 } render_pass;
 

@@ -112,7 +112,7 @@ static const plugin_class *const classes[] = {
     &emitter_point.base.plugin,
     &emitter_spot.base.plugin,
     &emitter_directional.base.plugin,
-    &emitter_constant.base.plugin,
+    &emitter_constant.base.plugin, &emitter_envmap.base.plugin,
     &shape_rectangle.base.plugin,
     &shape_cube.base.plugin,
     &shape_sphere.base.plugin,

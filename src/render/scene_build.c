@@ -16,7 +16,8 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
     const char *data = ((const render_class *)o->cls)->data_name;
     const char *field = slot != PLAN_DATA_SLOT ? o->cls->params[slot].name : data ? data : "data";
     render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
-                          .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot};
+                          .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot,
+                          .factor = PLAN_NONE};
     for (uint32_t i = 0; i < rank; i++) {
         p.shape[i] = shape[i];
         p.count *= shape[i];

@@ -9,7 +9,7 @@
 /* Storage buffers of every kernel of the renderer, by binding. */
 enum render_buffer {
     BUFFER_SCENE,    /* words: header, records, geometry, hierarchy */
-    BUFFER_VALUES,   /* f32: parameter values, then derived values */
+    BUFFER_VALUES,   /* f32: parameter values, then derived values and sampling tables */
     BUFFER_GRADIENT, /* gradients of requested parameters (opt/accumulate.c) */
     BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
     BUFFER_STATUS,   /* u32 counters: enum status_word */
@@ -51,7 +51,9 @@ enum render_uniform {
     UNIFORM_TILE_LANES,  /* on so many, */
     UNIFORM_TILE_SAMPLE, /* from this sample of each strip's own on, */
     UNIFORM_TILE_SLOTS,  /* lanes times samples in all */
-    UNIFORM_COUNT
+    UNIFORM_COUNT,
+    UNIFORM_TABLE_STEP = UNIFORM_FIRST_SAMPLE, /* of RENDER_TABLES: which traced function, */
+    UNIFORM_TABLE_RECORD = UNIFORM_LAST_SAMPLE /* and of which record */
 };
 
 struct plan;
@@ -172,7 +174,7 @@ vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2); /* pdf cos/pi */
 vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2);    /* pdf 1/(4 pi) */
 vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos); /* around +z; pdf 1/(2 pi one_minus_cos) */
 vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycentrics of the second and third vertex */
-/* Index of the interval of a cumulative table (count f32 words at `table`, ascending, last = 1) that holds u. */
-ir_ref warp_discrete(tracer *t, ir_ref table, ir_ref count, ir_ref u);
+/* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds u, which is below the last. */
+ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
 
 #endif

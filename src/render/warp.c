@@ -48,14 +48,14 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)
     return (vec2){ir_sub(f, t_f32(t, 1), root), ir_mul(f, root, u2)};
 }
 
-ir_ref warp_discrete(tracer *t, ir_ref table, ir_ref count, ir_ref u)
+ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_u32(t, 1), state[2] = {t_u32(t, 0), ir_sub(f, count, one)}; /* first and last candidate */
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], state[1]));
     ir_ref middle = ir_shr(f, ir_add(f, state[0], state[1]), one);
-    ir_ref below = ir_lt(f, u, ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, middle)));
+    ir_ref below = ir_lt(f, u, ir_load(f, IR_F32, buffer, ir_add(f, table, middle)));
     ir_ref next[2] = {ir_select(f, below, state[0], ir_add(f, middle, one)), ir_select(f, below, middle, state[1])};
     ir_endloop(f, loop, next, 2);
     return state[0];

@@ -27,6 +27,8 @@
 #define BITMAP(name, file, more)                                                                             \
     "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
 
+#define SKY_MAP(more) "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/>" more "</emitter>"
+
 const scene_case scene_cases[] = {
     {.name = "area light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
@@ -61,6 +63,15 @@ const scene_case scene_cases[] = {
          "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>"
          "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
+    {.name = "environment map",
+     .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
+         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>" SKY_MAP(""),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.data"}},
+    {.name = "environment map, turned and compensated",
+     .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
+         SKY_MAP(TO_WORLD("<rotate x='1' angle='70'/><scale x='-1'/>") "<float name='scale' value='.7'/><boolean name='mis_compensation' value='true'/>"),
+     .parameters = {"sky.scale", "sky.data", "bulb.intensity.value"}},
     {.name = "bitmap reflectance and radiance",
      .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm",
          "<transform name='to_uv'><scale value='1.7,1.3,1'/></transform>") "</bsdf>"
@@ -152,6 +163,23 @@ static bl_result write_texture(const char *folder, const char *name, uint32_t wi
     return r;
 }
 
+/* An environment, partly black, with a bright texel. */
+static bl_result write_sky(const char *folder, bl_error *err)
+{
+    enum { WIDTH = 6, HEIGHT = 4 };
+    arena a = {0};
+    float pixels[3 * WIDTH * HEIGHT] = {0};
+    uint32_t state = 5;
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
+        float light = i == 8 ? 6 : scene_random(&state) < 0.25 ? 0 : 0.6f;
+        for (uint32_t c = 0; c < 3; c++)
+            pixels[3 * i + c] = light * (float)(0.3 + 0.7 * scene_random(&state));
+    }
+    bl_result r = image_save(arena_printf(&a, "%s/sky.pfm", folder), WIDTH, HEIGHT, 3, pixels, false, err);
+    arena_free(&a);
+    return r;
+}
+
 char *scene_files_create(void)
 {
     char *folder = malloc(32);
@@ -160,7 +188,7 @@ char *scene_files_create(void)
     strcpy(folder, "scene_files_XXXXXX");
     bl_error err = {0};
     if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, &err) != BL_OK ||
-        write_texture(folder, "grey.pfm", 3, 5, 1, &err) != BL_OK) {
+        write_texture(folder, "grey.pfm", 3, 5, 1, &err) != BL_OK || write_sky(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -170,9 +198,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm"};
     arena a = {0};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

@@ -86,7 +86,7 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     return BL_OK;
 }
 
-static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms, bool f64, bl_error *err)
+static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms, uint32_t lane, bool f64, bl_error *err)
 {
     ir_module *m;
     TRY(module_of(e, pass, &m, err));
@@ -101,7 +101,7 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
         [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
         [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS},
     };
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .f64 = f64};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .global_id = lane, .f64 = f64};
     return ir_eval(m->entry, NULL, NULL, &env, err);
 }
 
@@ -109,7 +109,19 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
 static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bool f64, bl_error *err)
 {
     for (uint32_t i = 0; i < e->plan->update_count; i++)
-        TRY(run_lane(e, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, f64, err));
+        TRY(run_lane(e, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, 0, f64, err));
+    return BL_OK;
+}
+
+bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
+{
+    for (uint32_t i = 0; i < e->plan->table_builds.count; i++) {
+        const plan_table *b = &e->plan->table_builds.data[i];
+        for (uint32_t lane = 0; lane < b->lanes; lane++) {
+            uint32_t uniforms[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
+            TRY(run_lane(e, RENDER_TABLES, e->values, uniforms, lane, f64, err));
+        }
+    }
     return BL_OK;
 }
 
@@ -121,6 +133,7 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
     TRY(run_objects(e, RENDER_UPDATE, e->values, f64, err));
     TRY(run_objects(e, RENDER_UPDATE, e->frozen, f64, err));
+    TRY(scene_eval_tables(e, f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = pixel, [UNIFORM_LANE_COUNT] = 1,      [UNIFORM_FIRST_SAMPLE] = sample,        [UNIFORM_LAST_SAMPLE] = sample + 1,
         [UNIFORM_STRIPS] = 1,         [UNIFORM_SPP] = 1u << 20,      [UNIFORM_SEED] = seed,                  [UNIFORM_STREAM] = stream,
@@ -128,8 +141,8 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
         [UNIFORM_TILE_LANE] = pixel,  [UNIFORM_TILE_LANES] = 1,      [UNIFORM_TILE_SAMPLE] = sample,         [UNIFORM_TILE_SLOTS] = 1};
     bool gradient = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT;
     if (pass == RENDER_ADJOINT)
-        TRY(run_lane(e, RENDER_REPLAY, e->values, uniforms, f64, err));
-    TRY(run_lane(e, pass, e->values, uniforms, f64, err));
+        TRY(run_lane(e, RENDER_REPLAY, e->values, uniforms, 0, f64, err));
+    TRY(run_lane(e, pass, e->values, uniforms, 0, f64, err));
     if (e->plan->update_requested && (gradient || pass == RENDER_UNROLLED))
         TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, f64, err));
     /* gradient passes divide dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is allowed" */

@@ -9,7 +9,7 @@
 typedef struct scene_eval {
     render_scene *scene;
     plan *plan;
-    double *values, *frozen;   /* parameter values, written by tests; derived values, written by every run */
+    double *values, *frozen;   /* parameter values, written by tests; derived values and sampling tables, by every run */
     double *gradient;          /* per requested element, then per element of derived values */
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
@@ -31,5 +31,7 @@ uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
 /* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient, start from zero). spp divides
  * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. RENDER_ADJOINT runs RENDER_REPLAY first. */
 bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err);
+/* The sampling tables of e->values alone. */
+bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 
 #endif

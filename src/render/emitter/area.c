@@ -17,8 +17,9 @@ static color area_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_select(t, facing, plan_texture(t, n, record, "radiance", uv), color_all(t_f32(t, 0)));
 }
 
-static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
 {
+    (void)uv;
     ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA), inverse = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
     return kind_of(n)->pdf(t, data, inverse, ref, d, distance, normal);
 }

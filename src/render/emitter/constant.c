@@ -18,9 +18,9 @@ static color constant_radiance(tracer *t, const class_node *n, ir_ref record, ve
     return plan_texture(t, n, record, "radiance", uv);
 }
 
-static ir_ref constant_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref constant_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
 {
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal;
+    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
     return t_f32(t, inverse_four_pi);
 }
 

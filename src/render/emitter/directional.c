@@ -19,9 +19,9 @@ static color directional_radiance(tracer *t, const class_node *n, ir_ref record,
     return plan_texture(t, n, record, "irradiance", uv);
 }
 
-static ir_ref directional_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref directional_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
 {
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal;
+    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
     return t_f32(t, 0);
 }
 

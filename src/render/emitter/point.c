@@ -17,9 +17,9 @@ static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
     return color_scale(t, plan_texture(t, n, record, "intensity", uv), ir_div(t->f, t_f32(t, 1), t_sqr(t, distance)));
 }
 
-static ir_ref point_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref point_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
 {
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal;
+    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
     return t_f32(t, 0);
 }
 

@@ -68,9 +68,9 @@ static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_scale(t, r, ir_div(f, falloff, t_sqr(t, distance)));
 }
 
-static ir_ref spot_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref spot_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
 {
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal;
+    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
     return t_f32(t, 0);
 }
 

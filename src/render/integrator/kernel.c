@@ -228,6 +228,7 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
     ir_module *m = kernel_module(p);
     bl_result r = pass == RENDER_UPDATE           ? kernel_update(p, m)
                   : pass == RENDER_UPDATE_ADJOINT ? kernel_update_adjoint(p, m, o && o->fixed_point)
+                  : pass == RENDER_TABLES         ? kernel_tables(p, m)
                                                   : trace_walk(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);

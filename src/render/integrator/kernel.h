@@ -70,6 +70,7 @@ bl_result kernel_primal(walk *w, ir_module *m);
 bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
 bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_tables(const plan *p, ir_module *m);
 bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
 
 #endif

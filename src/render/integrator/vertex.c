@@ -112,9 +112,9 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[10];
-    params_f32(f, p, 10);
-    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, vec3_at(p), vec3_at(p + 3), p[6], vec3_at(p + 7));
+    ir_ref record = ir_param(f, IR_U32), p[12];
+    params_f32(f, p, 12);
+    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, vec3_at(p), vec3_at(p + 3), p[6], vec3_at(p + 7), (vec2){p[10], p[11]});
     ir_return(f, &pdf, 1);
     return f;
 }
@@ -226,9 +226,25 @@ static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     const interaction *si = &v->si;
-    ir_ref in[11] = {v->hit.record, at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, si->t, si->ng.x, si->ng.y, si->ng.z}, pdf;
-    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 11, &pdf);
+    ir_ref in[13] = {v->hit.record, at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, si->t, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x, v->hit.uv.y}, pdf;
+    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 13, &pdf);
     return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)w->plan->scene->emitters.count));
+}
+
+/* uv of the surface, or of the ray's direction on the environment. */
+static vec2 emission_uv(walk *w, const walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    const plan *p = w->plan;
+    if (p->scene->environment == PLAN_NONE)
+        return v->si.uv;
+    uint32_t place = p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment;
+    const class_node *n = p->emitters.data[p->words.data[place]];
+    if (!emitter_of(n)->locate)
+        return v->si.uv;
+    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * p->scene->environment + 1);
+    vec2 far = emitter_of(n)->locate(t, n, record, at.d);
+    return (vec2){ir_select(t->f, v->si.valid, v->si.uv.x, far.x), ir_select(t->f, v->si.valid, v->si.uv.y, far.y)};
 }
 
 static void find_emission(walk *w, walk_vertex *v, walk_position at)
@@ -252,7 +268,7 @@ static void find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
     if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
-    v->hit.uv = v->si.uv;
+    v->hit.uv = emission_uv(w, v, at);
     v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
     v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
     if (s->environment != PLAN_NONE)

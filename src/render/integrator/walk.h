@@ -16,7 +16,7 @@ typedef struct walk_functions {
     ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing */
     ir_func **emitter_radiance; /* record, uv 2, distance, facing -> 3 */
     ir_func **emitter_radiance_tracked;
-    ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3 -> pdf */
+    ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2 -> pdf */
 } walk_functions;
 
 typedef struct walk {

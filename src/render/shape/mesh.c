@@ -238,7 +238,7 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
 {
     ir_func *f = t->f;
     ir_ref table = t_word(t, data, MESH_CDF), one = t_u32(t, 1), zero = t_f32(t, 0);
-    ir_ref face = warp_discrete(t, table, t_word(t, data, MESH_FACE_COUNT), u1);
+    ir_ref face = warp_discrete(t, BUFFER_SCENE, table, t_word(t, data, MESH_FACE_COUNT), u1);
     ir_ref first = ir_eq(f, face, t_u32(t, 0));
     ir_ref low = ir_select(f, first, zero, ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, ir_select(f, first, face, ir_sub(f, face, one)))));
     ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face));
