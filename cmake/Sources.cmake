@@ -78,7 +78,9 @@ set(render_sources
     src/render/bsdf/fresnel.c
     src/render/bsdf/ior.c
     src/render/bsdf/mask.c
+    src/render/bsdf/microfacet.c
     src/render/bsdf/null.c
+    src/render/bsdf/roughconductor.c
     src/render/bsdf/twosided.c
     src/render/emitter/area.c
     src/render/emitter/constant.c

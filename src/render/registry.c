@@ -106,7 +106,7 @@ static const plugin_class *const classes[] = {
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,
     &bsdf_mask.base.plugin,
-    &bsdf_null.base.plugin,
+    &bsdf_null.base.plugin, &bsdf_roughconductor.base.plugin,
     &bsdf_twosided.base.plugin,
     &emitter_area.base.plugin,
     &emitter_point.base.plugin,

@@ -1,7 +1,8 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Materials with discrete lobes by the delta-lobe rule (estimators.md 1): the derivative of what was sampled is that of the lobe's
- * coefficient, mirror reflectance, Fresnel term or opacity, and not of the lobes that were not.
+ * coefficient, mirror reflectance, Fresnel term or opacity, and not of the lobes that were not. And rough metals, whose values are no polynomials
+ * of their parameters either.
  *
  * Without BL_DEVICE: sample by sample in the interpreter, path replay against the unrolled path (f32 and f64) and against differences of the
  * weights along the path that stays where it is (f64). An opacity of 0 or 1 is differenced inwards.
@@ -43,6 +44,9 @@ static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_
 #define COLOURS DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".7,.75,.8")
 #define METAL                                                                                                \
     "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5") "</bsdf>"
+#define ROUGH(distribution, alpha)                                                                           \
+    "<bsdf type='roughconductor' id='rough'><string name='distribution' value='" distribution "'/><float name='alpha' value='" alpha "'/>" \
+    RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5") "</bsdf>"
 #define MIRROR(value) "<bsdf type='conductor' id='mirror'>" RGB("eta", "0") RGB("k", "1") RGB("specular_reflectance", value) "</bsdf>"
 #define GLASS(reflectance, transmittance)                                                                    \
     "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" \
@@ -112,6 +116,10 @@ static const lobe_case cases[] = {
           SHAPE("rectangle", "<scale value='.6'/><rotate x='1' angle='75'/><translate value='-.6,-.9,.8'/>", REF("sheet"))
           SHAPE("rectangle", "<scale value='.6'/><rotate x='1' angle='-105'/><translate value='.6,-.8,.8'/>", REF("sheet")) LAMP SKY,
       .parameters = {"leaf.reflectance.value", "metal.eta.value", "metal.specular_reflectance.value", "red.reflectance.value"}}},
+    {.base = {.name = "a rough metal, ggx", .body = COLOURS ROUGH("ggx", ".3") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("rough")) LAMP SKY,
+      .parameters = {"rough.alpha.value", "rough.eta.value", "rough.k.value", "rough.specular_reflectance.value", "white.reflectance.value"}}},
+    {.base = {.name = "a rough metal, beckmann", .body = COLOURS ROUGH("beckmann", ".25") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("rough")) LAMP SKY,
+      .parameters = {"rough.alpha.value", "rough.eta.value", "rough.k.value", "rough.specular_reflectance.value", "light.radiance.value"}}},
     {.base = {.name = "behind a null surface",
       .body = COLOURS METAL "<bsdf type='null' id='nothing'/>"
           FLOOR BALL("0", "-.3", ".7", ".6", REF("metal")) SCREEN(REF("nothing")) LAMP SKY,

@@ -2,9 +2,8 @@
  * A smooth metal, one-sided: one discrete lobe, the mirror direction, with the coefficient specular_reflectance * Fresnel(eta, k). */
 #include "render/bsdf/fresnel.h"
 
-static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
+bl_result conductor_check_material(const scene_object *o, bl_error *err)
 {
-    (void)s;
     const scene_value *material = scene_get(o, "material");
     if (strcmp(material->text, "none") == 0)
         return BL_OK;
@@ -12,6 +11,12 @@ static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error
         return scene_error(err, BL_ERROR_SCENE, material->where, "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);
     return scene_error(err, BL_ERROR_UNSUPPORTED, material->where,
                        "%s: named materials such as \"%.60s\" are not implemented yet, give \"eta\" and \"k\"", o->cls->name, material->text);
+}
+
+static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    return conductor_check_material(o, err);
 }
 
 static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }

@@ -21,4 +21,7 @@ vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 /* ior.c: the index of refraction that a FLOAT_OR_NAME parameter gives. */
 bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err);
 
+/* conductor.c: an error for a named material, and for one beside eta or k. */
+bl_result conductor_check_material(const scene_object *o, bl_error *err);
+
 #endif

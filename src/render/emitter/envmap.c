@@ -21,6 +21,7 @@ enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_FAR, EXTRA_
  * over the W cells of each row, and the weights of the texels. */
 enum { TABLE_SUM, TABLE_OFFSET, TABLE_FLOOR, TABLE_ROWS };
 enum { STEP_LUMINANCE, STEP_MEAN, STEP_WEIGHTS, STEP_CELLS, STEP_ROWS, STEP_COUNT };
+enum { STRIP = 64 }; /* texels of one lane */
 
 static const float pi = 3.14159265358979323846f;
 static const float least_share = 0.1f; /* of the mean luminance, added to every texel whose gradient is wanted */
@@ -253,14 +254,18 @@ static void step_mean(tracer *t, const class_node *n, const map *m)
     set_value(t, t_offset(t, m->table, TABLE_FLOOR), n->requested >> PLAN_DATA_SLOT & 1 ? share : zero);
 }
 
-static void step_weights(tracer *t, const class_node *n, ir_ref record, const map *m, ir_ref index)
+/* A strip of texels: CPU devices skip loops of other steps, but not straight code. */
+static void step_weights(tracer *t, const class_node *n, ir_ref record, const map *m, ir_ref lane)
 {
     ir_func *f = t->f;
-    ir_ref row = ir_div(f, index, m->width), last = ir_eq(f, row, m->cell_rows), zero = t_f32(t, 0);
+    ir_ref zero = t_f32(t, 0), first = ir_mul(f, lane, t_u32(t, STRIP)), texels = ir_mul(f, m->width, m->height);
     ir_ref offset = value(t, t_offset(t, m->table, TABLE_OFFSET)), floor = value(t, t_offset(t, m->table, TABLE_FLOOR));
+    running r = running_begin(t, ir_min(f, t_u32(t, STRIP), ir_sub(f, texels, first)), zero, zero);
+    ir_ref index = ir_add(f, first, r.k), row = ir_div(f, index, m->width), last = ir_eq(f, row, m->cell_rows);
     ir_ref bright = ir_add(f, ir_max(f, ir_sub(f, luminance(t, n, record, index), offset), zero), floor);
     ir_ref sine = ir_max(f, ir_sin(f, ir_div(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, pi)), m->cell_rows_f)), zero);
     set_value(t, ir_add(f, m->weights, index), ir_select(f, last, zero, ir_mul(f, bright, sine)));
+    running_end(t, &r, r.sum, r.other);
 }
 
 static void step_cells(tracer *t, const map *m, ir_ref row)
@@ -312,7 +317,7 @@ static uint32_t envmap_table_words(const render_scene *s, const scene_object *o)
 static uint32_t envmap_table_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {
     const uint32_t *shape = shape_of(s, o);
-    const uint32_t lanes[STEP_COUNT] = {[STEP_LUMINANCE] = shape[0], [STEP_MEAN] = 1, [STEP_WEIGHTS] = shape[0] * shape[1],
+    const uint32_t lanes[STEP_COUNT] = {[STEP_LUMINANCE] = shape[0], [STEP_MEAN] = 1, [STEP_WEIGHTS] = (shape[0] * shape[1] + STRIP - 1) / STRIP,
                                         [STEP_CELLS] = shape[0] - 1, [STEP_ROWS] = 1};
     return lanes[step];
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See microfacet.h. Visible normals of GGX are those of a hemisphere seen from a stretched wi, sampled as spherical caps (Dupuy and Benyoub
+ * 2023). Beckmann's visible normals have no closed form; all normals are sampled in their place. */
+#include "render/bsdf/microfacet.h"
+
+#include <strings.h>
+
+static const float pi = 3.14159265358979323846f;
+
+bl_result microfacet_check(const scene_object *o, bl_error *err)
+{
+    const scene_value *v = scene_get(o, "distribution");
+    if (strcasecmp(v->text, "beckmann") != 0 && strcasecmp(v->text, "ggx") != 0)
+        return scene_error(err, BL_ERROR_SCENE, v->where, "%s: \"distribution\" must be beckmann or ggx, not \"%.60s\"", o->cls->name, v->text);
+    return BL_OK;
+}
+
+microfacet_kind microfacet_named(const scene_object *o)
+{
+    return strcasecmp(scene_get(o, "distribution")->text, "ggx") == 0 ? MICROFACET_GGX : MICROFACET_BECKMANN;
+}
+
+static ir_ref square_of_plane(tracer *t, vec3 v) { return t_mad(t, v.x, v.x, t_sqr(t, v.y)); }
+
+ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 m)
+{
+    ir_func *f = t->f;
+    ir_ref alpha2 = t_sqr(t, alpha), cos2 = t_sqr(t, m.z), sin2 = square_of_plane(t, m);
+    if (kind == MICROFACET_GGX)
+        return ir_div(f, alpha2, ir_mul(f, t_f32(t, pi), t_sqr(t, t_mad(t, alpha2, cos2, sin2))));
+    ir_ref exponent = ir_neg(f, ir_div(f, sin2, ir_mul(f, alpha2, cos2)));
+    return ir_div(f, ir_exp(f, exponent), ir_mul(f, ir_mul(f, t_f32(t, pi), alpha2), t_sqr(t, cos2)));
+}
+
+/* Beckmann's by the rational approximation of Walter et al., as in Mitsuba. */
+ir_ref microfacet_visible(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 v)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), tan2 = ir_div(f, square_of_plane(t, v), t_sqr(t, v.z)), slope2 = ir_mul(f, t_sqr(t, alpha), tan2);
+    if (kind == MICROFACET_GGX)
+        return ir_div(f, t_f32(t, 2), ir_add(f, one, ir_sqrt(f, ir_add(f, one, slope2))));
+    ir_ref a = ir_div(f, one, ir_sqrt(f, ir_max(f, slope2, t_f32(t, 1e-8f))));
+    ir_ref rise = ir_mul(f, a, t_mad(t, a, t_f32(t, 2.181f), t_f32(t, 3.535f)));
+    ir_ref fall = t_mad(t, a, t_mad(t, a, t_f32(t, 2.577f), t_f32(t, 2.276f)), one);
+    return ir_select(f, ir_ge(f, a, t_f32(t, 1.6f)), one, ir_div(f, rise, fall));
+}
+
+static bool samples_visible(microfacet_kind kind, bool visible) { return visible && kind == MICROFACET_GGX; }
+
+static vec3 sample_cap(tracer *t, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    vec3 stretched = v3_normalize(t, v3(ir_mul(f, alpha, wi.x), ir_mul(f, alpha, wi.y), wi.z));
+    ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
+    ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u2), ir_add(f, one, stretched.z)), stretched.z);
+    ir_ref r = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, z)));
+    vec3 m = v3_add(t, v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z), stretched);
+    return v3_normalize(t, v3(ir_mul(f, alpha, m.x), ir_mul(f, alpha, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
+}
+
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    if (samples_visible(kind, visible))
+        return sample_cap(t, alpha, wi, u1, u2);
+    ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
+    ir_ref slope2 = ir_mul(f, t_sqr(t, alpha), kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)));
+    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, t_safe_sqrt(t, slope2));
+    return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), cosine);
+}
+
+ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, vec3 m)
+{
+    ir_func *f = t->f;
+    ir_ref d = microfacet_distribution(t, kind, alpha, m);
+    if (!samples_visible(kind, visible))
+        return ir_mul(f, d, m.z);
+    return ir_mul(f, d, ir_mul(f, microfacet_visible(t, kind, alpha, wi), ir_div(f, v3_dot(t, wi, m), wi.z)));
+}

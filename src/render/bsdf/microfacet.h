@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rough surfaces of microfacets, the same in all directions of the plane (Walter, Marschner, Li and Torrance 2007). Local frame; alpha is the
+ * roughness, at least MICROFACET_LEAST_ALPHA. */
+#ifndef BL_RENDER_MICROFACET_H
+#define BL_RENDER_MICROFACET_H
+
+#include "render/classes.h"
+
+#define MICROFACET_LEAST_ALPHA 1e-4f
+
+typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_kind;
+
+/* By the name of a parameter "distribution", in any case. */
+bl_result microfacet_check(const scene_object *o, bl_error *err);
+microfacet_kind microfacet_named(const scene_object *o);
+
+/* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
+ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 m);
+/* Share of the facets of normal m that v sees (Smith); v.z > 0 and v.m > 0. */
+ir_ref microfacet_visible(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 v);
+/* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of all, by their area seen along z. */
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2);
+ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, vec3 m);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A rough metal, one-sided: microfacets m that are mirrors (Walter et al. 2007),
+ *
+ *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi),   m halfway between wi and wo.
+ *
+ * Sampled by a normal and the reflection about it; density that of the normal over 4 wi.m. */
+#include "render/bsdf/fresnel.h"
+#include "render/bsdf/microfacet.h"
+
+/* Of the class: kind | sample_visible << 1. */
+static uint32_t roughconductor_variant(const render_scene *s, const scene_object *o)
+{
+    (void)s;
+    return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
+}
+
+static microfacet_kind kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
+static bool visible_of(const class_node *n) { return n->variant >> 1 & 1; }
+
+static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    TRY(microfacet_check(o, err));
+    for (int k = 0; k < 2; k++) {
+        const scene_value *v = scene_get(o, k ? "alpha_v" : "alpha_u");
+        if (v->given)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "%s: \"%s\" is not implemented yet, give \"alpha\"", o->cls->name, k ? "alpha_v" : "alpha_u");
+    }
+    return conductor_check_material(o, err);
+}
+
+static ir_ref alpha_of(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    return ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
+}
+
+static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
+{
+    ir_ref zero = t_f32(t, 0);
+    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
+}
+
+/* Where a direction lies below the surface +z stands in for it; what is computed from that is not used. */
+static vec3 raised(tracer *t, ir_ref above, vec3 v)
+{
+    ir_ref zero = t_f32(t, 0);
+    return v3_select(t, above, v, v3(zero, zero, t_f32(t, 1)));
+}
+
+static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    ir_func *f = t->f;
+    ir_ref above = both_above(t, wi, wo);
+    wi = raised(t, above, wi), wo = raised(t, above, wo);
+    vec3 m = v3_normalize(t, v3_add(t, wi, wo));
+    ir_ref pdf = microfacet_pdf(t, kind_of(n), visible_of(n), alpha_of(t, n, record, uv), wi, m);
+    return ir_select(f, above, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), v3_dot(t, wi, m))), t_f32(t, 0));
+}
+
+static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    (void)u_lobe;
+    vec3 from = raised(t, ir_gt(t->f, wi.z, t_f32(t, 0)), wi);
+    vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), alpha_of(t, n, record, uv), from, u1, u2);
+    vec3 wo = v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
+    return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
+                         .lobe = t_u32(t, 0)};
+}
+
+static color roughconductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    (void)delta, (void)lobe;
+    ir_func *f = t->f;
+    ir_ref above = both_above(t, wi, wo), alpha = alpha_of(t, n, record, uv);
+    wi = raised(t, above, wi), wo = raised(t, above, wo);
+    vec3 m = v3_normalize(t, v3_add(t, wi, wo));
+    ir_ref visible = ir_mul(f, microfacet_visible(t, kind_of(n), alpha, wi), microfacet_visible(t, kind_of(n), alpha, wo));
+    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind_of(n), alpha, m), visible), ir_mul(f, t_f32(t, 4), wi.z));
+    color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
+    ir_ref cosine = v3_dot(t, wi, m);
+    COLOR_EACH(reflectance, fresnel_conductor(t, cosine, eta.c[c], k.c[c]));
+    color value = color_scale(t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
+    return color_select(t, above, value, color_all(t_f32(t, 0)));
+}
+
+static const plugin_param roughconductor_params[] = {
+    {"material", PLUGIN_STRING, 0, "none", 0, 0, "none; names of metals are not implemented yet"},
+    {"eta", PLUGIN_TEXTURED, 0, "0", 0, 1e6, "real part of the index of refraction"},
+    {"k", PLUGIN_TEXTURED, 0, "1", 0, 1e6, "extinction, its imaginary part"},
+    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
+    {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
+    {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0.1", 0, 1e6, "roughness, at least 0.0001"},
+    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "not implemented yet"},
+    {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "not implemented yet"},
+    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
+};
+const bsdf_class bsdf_roughconductor = {
+    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 9, NULL, 0, "rough metal, one-sided"},
+             .load = roughconductor_load,
+             .variant = roughconductor_variant},
+    .sample = roughconductor_sample,
+    .pdf = roughconductor_pdf,
+    .value = roughconductor_value,
+};
