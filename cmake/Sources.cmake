@@ -67,6 +67,7 @@ set(scene_sources
     src/scene/paths.c
     src/scene/raw.c
     src/scene/scene.c
+    src/scene/spectrum.c
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c

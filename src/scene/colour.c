@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Colours in linear sRGB, by the rules of Mitsuba's RGB mode. A float or integer is grey. <rgb> is taken as it stands. A uniform
  * spectrum is grey as a reflectance, and as an emission the colour of equal-energy white, which is not sRGB's white: constant spectral
- * power c through the CIE 1931 curves and XYZ -> sRGB gives c * (1.2048, 0.9483, 0.9089). Sampled spectra are not implemented yet. */
+ * power c through the CIE 1931 curves and XYZ -> sRGB gives c * (1.2048, 0.9483, 0.9089). Sampled spectra: spectrum.c. */
 #include "scene/scene_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bl_result spectrum_parse(const raw_node *node, unsigned flags, double out[3], bl_error *err)
+static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file, bool reflectance, double out[3], bl_error *err)
+{
+    enum { BYTES_MAX = 1 << 20 };
+    const char *path = paths_find(paths, file, node->folder, false);
+    void *data = NULL;
+    size_t size = 0;
+    bl_error reason = {0};
+    if (!path)
+        return scene_error(err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)", file, node->name);
+    bl_result r = file_read(path, BYTES_MAX, &data, &size, &reason);
+    if (r == BL_OK)
+        r = spectrum_decode(data, size, 0, reflectance, out, &reason);
+    free(data);
+    return r == BL_OK ? BL_OK : scene_error(err, r, node->where, "\"%.200s\": %s", file, reason.text);
+}
+
+static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err)
 {
     static const double equal_energy_white[3] = {1.2048, 0.9483, 0.9089};
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
@@ -14,9 +31,14 @@ static bl_result spectrum_parse(const raw_node *node, unsigned flags, double out
     if (has_value == has_file)
         return scene_error(err, BL_ERROR_SCENE, node->where,
                            "<spectrum> needs either \"value\" or \"filename\"");
-    if (has_file || strchr(value, ':'))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, node->where,
-                           "sampled spectra are not implemented yet (\"%s\")", node->name);
+    bool reflectance = flags & PLUGIN_REFLECTANCE;
+    if (has_file)
+        return spectrum_load(node, paths, file, reflectance, out, err);
+    if (strchr(value, ':')) {
+        bl_error reason = {0};
+        bl_result r = spectrum_decode(value, strlen(value), ':', reflectance, out, &reason);
+        return r == BL_OK ? BL_OK : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name, reason.text);
+    }
     double c = 0;
     if (!number_parse(value, &c))
         return scene_error(err, BL_ERROR_SCENE, node->where, "\"%.60s\" in <spectrum> is not a number",
@@ -26,11 +48,11 @@ static bl_result spectrum_parse(const raw_node *node, unsigned flags, double out
     return BL_OK;
 }
 
-bl_result colour_parse(const raw_node *node, unsigned flags, double out[3], bl_error *err)
+bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err)
 {
     const char *malformed = NULL, *value = raw_attribute_get(node, "value");
     if (node->kind == RAW_SPECTRUM)
-        return spectrum_parse(node, flags, out, err);
+        return spectrum_parse(node, paths, flags, out, err);
     if (node->kind == RAW_POINT)
         return vector_parse(node, NULL, out, err);
     int count = numbers_parse(value, out, 3, &malformed);

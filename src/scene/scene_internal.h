@@ -113,8 +113,13 @@ bl_result transform_parse(const raw_node *node, double matrix[16], bl_error *err
 /* Three numbers from x/y/z or value (1 or 3 numbers). Where `missing` is NULL all of x, y and z are needed. */
 bl_result vector_parse(const raw_node *node, const double *missing, double out[3], bl_error *err);
 /* Colour of a float, integer, rgb, point, vector or spectrum tag, by the flags of the parameter it is for. */
-bl_result colour_parse(const raw_node *node, unsigned flags, double out[3], bl_error *err);
+bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err);
 bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param, const double colour[3], bl_error *err);
+
+/* ---- spectrum.c ---- */
+
+/* Colour of a list of pairs: wavelength in nm, `separator` (0: blanks), value. */
+bl_result spectrum_decode(const char *data, size_t size, char separator, bool reflectance, double out[3], bl_error *err);
 
 typedef struct binder {
     raw_scene *raw;

@@ -160,7 +160,7 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
     case PLUGIN_TEXTURED:
         break;
     }
-    TRY(colour_parse(node, param->flags, value->vector, b->err));
+    TRY(colour_parse(node, b->raw->paths, param->flags, value->vector, b->err));
     TRY(colour_check(node->where, object->cls, param, value->vector, b->err));
     value->grey = node->kind == RAW_FLOAT || node->kind == RAW_INTEGER;
     if (param->kind == PLUGIN_TEXTURED)

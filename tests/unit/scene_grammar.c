@@ -12,6 +12,7 @@
 #include "scene/scene_internal.h"
 #include "support/test_registry.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,8 +121,12 @@ static const grammar_case cases[] = {
     {DIFFUSE("<spectrum name='reflectance' value='.5'/>"), NULL},
     {DIFFUSE("<spectrum name='reflectance'/>"), "<spectrum> needs either"},
     {DIFFUSE("<spectrum name='reflectance' value='1' filename='x'/>"), "<spectrum> needs either"},
-    {DIFFUSE("<spectrum name='reflectance' value='400:1, 500:2'/>"), "sampled spectra are not implemented yet"},
-    {DIFFUSE("<spectrum name='reflectance' filename='x.spd'/>"), "sampled spectra are not implemented yet"},
+    {DIFFUSE("<spectrum name='reflectance' value='400:1, 500:2'/>"), NULL},
+    {DIFFUSE("<spectrum name='reflectance' value='400:1, 500'/>"), "<spectrum> \"reflectance\": expected pairs of an ascending wavelength and a value at \"500\""},
+    {DIFFUSE("<spectrum name='reflectance' value='400:1, 400:2'/>"), "at \"400:2\""},
+    {DIFFUSE("<spectrum name='reflectance' value='400: 1, 500:2'/>"), "at \"400: 1, 500:2\""},
+    {DIFFUSE("<spectrum name='reflectance' value='400:1'/>"), "a spectrum needs at least two samples"},
+    {DIFFUSE("<spectrum name='reflectance' filename='x.spd'/>"), "cannot find the file \"x.spd\" (reflectance)"},
     {DIFFUSE("<string name='reflectance' value='red'/>"), "is a colour or texture, not <string>"},
     {"<emitter type='point'><rgb name='intensity' value='100'/></emitter>", NULL},
     /* textures */
@@ -325,6 +330,31 @@ static void colours_follow_the_rules(void **state)
     check_colour(scene_get(c[5], "reflectance"), .1, .2, .3);
     assert_string_equal(scene_get(c[5], "reflectance")->object->cls->name, "constant");
     scene_free(s);
+}
+
+static void near_colour(const char *list, char separator, bool reflectance, double r, double g, double b, double tolerance)
+{
+    const double expected[3] = {r, g, b};
+    double got[3];
+    bl_error err = {0};
+    if (spectrum_decode(list, strlen(list), separator, reflectance, got, &err) != BL_OK)
+        fail_msg("%s: %s", list, err.text);
+    for (int c = 0; c < 3; c++)
+        if (!(fabs(got[c] - expected[c]) <= tolerance))
+            fail_msg("%s, channel %d: %.6g, expected %.6g", list, c, got[c], expected[c]);
+}
+
+/* Truths from outside: a constant reflectance is grey under D65; constant power has the colour of equal-energy white; sodium's line is the
+ * curves' values at 589 nm; light and reflectance add. */
+static void sampled_spectra(void **state)
+{
+    (void)state;
+    near_colour("360:.5, 830:.5", ':', true, .5, .5, .5, 2e-3);
+    near_colour("300:1.2 900:1.2", ':', true, 1, 1, 1, 0);
+    near_colour("360:2, 500:2, 830:2", ':', false, 2 * 1.2048, 2 * .9483, 2 * .9089, 4e-3);
+    near_colour("# power\n360 2\n\n500, 2 # here, too\n830 2", 0, false, 2 * 1.2048, 2 * .9483, 2 * .9089, 4e-3);
+    const double y = 10 * .769 / 106.75, x = y * .5691 / .4302; /* a triangle of area 10; V = .769, chromaticity (.5691, .4302) */
+    near_colour("579:0 589:1 599:0", ':', false, 3.240479 * x - 1.537150 * y, 1.875991 * y - .969256 * x, 0, 4e-3); /* the curves bend */
 }
 
 static void substitution(void **state)
@@ -560,7 +590,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cases_load_or_fail_as_said),   cmocka_unit_test(objects_are_bound),
-        cmocka_unit_test(colours_follow_the_rules),     cmocka_unit_test(substitution),
+        cmocka_unit_test(colours_follow_the_rules),     cmocka_unit_test(sampled_spectra), cmocka_unit_test(substitution),
         cmocka_unit_test(old_versions_are_renamed),     cmocka_unit_test(limits_hold),
         cmocka_unit_test(text_between_elements_warns),  cmocka_unit_test(files_and_includes),
         cmocka_unit_test(untrusted_scenes_stay_inside), cmocka_unit_test(special_files_are_not_opened),

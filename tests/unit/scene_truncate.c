@@ -60,6 +60,12 @@ static bl_result try_serialized(const uint8_t *data, size_t size, bl_error *err)
     return worst;
 }
 
+static bl_result try_spectrum(const uint8_t *data, size_t size, bl_error *err)
+{
+    double rgb[3];
+    return spectrum_decode((const char *)data, size, 0, true, rgb, err);
+}
+
 static const char *data_folder(void)
 {
     static char path[1000];
@@ -159,6 +165,12 @@ static void meshes(void **state)
     try_all("two_v4.serialized", try_serialized, 0);
 }
 
+static void spectra(void **state)
+{
+    (void)state;
+    try_all("steps.spd", try_spectrum, SIZE_MAX / 2);
+}
+
 static void scenes(void **state)
 {
     (void)state;
@@ -168,6 +180,6 @@ static void scenes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm),
-                                       cmocka_unit_test(meshes), cmocka_unit_test(scenes)};
+                                       cmocka_unit_test(meshes), cmocka_unit_test(spectra), cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
