@@ -1,0 +1,154 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Microfacets in the interpreter (f64): normals cover the surface once, visible ones cover what the eye sees of it (Heitz 2014, equations 4 and 14),
+ * and what is sampled has the density that is claimed, by a chi-square test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/bsdf/microfacet.h"
+#include "support/scene_cases.h"
+
+enum { SAMPLES = 40000, BINS_Z = 12, BINS_PHI = 16, BINS = BINS_Z * BINS_PHI, STEPS = 24 };
+static const double pi = 3.14159265358979323846;
+
+typedef struct facets {
+    microfacet_kind kind;
+    bool visible;
+    ir_module *module;
+    ir_func *sample, *at; /* alpha, wi 3, u 2 -> m 3; alpha, wi 3, m 3 -> distribution, visible share of wi, pdf */
+} facets;
+
+static facets facets_create(microfacet_kind kind, bool visible)
+{
+    facets s = {.kind = kind, .visible = visible, .module = ir_module_create()};
+    bl_error err = {0};
+    ir_ref p[7];
+    tracer t = {.f = s.sample = ir_func_create(s.module, "sample")};
+    for (int k = 0; k < 6; k++)
+        p[k] = ir_param(t.f, IR_F32);
+    vec3 m = microfacet_sample(&t, kind, visible, p[0], v3(p[1], p[2], p[3]), p[4], p[5]);
+    ir_return(t.f, (ir_ref[]){m.x, m.y, m.z}, 3);
+    t.f = s.at = ir_func_create(s.module, "at");
+    for (int k = 0; k < 7; k++)
+        p[k] = ir_param(t.f, IR_F32);
+    vec3 wi = v3(p[1], p[2], p[3]);
+    m = v3(p[4], p[5], p[6]);
+    ir_return(t.f, (ir_ref[]){microfacet_distribution(&t, kind, p[0], m), microfacet_visible(&t, kind, p[0], wi),
+                              microfacet_pdf(&t, kind, visible, p[0], wi, m)}, 3);
+    if (ir_finish(s.module, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void run(ir_func *f, const double *in, uint32_t count, double out[3])
+{
+    ir_value args[7], got[3];
+    bl_error err = {0};
+    for (uint32_t k = 0; k < count; k++)
+        args[k].f = in[k];
+    if (ir_eval(f, args, got, &(ir_eval_env){.f64 = true}, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    for (int k = 0; k < 3; k++)
+        out[k] = got[k].f;
+}
+
+enum { DISTRIBUTION, VISIBLE, PDF };
+
+/* At the normal with cosine z and azimuth phi, seen from wi = (sin, 0, cos) of theta. */
+static double at(const facets *s, double alpha, double theta, double z, double phi, int which, double *facing)
+{
+    double r = sqrt(1 - z * z), in[7] = {alpha, sin(theta), 0, cos(theta), r * cos(phi), r * sin(phi), z}, out[3];
+    *facing = fmax(in[1] * in[4] + in[3] * in[6], 0);
+    run(s->at, in, 7, out);
+    return out[which];
+}
+
+static const double alphas[] = {0.15, 0.5, 1.2}, thetas[] = {0.1, 1, 1.45};
+
+/* z = cos of the normal's angle, with more steps where rough surfaces have their normals: tan^2 = alpha^2 t / (1 - t). */
+static double cosine_of(double t, double alpha, double *jacobian)
+{
+    double slope2 = alpha * alpha * t / (1 - t), z = 1 / sqrt(1 + slope2);
+    *jacobian = 0.5 * z * z * z * alpha * alpha / ((1 - t) * (1 - t));
+    return z;
+}
+
+static void normals_cover_the_surface(void **state)
+{
+    (void)state;
+    enum { FINE = 400, AROUND = 64 };
+    for (int kind = 0; kind < 2; kind++) {
+        facets s = facets_create((microfacet_kind)kind, true);
+        for (int a = 0; a < 3; a++)
+            for (int v = 0; v < 3; v++) {
+                double all = 0, seen = 0;
+                for (int i = 0; i < FINE; i++)
+                    for (int k = 0; k < AROUND; k++) {
+                        double left = 1 - (i + 0.5) / FINE, phi = (k + 0.5) / AROUND * 2 * pi; /* its square: the long tail of ggx */
+                        double jacobian, facing, z = cosine_of(1 - left * left, alphas[a], &jacobian);
+                        double area = 2 * left * jacobian / FINE * 2 * pi / AROUND, d = at(&s, alphas[a], thetas[v], z, phi, DISTRIBUTION, &facing);
+                        all += d * z * area, seen += d * facing * area;
+                    }
+                double unused, share = at(&s, alphas[a], thetas[v], 1, 0, VISIBLE, &unused);
+                if (!(fabs(all - 1) < 1e-3))
+                    fail_msg("kind %d, alpha %g: normals cover %.6f of the surface", kind, alphas[a], all);
+                if (!(fabs(seen * share / cos(thetas[v]) - 1) < (kind == MICROFACET_GGX ? 3e-3 : 1e-2))) /* Beckmann's share is a fit */
+                    fail_msg("kind %d, alpha %g, angle %g: visible normals cover %.6f of what is seen", kind, alphas[a], thetas[v], seen * share / cos(thetas[v]));
+            }
+        ir_module_destroy(s.module);
+    }
+}
+
+static void expect_bins(const facets *s, double alpha, double theta, double expected[BINS])
+{
+    memset(expected, 0, BINS * sizeof *expected);
+    for (int i = 0; i < BINS_Z * STEPS; i++)
+        for (int k = 0; k < BINS_PHI * STEPS; k++) {
+            double jacobian, facing, z = cosine_of((i + 0.5) / (BINS_Z * STEPS), alpha, &jacobian), phi = (k + 0.5) / (BINS_PHI * STEPS) * 2 * pi;
+            double pdf = at(s, alpha, theta, z, phi, PDF, &facing);
+            if (facing > 0 || !s->visible)
+                expected[i / STEPS * BINS_PHI + k / STEPS] += SAMPLES * pdf * jacobian * 2 * pi / (BINS * STEPS * STEPS);
+        }
+}
+
+static void samples_have_their_density(void **state)
+{
+    (void)state;
+    static const struct {
+        microfacet_kind kind;
+        bool visible;
+    } ways[] = {{MICROFACET_GGX, true}, {MICROFACET_GGX, false}, {MICROFACET_BECKMANN, false}};
+    for (int w = 0; w < 3; w++)
+        for (int v = 0; v < 3; v += 2) {
+            facets s = facets_create(ways[w].kind, ways[w].visible);
+            double expected[BINS], seen[BINS] = {0}, alpha = alphas[1], sum = 0;
+            uint32_t random = 7, bins = 0;
+            expect_bins(&s, alpha, thetas[v], expected);
+            for (int k = 0; k < SAMPLES; k++) {
+                double in[6] = {alpha, sin(thetas[v]), 0, cos(thetas[v]), scene_random(&random), scene_random(&random)}, m[3];
+                run(s.sample, in, 6, m);
+                double slope2 = (m[0] * m[0] + m[1] * m[1]) / (m[2] * m[2] * alpha * alpha), phi = atan2(m[1], m[0]) / (2 * pi);
+                int i = (int)fmin(slope2 / (1 + slope2) * BINS_Z, BINS_Z - 1), j = (int)fmin((phi - floor(phi)) * BINS_PHI, BINS_PHI - 1);
+                seen[i * BINS_PHI + j]++;
+            }
+            for (int b = 0; b < BINS; b++)
+                if (expected[b] >= 5) {
+                    sum += (seen[b] - expected[b]) * (seen[b] - expected[b]) / expected[b];
+                    bins++;
+                }
+            double k = bins - 1.0, z = (cbrt(sum / k) - (1 - 2 / (9 * k))) / sqrt(2 / (9 * k)); /* Wilson and Hilferty */
+            if (!(bins > BINS / 4 && fabs(z) < 4))
+                fail_msg("way %d, angle %g: chi-square of %u bins lies %.1f deviations from its mean", w, thetas[v], bins, z);
+            ir_module_destroy(s.module);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(normals_cover_the_surface), cmocka_unit_test(samples_have_their_density)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
