@@ -73,6 +73,7 @@ set(scene_sources
     src/scene/value.c
     src/scene/xml.c)
 set(render_sources
+    src/render/bsdf/blendbsdf.c
     src/render/bsdf/conductor.c
     src/render/bsdf/dielectric.c
     src/render/bsdf/diffuse.c

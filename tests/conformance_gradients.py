@@ -15,8 +15,8 @@ import tempfile
 
 import numpy as np
 
-CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor"]
-SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384}
+CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "blend_mask"]
+SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384, "blend_mask": 512}
 SEEDS, MAX_SEEDS = 4, 16
 
 program = os.environ["BL_PROGRAM"]

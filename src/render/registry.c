@@ -102,7 +102,7 @@ static const plugin_class *const classes[] = {
     &texture_constant.base.plugin,
     &texture_bitmap.base.plugin,
     &texture_checkerboard.base.plugin,
-    &bsdf_conductor.base.plugin,
+    &bsdf_blend.base.plugin, &bsdf_conductor.base.plugin,
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,
     &bsdf_mask.base.plugin,

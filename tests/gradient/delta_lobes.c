@@ -52,6 +52,7 @@ static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_
     "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" \
     RGB("specular_reflectance", reflectance) RGB("specular_transmittance", transmittance) "</bsdf>"
 #define LEAF "<bsdf type='twosided'>" DIFFUSE("leaf", ".05,.1,.07") "</bsdf>"
+#define BLEND(weight, id, nested) "<bsdf type='blendbsdf' id='" id "'><float name='weight' value='" weight "'/>" nested "</bsdf>"
 #define MASK(opacity, nested) "<bsdf type='mask' id='mask'><float name='opacity' value='" opacity "'/>" nested "</bsdf>"
 #define BITMAP(name, file)                                                                                    \
     "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/><boolean name='raw' value='true'/></texture>"
@@ -120,6 +121,16 @@ static const lobe_case cases[] = {
       .parameters = {"rough.alpha.value", "rough.eta.value", "rough.k.value", "rough.specular_reflectance.value", "white.reflectance.value"}}},
     {.base = {.name = "a rough metal, beckmann", .body = COLOURS ROUGH("beckmann", ".25") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("rough")) LAMP SKY,
       .parameters = {"rough.alpha.value", "rough.eta.value", "rough.k.value", "rough.specular_reflectance.value", "light.radiance.value"}}},
+    {.base = {.name = "a blend of a rough metal and a leaf",
+      .body = ROUGH("ggx", ".4") MASKED_ROOM(".6", "<bsdf type='twosided'>" BLEND(".35", "blend", REF("rough") DIFFUSE("leaf", ".3,.7,.35")) "</bsdf>"),
+      .parameters = {"blend.weight.value", "mask.opacity.value", "rough.alpha.value", "leaf.reflectance.value"}}},
+    {.base = {.name = "blends of metal, mask and glass",
+      .body = COLOURS METAL GLASS(".9,.8,.7", ".8,.95,.9")
+          "<bsdf type='twosided' id='both'><ref id='metal'/></bsdf>"
+          BLEND(".4", "outer", MASK(".7", REF("both")) BLEND(".3", "inner", REF("glass") REF("both"))) FLOOR WALL SCREEN(REF("outer")) LAMP SKY,
+      .parameters = {"outer.weight.value", "inner.weight.value", "mask.opacity.value", "metal.k.value", "glass.specular_transmittance.value"}}},
+    {.base = {.name = "a blend of weight 0", .body = COLOURS BLEND("0", "blend", DIFFUSE("leaf", ".3,.7,.35") REF("red")) FLOOR WALL SCREEN(REF("blend")) LAMP SKY,
+      .parameters = {"blend.weight.value", "leaf.reflectance.value", "light.radiance.value"}}, .inwards = 1, .on_device = true},
     {.base = {.name = "behind a null surface",
       .body = COLOURS METAL "<bsdf type='null' id='nothing'/>"
           FLOOR BALL("0", "-.3", ".7", ".6", REF("metal")) SCREEN(REF("nothing")) LAMP SKY,
