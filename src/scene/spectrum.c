@@ -94,8 +94,10 @@ static void to_rgb(const spectrum *s, bool reflectance, double out[3])
         for (int c = 0; c < 3; c++)
             xyz[c] += value * curve_at(wavelength, c) * luminance_norm * (last_wavelength - first_wavelength) / STEPS;
     }
-    for (int c = 0; c < 3; c++)
-        out[c] = fmin(fmax(rows[c][0] * xyz[0] + rows[c][1] * xyz[1] + rows[c][2] * xyz[2], 0), reflectance ? 1 : INFINITY);
+    for (int c = 0; c < 3; c++) {
+        double v = rows[c][0] * xyz[0] + rows[c][1] * xyz[1] + rows[c][2] * xyz[2];
+        out[c] = v < 0 ? 0 : reflectance && v > 1 ? 1 : v;
+    }
 }
 
 /* ---- text ---- */
@@ -145,6 +147,8 @@ bl_result spectrum_decode(const char *data, size_t size, char separator, bool re
         r = error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
     else
         to_rgb(&s, reflectance, out);
+    if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))
+        r = error_set(err, BL_ERROR_FORMAT, "the numbers of a spectrum are too large");
     spectrum_free(&s);
     return r;
 }

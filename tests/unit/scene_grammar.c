@@ -125,6 +125,7 @@ static const grammar_case cases[] = {
     {DIFFUSE("<spectrum name='reflectance' value='400:1, 500'/>"), "<spectrum> \"reflectance\": expected pairs of an ascending wavelength and a value at \"500\""},
     {DIFFUSE("<spectrum name='reflectance' value='400:1, 400:2'/>"), "at \"400:2\""},
     {DIFFUSE("<spectrum name='reflectance' value='400: 1, 500:2'/>"), "at \"400: 1, 500:2\""},
+    {"<emitter type='point'><spectrum name='intensity' value='400:1e200, 700:1e300'/></emitter>", "the numbers of a spectrum are too large"},
     {DIFFUSE("<spectrum name='reflectance' value='400:1'/>"), "a spectrum needs at least two samples"},
     {DIFFUSE("<spectrum name='reflectance' filename='x.spd'/>"), "cannot find the file \"x.spd\" (reflectance)"},
     {DIFFUSE("<string name='reflectance' value='red'/>"), "is a colour or texture, not <string>"},
