@@ -39,6 +39,7 @@ set(spirv_gen_sources
     spirv_gen/spv/opcode.c
     spirv_gen/spv/spv.c)
 set(gpu_sources
+    src/gpu/accel.c
     src/gpu/device.c
     src/gpu/dispatch.c
     src/gpu/instance.c

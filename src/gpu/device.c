@@ -200,9 +200,18 @@ static void choose_features(const gpu_candidate *c, gpu_features *wanted)
         .atomic_float = {.sType = has.atomic_float.sType,
                          .shaderBufferFloat32Atomics = has.atomic_float.shaderBufferFloat32Atomics,
                          .shaderBufferFloat32AtomicAdd = has.atomic_float.shaderBufferFloat32AtomicAdd},
+        .acceleration_structure = {.sType = has.acceleration_structure.sType, .accelerationStructure = VK_TRUE},
+        .ray_query = {.sType = has.ray_query.sType, .rayQuery = VK_TRUE},
     };
-    if (c->info.float_atomics)
-        wanted->vulkan12.pNext = &wanted->atomic_float;
+    void **end = &wanted->vulkan12.pNext;
+    if (c->info.float_atomics) {
+        *end = &wanted->atomic_float;
+        end = &wanted->atomic_float.pNext;
+    }
+    if (c->info.ray_query) {
+        *end = &wanted->acceleration_structure;
+        wanted->acceleration_structure.pNext = &wanted->ray_query;
+    }
 }
 
 static bl_result create_handle(gpu_device *d, bl_error *err)
@@ -214,6 +223,11 @@ static bl_result create_handle(gpu_device *d, bl_error *err)
     uint32_t extension_count = 0;
     if (c->info.float_atomics)
         extensions[extension_count++] = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
+    if (c->info.ray_query) {
+        extensions[extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
+        extensions[extension_count++] = VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME;
+        extensions[extension_count++] = VK_KHR_RAY_QUERY_EXTENSION_NAME;
+    }
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = c->queue_family,

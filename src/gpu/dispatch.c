@@ -106,6 +106,12 @@ bl_result gpu_batch_begin(gpu_batch *b, bl_error *err)
     return BL_OK;
 }
 
+VkCommandBuffer gpu_batch_commands(gpu_batch *b)
+{
+    BL_ASSERT(b->state == BATCH_RECORDING, "commands outside begin and submit (state %d)", (int)b->state);
+    return b->commands;
+}
+
 /* Whether a command may be recorded. */
 static bool recording(const gpu_batch *b)
 {

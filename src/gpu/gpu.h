@@ -79,6 +79,25 @@ uint64_t gpu_buffer_address(const gpu_buffer *b);
 bl_result gpu_buffer_write(gpu_buffer *b, uint64_t offset, const void *data, uint64_t size, bl_error *err);
 bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t size, bl_error *err);
 
+/* ---- accel.c: acceleration structures for ray queries; only where gpu_info.ray_query ---- */
+
+typedef struct gpu_accel gpu_accel;
+
+/* Static geometry, copied. A hit's (instance custom index + primitive index) is first_box + k for box k and first_triangle + k for
+ * triangle k; both firsts are below 2^24. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
+typedef struct gpu_accel_desc {
+    const float *triangles; /* 9 floats each: three corners */
+    const float *boxes;     /* 6 floats each: least xyz, most xyz */
+    uint32_t triangle_count, box_count; /* may be 0, both */
+    uint32_t first_triangle, first_box;
+    const char *label;
+} gpu_accel_desc;
+bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel **out, bl_error *err);
+void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose kernels use it */
+/* Of the top level: what OpConvertUToAccelerationStructureKHR takes. */
+uint64_t gpu_accel_address(const gpu_accel *a);
+uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
+
 /* ---- kernel.c ---- */
 
 typedef struct gpu_kernel_desc {

@@ -82,7 +82,14 @@
     X(ResetFences)                                                                                           \
     X(WaitForFences)
 
-#define GPU_DEVICE_OPTIONAL(X) X(SetDebugUtilsObjectNameEXT)
+/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query is. */
+#define GPU_DEVICE_OPTIONAL(X)                                                                               \
+    X(SetDebugUtilsObjectNameEXT)                                                                            \
+    X(CreateAccelerationStructureKHR)                                                                        \
+    X(DestroyAccelerationStructureKHR)                                                                       \
+    X(GetAccelerationStructureBuildSizesKHR)                                                                 \
+    X(GetAccelerationStructureDeviceAddressKHR)                                                              \
+    X(CmdBuildAccelerationStructuresKHR)
 
 #define GPU_FUNCTION_FIELD(name) PFN_vk##name name;
 typedef struct gpu_instance_table {
@@ -166,6 +173,8 @@ typedef struct gpu_candidate {
     uint32_t queue_family, timestamp_bits;
     uint32_t max_workgroup_size;
     double timestamp_seconds; /* per tick */
+    uint64_t max_accel_primitives;
+    uint32_t accel_scratch_alignment;
     gpu_extensions extensions;
     gpu_info info;
 } gpu_candidate;
@@ -215,6 +224,15 @@ struct gpu_buffer {
     void *mapped;
     char *label;
 };
+
+/* As gpu_buffer_create, with VkBufferUsageFlags beyond those of every buffer. */
+bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
+                                const char *label, gpu_buffer **out, bl_error *err);
+
+/* ---- dispatch.c ---- */
+
+/* The command buffer of a batch between begin and submit. */
+VkCommandBuffer gpu_batch_commands(gpu_batch *b);
 
 /* ---- kernel.c ---- */
 

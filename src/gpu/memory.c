@@ -112,11 +112,11 @@ static bl_result clear(gpu_buffer *b, bl_error *err)
     return finish_transfers(b->device, err);
 }
 
-static bl_result build(gpu_buffer *b, gpu_memory where, bl_error *err)
+static bl_result build(gpu_buffer *b, gpu_memory where, VkBufferUsageFlags usage, bl_error *err)
 {
     gpu_device *d = b->device;
-    VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    usage |= VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+             VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     if (d->candidate->info.buffer_address)
         usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -137,6 +137,12 @@ static bl_result build(gpu_buffer *b, gpu_memory where, bl_error *err)
 bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label,
                             gpu_buffer **out, bl_error *err)
 {
+    return gpu_buffer_create_for(d, where, size, 0, label, out, err);
+}
+
+bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
+                                const char *label, gpu_buffer **out, bl_error *err)
+{
     *out = NULL;
     label = label ? label : "buffer";
     uint64_t limit = d->candidate->info.max_allocation;
@@ -153,7 +159,7 @@ bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, cons
     }
     b->device = d;
     b->size = size ? (size + 15) & ~(uint64_t)15 : 16;
-    bl_result result = build(b, where, err);
+    bl_result result = build(b, where, usage, err);
     if (result != BL_OK)
         gpu_buffer_destroy(b);
     else

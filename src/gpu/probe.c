@@ -105,6 +105,18 @@ static void describe_features(gpu_candidate *c)
     info->scalar_layout = f.vulkan12.scalarBlockLayout;
 }
 
+static void describe_accel(gpu_candidate *c)
+{
+    VkPhysicalDeviceAccelerationStructurePropertiesKHR accel = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_PROPERTIES_KHR};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &accel};
+    if (!c->info.ray_query)
+        return;
+    c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);
+    c->max_accel_primitives = accel.maxPrimitiveCount;
+    c->accel_scratch_alignment = accel.minAccelerationStructureScratchOffsetAlignment;
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* The largest buffer that can exist: limits of one allocation and of one buffer, and the largest heap. */
@@ -165,5 +177,6 @@ bool gpu_probe(const gpu_driver *driver, VkPhysicalDevice physical, gpu_candidat
     info->signed_zero_inf_nan_preserve = vulkan12.shaderSignedZeroInfNanPreserveFloat32;
     info->validated = driver->validated;
     describe_features(c);
+    describe_accel(c);
     return true;
 }

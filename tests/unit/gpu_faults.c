@@ -53,7 +53,20 @@ static bl_result run_on(gpu_device *d, gpu_buffer *in, gpu_buffer *out, bl_error
     return result;
 }
 
-/* Takes every path once: mapped and staged memory, a kernel, a batch. */
+/* Both bottom levels and the top one. */
+static bl_result build_accel(gpu_device *d, bl_error *err)
+{
+    static const float triangles[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1}, boxes[6] = {0, 0, 0, 1, 1, 1};
+    gpu_accel *a = NULL;
+    bl_result result = gpu_accel_create(
+        d, &(gpu_accel_desc){.triangles = triangles, .triangle_count = 2, .boxes = boxes, .box_count = 1, .first_triangle = 1}, &a, err);
+    if (result == BL_OK)
+        assert_true(gpu_accel_address(a) != 0 && gpu_accel_size(a) > 0);
+    gpu_accel_destroy(a);
+    return result;
+}
+
+/* Takes every path once: mapped and staged memory, a kernel, a batch, an acceleration structure where the device has them. */
 static bl_result scenario(gpu_device *d, bl_error *err)
 {
     gpu_buffer *in = NULL, *out = NULL;
@@ -73,6 +86,8 @@ static bl_result scenario(gpu_device *d, bl_error *err)
         assert_true(words[0] == 5 && words[255] == 5 && words[256] == 0);
     gpu_buffer_destroy(in);
     gpu_buffer_destroy(out);
+    if (result == BL_OK && gpu_device_info(d)->ray_query)
+        result = build_accel(d, err);
     return result;
 }
 
@@ -119,6 +134,9 @@ static void fail_one(gpu_device *d, const char *call, VkResult with, bl_result e
     X(QueueSubmit)                                                                                           \
     X(WaitForFences)
 
+/* Called only where gpu_info.ray_query is. */
+#define FALLIBLE_RAYS(X) X(CreateAccelerationStructureKHR)
+
 static void every_failing_call_is_reported(void **state)
 {
     gpu_device *d = ((fixture *)*state)->device;
@@ -139,10 +157,61 @@ static void every_failing_call_is_reported(void **state)
     fail_one(d, "vk" #name, faults[i].fault, faults[i].expected);                                            \
     d->vk = real;
         FALLIBLE(FAIL_CALL)
+        if (gpu_device_info(d)->ray_query) {
+            FALLIBLE_RAYS(FAIL_CALL)
+        }
 #undef FAIL_CALL
     }
     if (scenario(d, &err) != BL_OK) /* none of it left a mark */
         fail_msg("%s", err.text);
+}
+
+/* The failing calls above fail at their first use. Each allocation in turn fails here, so that a build ends at every step. */
+static PFN_vkAllocateMemory real_allocate;
+static uint32_t allocations_left;
+
+static VKAPI_ATTR VkResult VKAPI_CALL allocate_some(VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
+                                                    VkDeviceMemory *memory)
+{
+    return allocations_left-- ? real_allocate(device, info, callbacks, memory) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static void builds_fail_at_every_allocation(void **state)
+{
+    gpu_device *d = ((fixture *)*state)->device;
+    bl_error err = {0};
+    if (!gpu_device_info(d)->ray_query) {
+        assert_int_equal(build_accel(d, &err), BL_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "no ray queries"));
+        return;
+    }
+    const gpu_device_table real = d->vk;
+    real_allocate = real.AllocateMemory;
+    d->vk.AllocateMemory = allocate_some;
+    uint32_t steps = 0;
+    for (allocations_left = 0; build_accel(d, &err) != BL_OK; allocations_left = ++steps) {
+        assert_int_equal(err.code, BL_ERROR_DEVICE_MEMORY);
+        drop_staging(d);
+        assert_int_equal(d->stats.bytes_allocated, 0);
+        err = (bl_error){0};
+    }
+    assert_true(steps >= 9); /* input, level, scratch, three times */
+    d->vk = real;
+}
+
+static void accel_limits_are_checked(void **state)
+{
+    gpu_device *d = ((fixture *)*state)->device;
+    gpu_accel *a;
+    bl_error err = {0};
+    if (!gpu_device_info(d)->ray_query)
+        return;
+    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){.first_triangle = 1 << 24}, &a, &err), BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "24 bits"));
+    assert_null(a);
+    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){0}, &a, &err), BL_OK); /* nothing to hit */
+    gpu_accel_destroy(a);
+    gpu_accel_destroy(NULL);
 }
 
 static void staged_copies_carry_bytes(void **state)
@@ -185,6 +254,8 @@ int main(void)
                   gpu_device_info(f.device)->validated ? "validated" : "not validated");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate_setup_teardown(every_failing_call_is_reported, NULL, NULL, &f),
+        cmocka_unit_test_prestate_setup_teardown(builds_fail_at_every_allocation, NULL, NULL, &f),
+        cmocka_unit_test_prestate_setup_teardown(accel_limits_are_checked, NULL, NULL, &f),
         cmocka_unit_test_prestate_setup_teardown(staged_copies_carry_bytes, NULL, NULL, &f),
     };
     int failed = cmocka_run_group_tests_name("faults", tests, NULL, NULL);
