@@ -37,6 +37,8 @@ set(spirv_gen_sources
     spirv_gen/spv/memory.c
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
+    spirv_gen/spv/ray.c
+    spirv_gen/spv/ray.c
     spirv_gen/spv/spv.c)
 set(gpu_sources
     src/gpu/accel.c

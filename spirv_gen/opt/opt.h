@@ -13,7 +13,8 @@ typedef enum opt_accumulate {
 } opt_accumulate;
 
 typedef struct opt_options {
-    /* Acceleration structure for RAY_* (ray_bvh.c). */
+    bool ray_queries;        /* RAY_* stay: spv_generate makes ray queries of them */
+    /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;   /* buffer with nodes and entries */
     uint32_t node_base_word; /* word of the scene buffer that holds the word offset of node 0 */
     uint32_t entry_base_word; /* ... of entry 0 */

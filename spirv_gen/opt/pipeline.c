@@ -42,7 +42,8 @@ static bl_result run(pipeline *p)
     const opt_options *o = p->options;
     TRY(step(p, "dead", opt_dead(p->now)));
     TRY(step(p, "inline_single", opt_inline_single(p->now)));
-    TRY(step(p, "rays", opt_rays(p->now, o)));
+    if (!o->ray_queries)
+        TRY(step(p, "rays", opt_rays(p->now, o)));
     TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(step(p, "math", opt_math(p->now)));
     return step(p, "dead", opt_dead(p->now));

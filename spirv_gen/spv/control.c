@@ -15,7 +15,7 @@
 
 enum { PHI_WORDS = 7, PHI_SECOND_VALUE = 5 }; /* op, type, id, value, block, value, block */
 
-static uint32_t phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2)
+uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2)
 {
     return SPV_VALUE(g, SpvOpPhi, spv_type(g, type), value_1, block_1, value_2, block_2);
 }
@@ -62,7 +62,7 @@ void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     for (uint32_t k = frame->first[inst.a]; k; k = frame->next[k]) {
         ir_inst p = frame->f->inst.data[k];
         uint32_t then_value = spv_operand(g, frame, p.a), else_value = spv_operand(g, frame, p.b);
-        frame->id[k] = phi(g, (ir_type)p.type, then_value, region.then_end, else_value, else_end);
+        frame->id[k] = spv_phi(g, (ir_type)p.type, then_value, region.then_end, else_value, else_end);
     }
 }
 
@@ -83,7 +83,7 @@ void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     array_push(&g->regions, region);
     for (uint32_t k = frame->first[id]; k; k = frame->next[k]) {
         ir_inst state = frame->f->inst.data[k];
-        frame->id[k] = phi(g, (ir_type)state.type, spv_operand(g, frame, state.a), before, 0, region.other);
+        frame->id[k] = spv_phi(g, (ir_type)state.type, spv_operand(g, frame, state.a), before, 0, region.other);
     }
     SPV_EMIT(g, SPV_BODY, SpvOpLoopMerge, region.merge, region.other, SpvLoopControlMaskNone);
     spv_branch(g, test);
@@ -114,104 +114,91 @@ void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 
 /* ---- call ---- */
 
-typedef struct call_case {
-    const ir_func *target;
-    uint32_t label, end; /* blocks where the inlined body begins and ends */
-    uint32_t *results;
-} call_case;
-
-typedef struct call_plan {
-    call_case *cases; /* distinct targets */
-    uint32_t *which;  /* case of each target */
-    uint32_t count;
-    uint32_t *args;
-} call_plan;
-
-static call_plan plan_call(spv_gen *g, spv_frame *frame, ir_operands operands)
+static spv_call plan_call(spv_gen *g, const uint32_t *targets, uint32_t target_count)
 {
-    call_plan plan = {.cases = arena_alloc(&g->arena, operands.target_count * sizeof *plan.cases),
-                      .which = arena_alloc(&g->arena, operands.target_count * sizeof *plan.which),
-                      .args = arena_alloc(&g->arena, (operands.arg_count + 1u) * sizeof *plan.args)};
-    for (uint32_t i = 0; i < operands.target_count; i++) {
-        const ir_func *target = g->m->functions.data[operands.targets[i]];
+    spv_call call = {.cases = arena_alloc(&g->arena, target_count * sizeof *call.cases),
+                     .which = arena_alloc(&g->arena, target_count * sizeof *call.which),
+                     .target_count = target_count};
+    for (uint32_t i = 0; i < target_count; i++) {
+        const ir_func *target = g->m->functions.data[targets[i]];
         uint32_t k = 0;
-        while (k < plan.count && plan.cases[k].target != target)
+        while (k < call.count && call.cases[k].target != target)
             k++;
-        plan.which[i] = k;
-        if (k == plan.count) {
-            plan.cases[plan.count].target = target;
-            plan.cases[plan.count++].results = arena_alloc(&g->arena, (target->results.count + 1u) * sizeof(uint32_t));
+        call.which[i] = k;
+        if (k == call.count) {
+            call.cases[call.count].target = target;
+            call.cases[call.count++].results = arena_alloc(&g->arena, (target->results.count + 1u) * sizeof(uint32_t));
         }
     }
-    for (uint32_t i = 0; i < operands.arg_count; i++)
-        plan.args[i] = spv_operand(g, frame, operands.args[i]);
-    return plan;
+    return call;
 }
 
-static void emit_switch(spv_gen *g, const call_plan *plan, uint32_t target_count, uint32_t selector, uint32_t merge)
+static void emit_switch(spv_gen *g, const spv_call *call, uint32_t selector, uint32_t merge)
 {
     spv_stream words = {0};
     array_push(&words, selector);
-    array_push(&words, plan->cases[0].label);
-    for (uint32_t i = 0; i < target_count; i++) {
-        if (plan->which[i] == 0)
+    array_push(&words, call->cases[0].label);
+    for (uint32_t i = 0; i < call->target_count; i++) {
+        if (call->which[i] == 0)
             continue;
         array_push(&words, i);
-        array_push(&words, plan->cases[plan->which[i]].label);
+        array_push(&words, call->cases[call->which[i]].label);
     }
     SPV_EMIT(g, SPV_BODY, SpvOpSelectionMerge, merge, SpvSelectionControlMaskNone);
     spv_emit(g, SPV_BODY, SpvOpSwitch, words.data, words.count);
     array_free(&words);
 }
 
-static void emit_cases(spv_gen *g, call_plan *plan, uint32_t merge)
+static void emit_cases(spv_gen *g, spv_call *call, const uint32_t *args, uint32_t merge)
 {
-    for (uint32_t i = 0; i < plan->count && g->error.code == BL_OK; i++) {
-        call_case *c = &plan->cases[i];
+    for (uint32_t i = 0; i < call->count && g->error.code == BL_OK; i++) {
+        spv_call_case *c = &call->cases[i];
         spv_begin_block(g, c->label);
-        spv_lower_function(g, c->target, plan->args, c->results);
+        spv_lower_function(g, c->target, args, c->results);
         c->end = g->block;
         spv_branch(g, merge);
     }
     spv_begin_block(g, merge);
 }
 
-/* The phi of one RESULT: a value and a block per case. */
-static uint32_t result_phi(spv_gen *g, const call_plan *plan, ir_inst result)
+spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector, const uint32_t *args)
+{
+    spv_call call = plan_call(g, targets, target_count);
+    if (call.count == 1) {
+        spv_lower_function(g, call.cases[0].target, args, call.cases[0].results);
+        return call;
+    }
+    for (uint32_t i = 0; i < call.count; i++)
+        call.cases[i].label = spv_id(g);
+    uint32_t merge = spv_id(g);
+    emit_switch(g, &call, selector, merge);
+    emit_cases(g, &call, args, merge);
+    return call;
+}
+
+uint32_t spv_call_result(spv_gen *g, const spv_call *call, uint32_t k, ir_type type)
 {
     spv_stream words = {0};
     uint32_t id;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        array_push(&words, plan->cases[i].results[result.b]);
-        array_push(&words, plan->cases[i].end);
+    if (call->count == 1)
+        return call->cases[0].results[k];
+    for (uint32_t i = 0; i < call->count; i++) {
+        array_push(&words, call->cases[i].results[k]);
+        array_push(&words, call->cases[i].end);
     }
-    id = spv_emit_value(g, SPV_BODY, SpvOpPhi, spv_type(g, (ir_type)result.type), words.data, words.count);
+    id = spv_emit_value(g, SPV_BODY, SpvOpPhi, spv_type(g, type), words.data, words.count);
     array_free(&words);
     return id;
-}
-
-static void call_one(spv_gen *g, spv_frame *frame, uint32_t id, call_plan *plan)
-{
-    spv_lower_function(g, plan->cases[0].target, plan->args, plan->cases[0].results);
-    for (uint32_t k = frame->first[id]; k; k = frame->next[k])
-        frame->id[k] = plan->cases[0].results[frame->f->inst.data[k].b];
 }
 
 void spv_lower_call(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     ir_operands operands = ir_call_operands(frame->f, inst);
-    call_plan plan = plan_call(g, frame, operands);
-    uint32_t selector, merge;
-    if (plan.count == 1) {
-        call_one(g, frame, id, &plan);
-        return;
-    }
-    selector = spv_operand(g, frame, inst.a);
-    for (uint32_t i = 0; i < plan.count; i++)
-        plan.cases[i].label = spv_id(g);
-    merge = spv_id(g);
-    emit_switch(g, &plan, operands.target_count, selector, merge);
-    emit_cases(g, &plan, merge);
+    uint32_t *args = arena_alloc(&g->arena, (operands.arg_count + 1u) * sizeof *args);
+    for (uint32_t i = 0; i < operands.arg_count; i++)
+        args[i] = spv_operand(g, frame, operands.args[i]);
+    uint32_t selector = spv_operand(g, frame, inst.a);
+    spv_call call = spv_emit_call(g, operands.targets, operands.target_count, selector, args);
     for (uint32_t k = frame->first[id]; k && g->error.code == BL_OK; k = frame->next[k])
-        frame->id[k] = result_phi(g, &plan, frame->f->inst.data[k]);
+        frame->id[k] = spv_call_result(g, &call, frame->f->inst.data[k].b, (ir_type)frame->f->inst.data[k].type);
 }

@@ -115,20 +115,30 @@ static uint32_t declare_view(spv_gen *g, uint32_t buffer, ir_type element)
     return variable;
 }
 
-static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, ir_type element)
+static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, ir_type element)
 {
-    spv_binding *binding = &g->bindings[inst.b];
-    uint32_t *view = element == IR_F32 ? &binding->reals : &binding->words, index = spv_operand(g, frame, inst.a);
+    spv_binding *binding = &g->bindings[buffer];
+    uint32_t *view = element == IR_F32 ? &binding->reals : &binding->words;
     uint32_t type = spv_pointer(g, SpvStorageClassStorageBuffer, spv_type(g, element)), member = spv_u32(g, 0);
     if (*view == 0)
-        *view = declare_view(g, inst.b, element);
+        *view = declare_view(g, buffer, element);
     return SPV_VALUE(g, SpvOpAccessChain, type, *view, member, index);
+}
+
+static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, ir_type element)
+{
+    return pointer_to(g, inst.b, spv_operand(g, frame, inst.a), element);
+}
+
+uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index)
+{
+    uint32_t pointer = pointer_to(g, buffer, index, IR_U32);
+    return SPV_VALUE(g, SpvOpLoad, spv_type(g, IR_U32), pointer);
 }
 
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
-    uint32_t word = SPV_VALUE(g, SpvOpLoad, spv_type(g, IR_U32), pointer);
+    uint32_t word = spv_load_word(g, inst.b, spv_operand(g, frame, inst.a));
     frame->id[id] = from_word(g, SPV_BODY, (ir_type)inst.type, word);
     spv_name(g, frame->id[id], g->m->buffers.data[inst.b].name);
 }

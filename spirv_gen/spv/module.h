@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over a trace
- * (lower.c: values; control.c: if, loop, call; memory.c: buffers, uniforms, locals, atomics).
+ * (lower.c: values; control.c: if, loop, call; memory.c: buffers, uniforms, locals, atomics; ray.c: ray queries).
  *
  * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block` is the label
  * of the block that the body stream is in, which is what a phi has to name as predecessor. */
@@ -53,6 +53,8 @@ typedef struct spv_gen {
     uint32_t glsl, main;
     uint32_t global_id;       /* value of GLOBAL_ID, 0: not used */
     uint32_t push;            /* the push-constant block, 0: not used */
+    uint32_t query;           /* the ray query variable, 0: not used */
+    uint32_t query_uv[2];     /* variables: u and v of the hit in a box */
     uint32_t words_type, reals_type; /* Block structs of buffers, 0: not used */
     spv_binding *bindings;    /* per buffer of the module */
     uint32_t (*uniforms)[IR_TYPE_COUNT]; /* per word and type: the id of its value */
@@ -109,6 +111,9 @@ typedef void (*spv_lower)(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 
 /* ---- control.c ---- */
 
+/* value_k where control comes from block_k. */
+uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2);
+
 void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
@@ -117,8 +122,30 @@ void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_call(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
+/* A call: one case per distinct target. */
+typedef struct spv_call_case {
+    const ir_func *target;
+    uint32_t label, end; /* blocks where the inlined body begins and ends */
+    uint32_t *results;
+} spv_call_case;
+typedef struct spv_call {
+    spv_call_case *cases;
+    uint32_t *which; /* case of each target */
+    uint32_t count, target_count;
+} spv_call;
+/* Inlines function targets[selector] at the current place; args: a value per parameter. */
+spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector, const uint32_t *args);
+/* Result k; before anything else is emitted, because it may be a phi. */
+uint32_t spv_call_result(spv_gen *g, const spv_call *call, uint32_t k, ir_type type);
+
+/* ---- ray.c ---- */
+
+void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
 /* ---- memory.c ---- */
 
+/* The word of a buffer at an index (u32 id). */
+uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index);
 uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word);
 uint32_t spv_global_id(spv_gen *g);
 void spv_memory_end(spv_gen *g); /* what is known only at the end */

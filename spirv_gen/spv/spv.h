@@ -5,10 +5,20 @@
 
 #include "spirv_gen/ir/ir.h"
 
+/* How RAY_* become ray queries (ray.c). Words are those of scene_buffer. */
+typedef struct spv_rays {
+    bool query;               /* false: RAY_* is an error, opt_rays should have lowered it */
+    uint32_t scene_buffer;
+    uint32_t accel_word;      /* holds the device address of the acceleration structure, low word first */
+    uint32_t entry_base_word; /* holds the word offset of entry 0 */
+    uint32_t triangle_kind;   /* index of the intersection function of triangles, which the device intersects itself; ~0: there are none */
+} spv_rays;
+
 typedef struct spv_options {
     uint32_t local_size;               /* 0: 64 */
     bool names;                        /* OpName for functions, buffers, values' ops */
     bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
+    spv_rays rays;
 } spv_options;
 
 typedef struct spv_code {

@@ -248,24 +248,76 @@ static void what_was_not_lowered_is_named(void **state)
     ir_module_destroy(m);
 }
 
-static void rays_are_named(void **state)
+static ir_func *trace_intersection(ir_module *m)
 {
-    ir_module *m = ir_module_create();
-    ir_func *hit = ir_func_create(m, "hit"), *f;
-    ir_ref args[8], results[4], values[3];
-    (void)state;
+    ir_func *hit = ir_func_create(m, "hit");
+    ir_ref args[8], values[3];
     ir_param(hit, IR_U32);
     for (int i = 0; i < 8; i++)
         args[i] = ir_param(hit, IR_F32);
     values[0] = args[7], values[1] = args[0], values[2] = args[1];
     ir_return(hit, values, 3);
-    f = ir_func_create(m, "main");
+    return hit;
+}
+
+static void rays_are_named(void **state)
+{
+    ir_module *m = ir_module_create();
+    ir_func *hit = trace_intersection(m), *f = ir_func_create(m, "main");
+    ir_ref args[8], results[4];
+    (void)state;
     for (int i = 0; i < 8; i++)
         args[i] = ir_f32(f, (float)i);
     ir_ray_closest(f, (ir_func *const[]){hit}, 1, args, results);
     end_kernel(m, f);
     expect_error(m, "ray_closest");
     ir_module_destroy(m);
+}
+
+/* Both questions in a loop, over `kinds` kinds of primitives. */
+static ir_module *ray_module(uint32_t kinds)
+{
+    ir_func *f, *intersect[3];
+    ir_module *m = kernel_module(&f);
+    ir_ref args[8], results[4], state = ir_u32(f, 0);
+    for (uint32_t k = 0; k < kinds; k++)
+        intersect[k] = trace_intersection(m);
+    ir_ref loop = ir_loop(f, &state, 1);
+    ir_while(f, ir_lt(f, state, ir_u32(f, 4)));
+    for (uint32_t k = 0; k < 8; k++)
+        args[k] = ir_load(f, IR_F32, 0, ir_add(f, state, ir_u32(f, k)));
+    ir_ray_closest(f, intersect, kinds, args, results);
+    for (uint32_t k = 0; k < 4; k++)
+        ir_store(f, 1, ir_u32(f, k), results[k]);
+    ir_ref inside = ir_if(f, ir_ray_any(f, intersect, kinds, args));
+    ir_ref again = ir_to_u32(f, ir_ray_any(f, intersect, kinds, args));
+    ir_else(f);
+    ir_endif(f);
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, ir_add(f, state, ir_u32(f, 1)), ir_phi(f, inside, again, ir_u32(f, 0)))}, 1);
+    end_kernel(m, f);
+    return m;
+}
+
+/* With and without triangles, at any place in the list. */
+static void rays_become_queries(void **state)
+{
+    (void)state;
+    for (uint32_t kinds = 1; kinds <= 3; kinds++)
+        for (uint32_t triangles = 0; triangles <= kinds; triangles++) {
+            ir_module *m = ray_module(kinds);
+            uint32_t kind = triangles < kinds ? triangles : ~0u, boxes = kinds - (kind != ~0u);
+            spv_options options = {.names = true, .rays = {.query = true, .accel_word = 7, .entry_base_word = 1, .triangle_kind = kind}};
+            spv_code code = checked_spirv(m, &options);
+            assert_int_equal(count_op(&code, SpvOpCapability, SpvCapabilityRayQueryKHR), 1);
+            assert_int_equal(count_op(&code, SpvOpTypeRayQueryKHR, ANY), 1);
+            assert_int_equal(count_op(&code, SpvOpRayQueryInitializeKHR, ANY), 3);
+            assert_int_equal(count_op(&code, SpvOpRayQueryGenerateIntersectionKHR, ANY), boxes ? 3 : 0);
+            assert_int_equal(count_op(&code, SpvOpRayQueryGetIntersectionBarycentricsKHR, ANY), kind != ~0u ? 1 : 0);
+            assert_int_equal(count_op(&code, SpvOpSwitch, ANY), boxes > 1 ? 3 : 0);
+            declarations_are_unique(&code);
+            spv_code_free(&code);
+            ir_module_destroy(m);
+        }
 }
 
 static void entries_are_checked(void **state)
@@ -292,6 +344,7 @@ int main(void)
         cmocka_unit_test(contraction_is_forbidden),
         cmocka_unit_test(what_was_not_lowered_is_named),
         cmocka_unit_test(rays_are_named),
+        cmocka_unit_test(rays_become_queries),
         cmocka_unit_test(entries_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
