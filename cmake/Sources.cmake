@@ -38,7 +38,6 @@ set(spirv_gen_sources
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
     spirv_gen/spv/ray.c
-    spirv_gen/spv/ray.c
     spirv_gen/spv/spv.c)
 set(gpu_sources
     src/gpu/accel.c
@@ -127,6 +126,7 @@ set(api_sources
     src/api/fit_state.c
     src/api/forms.c
     src/api/job.c
+    src/api/rays.c
     src/api/reference.c
     src/api/render.c)
 set(cli_sources

@@ -82,7 +82,10 @@ expect 2 'is not one of primal' ir "$scene" --pass nosuch
 
 expect 1 'forward mode arrives' grad "$scene" --forward red.reflectance.value -o g
 expect 1 'ablation arrives' bench "$scene" --ablation
-expect 1 'ray queries are not implemented' render "$scene" -o a.exr --ray-backend query
+expect 1 'has no ray queries|no Vulkan device matches' render "$scene" -o a.exr --device swiftshader --ray-backend query
+export BL_RAY_BACKEND=embree
+expect 2 "BL_RAY_BACKEND: 'embree' is not one of bvh\|query" render "$scene" -o a.exr
+unset BL_RAY_BACKEND
 expect 1 'nosuch.xml' render nosuch.xml -o a.exr
 expect 1 'cannot write .*/nosuch/a.exr' render "$scene" -o "$folder/nosuch/a.exr"
 expect 1 'nosuch' render "$scene" -o a.exr --device nosuch

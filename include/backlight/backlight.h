@@ -129,6 +129,13 @@ typedef enum bl_accumulate {
     BL_ACCUMULATE_FLOAT  /* float atomics, where the device has them: order of arrival, so sums vary by rounding */
 } bl_accumulate;
 
+typedef enum bl_rays {
+    BL_RAYS_AUTO,  /* ray queries on a GPU that has them, where the geometry is not baked; else our own hierarchy */
+    BL_RAYS_BVH,   /* our own hierarchy, or baked geometry */
+    BL_RAYS_QUERY, /* ray queries, never baked geometry; BL_ERROR_UNSUPPORTED on a device without (bl_device_info.ray_query) */
+    BL_RAYS_COUNT
+} bl_rays;
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -137,11 +144,14 @@ typedef struct bl_job_desc {
     bl_accumulate accumulate;
     bool sensor_moves;  /* bl_job_set_sensor will be called: the sensor does not become a constant of the kernels */
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
+    bl_rays rays;       /* of all passes */
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
 bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out);
 void bl_job_destroy(bl_job *job);
+/* How the job's rays find what they hit: "baked", "bvh" or "query". */
+const char *bl_job_rays(const bl_job *job);
 
 /* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. */
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
@@ -300,6 +310,7 @@ typedef struct bl_fit_desc {
     uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
     bool no_baking;                   /* as in bl_job_desc */
+    bl_rays rays;
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */

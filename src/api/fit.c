@@ -140,7 +140,7 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         names[k] = desc->parameters[k].name;
     bl_job_desc d = {.parameters = names, .parameter_count = desc->parameter_count, .sensor_moves = desc->views != NULL,
-                     .no_baking = desc->no_baking};
+                     .no_baking = desc->no_baking, .rays = desc->rays};
     bl_result r = bl_job_create(device, scene, &d, out);
     free(names);
     return r;

@@ -45,6 +45,7 @@ struct bl_job {
     bl_kernel_info compiled[RENDER_PASS_COUNT];
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
+    gpu_accel *accel; /* NULL unless rays are queries */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output,
         *samples; /* of a tile: what a replay pass leaves for the adjoint pass */
@@ -78,6 +79,15 @@ typedef struct job_work_desc {
     bool adds;       /* gradient: to the sums that are there, instead of to zeros */
     bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they are */
 } job_work_desc;
+
+/* ---- rays.c ---- */
+
+/* How a job's rays find what they hit: what the descriptor asks for, or what suits device and scene. */
+bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err);
+/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words. */
+bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err);
+/* For code generation. */
+spv_rays rays_lowering(const plan *p);
 
 /* job.c: shared with fit.c and reference.c */
 uint32_t job_strips(const render_scene *s, uint32_t spp);

@@ -39,6 +39,16 @@ static void drop_buffer(bl_job *job, gpu_buffer **b)
     *b = NULL;
 }
 
+/* Before the scene buffer is written, which holds its address. */
+static bl_result make_geometry(bl_job *job, bl_error *err)
+{
+    if (!job->plan->query)
+        return BL_OK;
+    TRY(rays_build(job->device->gpu, job->plan, &job->accel, err));
+    job->bytes += gpu_accel_size(job->accel);
+    return BL_OK;
+}
+
 static bl_result make_buffers(bl_job *job, bl_error *err)
 {
     const plan *p = job->plan;
@@ -99,7 +109,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 
 static opt_options lowering(const bl_job *job)
 {
-    return (opt_options){.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
+    return (opt_options){.ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = job->scene->bvh.depth + 1,
                          .gradient_elements = job->plan->gradient_count,
                          .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
@@ -130,7 +140,7 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *co
     ir_module *lowered;
     TRY(lowered_pass(job, pass, &lowered, took, err));
     double start = clock_seconds();
-    spv_options o = {.local_size = LOCAL_SIZE, .names = true,
+    spv_options o = {.local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
                      .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
     bl_result r = spv_generate(lowered, &o, code, err);
     took->generate_seconds = clock_seconds() - start, took->spirv_words = code->word_count, took->baked = job->plan->baked;
@@ -462,10 +472,15 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->fixed_point = job->desc.accumulate == BL_ACCUMULATE_FIXED;
     if (!job->fixed_point && !gpu_device_info(device->gpu)->float_atomics)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation", gpu_device_info(device->gpu)->name);
-    job->plan = plan_create(job->scene, job->requested, job->requested_count, !job->desc.no_baking);
+    plan_rays rays = PLAN_RAYS_BVH;
+    if (r == BL_OK)
+        r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
+    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays);
     job->plan->sensor_moves = job->desc.sensor_moves;
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
+    if (r == BL_OK)
+        r = make_geometry(job, &err);
     if (r == BL_OK)
         r = make_buffers(job, &err);
     if (r != BL_OK) {
@@ -481,6 +496,7 @@ void bl_job_destroy(bl_job *job)
     if (!job)
         return;
     gpu_batch_destroy(job->batch);
+    gpu_accel_destroy(job->accel);
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
@@ -492,6 +508,8 @@ void bl_job_destroy(bl_job *job)
     free(job->host_values);
     free(job);
 }
+
+const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" : job->plan->baked ? "baked" : "bvh"; }
 
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 {

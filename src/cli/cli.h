@@ -89,6 +89,7 @@ typedef struct cli_session {
     bl_device *device;
     bl_scene_info info; /* of the scene */
     bl_device_info device_info;
+    bl_rays rays; /* --ray-backend or BL_RAY_BACKEND */
 } cli_session;
 
 /* scene NULL: none. All close functions may follow a failed open. */

@@ -145,7 +145,8 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .spp = w->spp,
                          .spp_gradient = w->spp_grad,
                          .seed = w->seed,
-                         .no_baking = w->args->common.no_baking};
+                         .no_baking = w->args->common.no_baking,
+                         .rays = w->session->rays};
 }
 
 static int create_fit(fit_work *w)

@@ -134,6 +134,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "scene", w->args->scene);
     cJSON_AddStringToObject(json, "device", w->session->device_info.name);
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
+    cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(w->job));
     cJSON_AddStringToObject(json, "mode", "reverse");
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);

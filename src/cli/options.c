@@ -23,7 +23,7 @@ static const cli_option common_options[] = {
     {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root"},
     {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots), .help = "another folder that an untrusted scene may read; repeatable"},
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device), .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
-    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "bvh or query (or BL_RAY_BACKEND)", .choices = "bvh|query"},
+    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); default: query on GPUs that have them (or BL_RAY_BACKEND)", .choices = "bvh|query"},
     {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking), .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
     {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json), .help = "results on standard output as JSON"},
     {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet), .help = "no progress and no messages but errors"},

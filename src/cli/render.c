@@ -11,10 +11,11 @@ typedef struct arguments {
     const char *scene, *output, *variance;
 } arguments;
 
-static cJSON *stats_json(const cli_session *session, const bl_stats *stats, uint32_t spp)
+static cJSON *stats_json(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "device", session->device_info.name);
+    cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(job));
     cJSON_AddNumberToObject(json, "width", session->info.width);
     cJSON_AddNumberToObject(json, "height", session->info.height);
     cJSON_AddNumberToObject(json, "spp", spp);
@@ -32,7 +33,7 @@ static cJSON *stats_json(const cli_session *session, const bl_stats *stats, uint
     return json;
 }
 
-static void report(const cli_session *session, const bl_stats *stats, uint32_t spp)
+static void report(const cli_session *session, const bl_job *job, const bl_stats *stats, uint32_t spp)
 {
     if (stats->non_finite)
         note(session->common, "warning: %llu samples were not finite and were dropped",
@@ -42,7 +43,7 @@ static void report(const cli_session *session, const bl_stats *stats, uint32_t s
          stats->device_seconds > 0 ? 1e-6 * (double)stats->paths / stats->device_seconds : 0.0);
     if (!session->common->json)
         return;
-    cJSON *json = stats_json(session, stats, spp);
+    cJSON *json = stats_json(session, job, stats, spp);
     print_json(json);
     cJSON_Delete(json);
 }
@@ -67,7 +68,7 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
     SESSION_TRY(session, bl_image_write(session->ctx, args->output, width, height, 3, image));
     if (variance)
         SESSION_TRY(session, bl_image_write(session->ctx, args->variance, width, height, 3, variance));
-    report(session, &stats, spp);
+    report(session, job, &stats, spp);
     return CLI_OK;
 }
 

@@ -106,16 +106,26 @@ static int load_scene(cli_session *session, const char *path)
     return CLI_OK;
 }
 
+static int choose_rays(cli_session *session)
+{
+    const char *option = session->common->ray_backend, *name = option ? option : getenv("BL_RAY_BACKEND");
+    if (!name || !*name)
+        session->rays = BL_RAYS_AUTO;
+    else if (!strcmp(name, "bvh"))
+        session->rays = BL_RAYS_BVH;
+    else if (!strcmp(name, "query"))
+        session->rays = BL_RAYS_QUERY;
+    else {
+        fprintf(stderr, "backlight: BL_RAY_BACKEND: '%s' is not one of bvh|query\n", name);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
 int session_open(cli_session *session, const cli_common *common, const char *scene)
 {
     *session = (cli_session){.common = common};
-    const char *rays = common->ray_backend ? common->ray_backend : getenv("BL_RAY_BACKEND");
-    if (rays && *rays && strcmp(rays, "bvh") != 0) {
-        if (!strcmp(rays, "query"))
-            return fail("ray queries are not implemented yet: use --ray-backend bvh");
-        fprintf(stderr, "backlight: BL_RAY_BACKEND: '%s' is not one of bvh|query\n", rays);
-        return CLI_USAGE;
-    }
+    CLI_TRY(choose_rays(session));
     prepare_lavapipe();
     bool validation = is_set("BL_VALIDATION");
     /* How devices were looked for interests `backlight devices` alone. */
@@ -134,7 +144,7 @@ int session_open_device(cli_session *session)
 
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
-    desc.no_baking = session->common->no_baking;
+    desc.no_baking = session->common->no_baking, desc.rays = session->rays;
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }

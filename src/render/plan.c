@@ -266,6 +266,24 @@ static void rebase_geometry(plan *p, uint32_t geometry)
     }
 }
 
+/* Primitives in the order of their entries: the hierarchy's; for ray queries boxes, then triangles, so that either's entries follow each other. */
+static void choose_order(plan *p)
+{
+    const render_scene *s = p->scene;
+    p->order = s->bvh.order;
+    if (!p->query)
+        return;
+    uint32_t n = s->primitives.count, *order = arena_alloc(&p->memory, (n + 1) * sizeof *order), at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->primitives.data[i].entry[9] != SHAPE_TRIANGLES)
+            order[at++] = i;
+    p->box_count = at;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->primitives.data[i].entry[9] == SHAPE_TRIANGLES)
+            order[at++] = i;
+    p->order = order;
+}
+
 static void write_entries(plan *p)
 {
     const render_scene *s = p->scene;
@@ -274,11 +292,12 @@ static void write_entries(plan *p)
         if (s->kind_used[k])
             kind_index[k] = used++;
     p->words.data[HEADER_NODES] = p->words.count;
-    append_words(p, s->bvh.nodes, s->bvh.node_count * 16);
+    if (!p->query)
+        append_words(p, s->bvh.nodes, s->bvh.node_count * 16);
     p->words.data[HEADER_ENTRIES] = p->words.count;
     uint32_t at = reserve_words(p, (s->bvh.count + (s->bvh.count == 0)) * 12);
     for (uint32_t i = 0; i < s->bvh.count; i++) {
-        memcpy(p->words.data + at + 12 * i, s->primitives.data[s->bvh.order[i]].entry, 12 * sizeof(uint32_t));
+        memcpy(p->words.data + at + 12 * i, s->primitives.data[p->order[i]].entry, 12 * sizeof(uint32_t));
         p->words.data[at + 12 * i + 9] = kind_index[p->words.data[at + 12 * i + 9]];
     }
 }
@@ -322,7 +341,9 @@ static void write_words(plan *p)
 
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake)
+bool plan_can_bake(const render_scene *s) { return s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
+
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays)
 {
     plan *p = calloc(1, sizeof *p);
     BL_ASSERT(p, "out of memory");
@@ -337,8 +358,10 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     }
     p->value_count = s->values.count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
+    p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s);
+    p->query = rays == PLAN_RAYS_QUERY;
+    choose_order(p);
     write_words(p);
-    p->baked = bake && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
     return p;
 }
 

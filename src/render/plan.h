@@ -143,8 +143,11 @@ typedef struct plan {
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *filter;
     bool any_request;
+    const uint32_t *order;     /* primitive of each entry */
+    uint32_t box_count;        /* query: entries before the first triangle's */
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
+    bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
 /* ---- scene_build.c ---- */
@@ -166,8 +169,17 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
 
 /* ---- plan.c ---- */
 
-/* requested: parameter indices. bake: allow it, where the scene is small enough. */
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, bool bake);
+/* How rays find what they hit. */
+typedef enum plan_rays {
+    PLAN_RAYS_BVH,
+    PLAN_RAYS_BAKED, /* where plan_can_bake, else PLAN_RAYS_BVH */
+    PLAN_RAYS_QUERY  /* whoever runs the kernels builds the acceleration structure and puts its address into words[HEADER_ACCEL] */
+} plan_rays;
+
+/* requested: parameter indices. */
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays);
+/* Whether the scene is small enough for its geometry to be constants of kernels. */
+bool plan_can_bake(const render_scene *s);
 void plan_destroy(plan *p);
 uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);

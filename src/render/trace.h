@@ -23,7 +23,8 @@ enum render_buffer {
 enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE, STATUS_COUNT };
 
 /* Words at the start of the scene buffer. */
-enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES, HEADER_COUNT = 16 };
+enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,
+                    HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */, HEADER_COUNT = 16 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {

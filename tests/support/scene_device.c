@@ -54,13 +54,19 @@ bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder
     return scene;
 }
 
+bl_rays scene_device_rays(void)
+{
+    const char *named = getenv("BL_RAY_BACKEND");
+    return named && strcmp(named, "query") == 0 ? BL_RAYS_QUERY : BL_RAYS_AUTO;
+}
+
 bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
                          uint32_t count)
 {
     bl_job *job = NULL;
     scene_device_must(d,
                       bl_job_create(d->device, scene,
-                                    &(bl_job_desc){.parameters = parameters, .parameter_count = count}, &job),
+                                    &(bl_job_desc){.parameters = parameters, .parameter_count = count, .rays = scene_device_rays()}, &job),
                       "job");
     return job;
 }

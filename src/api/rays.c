@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's primitives.
+ *
+ * Entry k of the scene buffer is box k, or triangle k - box_count, of the structure (render/plan.c orders them so). Triangles are given with
+ * the corners of their meshes, boxes with the bounds of what is in them. Geometry does not change while a job lives; once vertices
+ * can, this is the place that has to follow them (src/gpu/README.md, Recipes). */
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* CPU devices traverse a hierarchy of our own at least as fast (docs/measurements.md), a GPU has units for queries. */
+static bool query_suits(const gpu_info *device)
+{
+    return device->ray_query && device->kind != GPU_LAVAPIPE && device->kind != GPU_SWIFTSHADER;
+}
+
+bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err)
+{
+    bool bake = !desc->no_baking && plan_can_bake(s);
+    if ((unsigned)desc->rays >= BL_RAYS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "%d is no way to trace rays", (int)desc->rays);
+    if (desc->rays == BL_RAYS_QUERY && !device->ray_query)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query); use the ray backend bvh", device->name);
+    if (desc->rays == BL_RAYS_QUERY || (desc->rays == BL_RAYS_AUTO && !bake && query_suits(device)))
+        *out = PLAN_RAYS_QUERY;
+    else
+        *out = bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH;
+    return BL_OK;
+}
+
+static void triangle_corners(const render_scene *s, const render_primitive *p, float out[9])
+{
+    const uint32_t *words = s->geometry.data, *mesh = words + s->shapes.data[p->entry[10]].data;
+    const uint32_t *face = words + mesh[MESH_FACES] + 3 * p->entry[11];
+    for (int k = 0; k < 3; k++)
+        memcpy(out + 3 * k, words + mesh[MESH_POSITIONS] + 3 * face[k], 3 * sizeof *out);
+}
+
+bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
+{
+    const render_scene *s = p->scene;
+    uint32_t boxes = p->box_count, triangles = s->primitives.count - boxes;
+    float *bounds = malloc((size_t)boxes * 6 * sizeof *bounds + 1), *corners = malloc((size_t)triangles * 9 * sizeof *corners + 1);
+    bl_result r = bounds && corners ? BL_OK : error_set(err, BL_ERROR_MEMORY, "no memory for the corners of %u triangles", triangles);
+    for (uint32_t k = 0; r == BL_OK && k < s->primitives.count; k++) {
+        const render_primitive *primitive = &s->primitives.data[p->order[k]];
+        if (k < boxes)
+            memcpy(bounds + 6 * (size_t)k, primitive->bounds, sizeof primitive->bounds);
+        else
+            triangle_corners(s, primitive, corners + 9 * (size_t)(k - boxes));
+    }
+    if (r == BL_OK)
+        r = gpu_accel_create(d, &(gpu_accel_desc){.triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes,
+                                                  .first_triangle = boxes, .label = "scene"}, out, err);
+    free(bounds);
+    free(corners);
+    if (r != BL_OK)
+        return r;
+    uint64_t address = gpu_accel_address(*out);
+    p->words.data[HEADER_ACCEL] = (uint32_t)address, p->words.data[HEADER_ACCEL + 1] = (uint32_t)(address >> 32);
+    return BL_OK;
+}
+
+spv_rays rays_lowering(const plan *p)
+{
+    return (spv_rays){.query = p->query, .scene_buffer = BUFFER_SCENE, .accel_word = HEADER_ACCEL, .entry_base_word = HEADER_ENTRIES,
+                      .triangle_kind = p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u};
+}
