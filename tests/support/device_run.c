@@ -120,7 +120,7 @@ static void require(device_run *d, bl_result result)
 static gpu_kernel *create_kernel(device_run *d, const ir_module *m, uint32_t local_size)
 {
     const gpu_info *info = gpu_device_info(d->device);
-    spv_options options = {.local_size = local_size, .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve};
+    spv_options options = {.local_size = local_size, .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve, .rays = d->rays};
     spv_code code = checked_spirv(m, &options);
     gpu_kernel_desc desc = {.words = code.words,
                             .word_count = code.word_count,

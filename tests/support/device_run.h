@@ -17,6 +17,7 @@
 typedef struct device_run {
     gpu *instance;
     gpu_device *device;
+    spv_rays rays; /* of the kernels to come; zeroed: rays have been lowered */
     bl_error err;
 } device_run;
 
