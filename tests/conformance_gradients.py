@@ -1,9 +1,9 @@
-# LABELS: conformance swiftshader lavapipe timeout=1500
+# LABELS: conformance swiftshader lavapipe rayquery timeout=1500
 # SPDX-License-Identifier: BSD-3-Clause
 """Gradients against reference values of another renderer ($BL_REFERENCE, by default ../shared/reference beside the checkout).
 
 The reference's own judge decides, by its rule: |g - ref| <= 4 sqrt(se^2 + se_ref^2) + 1 % per entry, and a run whose noise
-could hide a 10 % error means nothing. Ordinary tier: all parameters of a case in one `grad` call and fewer samples; seeds are added until
+could hide a 10 % error means nothing. The program takes device and ray backend from BL_DEVICE and BL_RAY_BACKEND. Ordinary tier: all parameters of a case in one `grad` call and fewer samples; seeds are added until
 the noise is low enough to judge. BL_LONG=1: the judge runs by itself, with its own counts, one call for every parameter.
 """
 import importlib.util
@@ -15,8 +15,12 @@ import tempfile
 
 import numpy as np
 
+BACKEND = os.environ.get("BL_RAY_BACKEND")
 CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "blend_mask"]
+if BACKEND == "query" and os.environ.get("BL_LONG") != "1":
+    CASES = ["cbox_colours", "texture", "lights"]
 SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384, "blend_mask": 512}
+SHARE = 2 if BACKEND == "query" else 1  # of the samples: CPU devices are slow at ray queries
 SEEDS, MAX_SEEDS = 4, 16
 
 program = os.environ["BL_PROGRAM"]
@@ -49,6 +53,9 @@ def run(folder, parameters, spp, seed):
             return None
         with open(os.path.join(out, "summary.json")) as f:
             summary = json.load(f)
+        if BACKEND == "query" and summary["ray_backend"] != "query":
+            print("FAILED: rays went by %s" % summary["ray_backend"])
+            return None
         if summary["drift"] != 0 or summary["overflow"] != 0 or summary["non_finite"] != 0:
             print("FAILED: drift %g, overflow %g, non-finite %g" % (summary["drift"], summary["overflow"], summary["non_finite"]))
             return None
@@ -69,7 +76,7 @@ def case_passes(judge, case):
     rows = {name: [] for name in parameters}
     verdicts = {}
     for seed in range(1, MAX_SEEDS + 1):
-        got = run(folder, parameters, SPP[case], seed)
+        got = run(folder, parameters, SPP[case] // SHARE, seed)
         if got is None:
             return False
         for name in parameters:
