@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { FORMS = 2 * BL_FORM_COUNT + 1, ROUNDS_MOST = 1000, DEFAULT_ROUNDS = 5 };
+enum { FORMS = 3 * BL_FORM_COUNT + 1, ROUNDS_MOST = 1000, DEFAULT_ROUNDS = 5 };
 
 typedef struct arguments {
     cli_common common;
@@ -27,7 +27,8 @@ typedef struct arguments {
 
 typedef struct form {
     const char *name;
-    bool gradient, baked;
+    bool gradient;
+    const char *rays; /* of a job: bl_job_rays */
     bl_gradient_form walks; /* of a gradient */
     bl_job *job;
     bl_reference *reference; /* instead of a job */
@@ -168,48 +169,62 @@ static int compile(bench *b, form *f, bl_pass pass)
     SESSION_TRY(b->session, bl_job_compile(f->job, pass, &one));
     f->kernel.trace_seconds += one.trace_seconds, f->kernel.optimise_seconds += one.optimise_seconds;
     f->kernel.generate_seconds += one.generate_seconds, f->kernel.driver_seconds += one.driver_seconds;
-    f->kernel.spirv_words += one.spirv_words, f->baked = one.baked;
+    f->kernel.spirv_words += one.spirv_words;
     return CLI_OK;
 }
 
-static int add_primal(bench *b, bool no_baking)
+/* "baked", "general" (our hierarchy), "query" */
+static const char *geometry_name(const form *f) { return strcmp(f->rays, "bvh") == 0 ? "general" : f->rays; }
+
+static int add_job(bench *b, form *f, const bl_job_desc *desc)
+{
+    SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, desc, &f->job));
+    f->rays = bl_job_rays(f->job);
+    return CLI_OK;
+}
+
+static int add_primal(bench *b, bool no_baking, bl_rays rays)
 {
     form *f = add_form(b, NULL);
-    SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &(bl_job_desc){.no_baking = no_baking}, &f->job));
+    CLI_TRY(add_job(b, f, &(bl_job_desc){.no_baking = no_baking, .rays = rays}));
     CLI_TRY(compile(b, f, BL_PASS_PRIMAL));
-    f->name = f->baked ? "primal, baked" : "primal, general";
+    f->name = text_format("primal, %s", geometry_name(f));
     return CLI_OK;
 }
 
-static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking)
+static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_rays rays)
 {
     form *f = add_form(b, NULL);
-    bl_job_desc desc = {.no_baking = no_baking, .parameters = b->names, .parameter_count = b->name_count};
+    bl_job_desc desc = {.no_baking = no_baking, .rays = rays, .parameters = b->names, .parameter_count = b->name_count};
     f->gradient = true, f->walks = walks;
-    SESSION_TRY(b->session, bl_job_create(b->session->device, b->session->scene, &desc, &f->job));
+    CLI_TRY(add_job(b, f, &desc));
     if (walks == BL_FORM_FUSED)
         CLI_TRY(compile(b, f, BL_PASS_GRADIENT));
     if (walks != BL_FORM_FUSED) {
         CLI_TRY(compile(b, f, BL_PASS_REPLAY));
         CLI_TRY(compile(b, f, BL_PASS_ADJOINT));
     }
-    f->name = text_format("gradient %s, %s", bl_gradient_form_name(walks), f->baked ? "baked" : "general");
+    f->name = text_format("gradient %s, %s", bl_gradient_form_name(walks), geometry_name(f));
     return CLI_OK;
 }
 
-static int add_geometry(bench *b, bool no_baking)
+static int add_geometry(bench *b, bool no_baking, bl_rays rays)
 {
-    CLI_TRY(add_primal(b, no_baking));
+    CLI_TRY(add_primal(b, no_baking, rays));
     for (int walks = BL_FORM_AUTO + 1; walks < BL_FORM_COUNT && b->name_count; walks++)
-        CLI_TRY(add_gradient(b, walks, no_baking));
+        CLI_TRY(add_gradient(b, walks, no_baking, rays));
     return CLI_OK;
 }
 
 static int add_forms(bench *b)
 {
-    CLI_TRY(add_geometry(b, b->args->common.no_baking));
-    if (b->forms[0].baked)
-        CLI_TRY(add_geometry(b, true));
+    bl_rays rays = b->session->rays;
+    if (rays != BL_RAYS_QUERY)
+        CLI_TRY(add_geometry(b, b->args->common.no_baking, BL_RAYS_BVH));
+    if (rays != BL_RAYS_QUERY && strcmp(b->forms[0].rays, "baked") == 0)
+        CLI_TRY(add_geometry(b, true, BL_RAYS_BVH));
+    if (rays == BL_RAYS_QUERY || (rays == BL_RAYS_AUTO && b->session->device_info.ray_query))
+        CLI_TRY(add_geometry(b, true, BL_RAYS_QUERY));
     form *f = add_form(b, "primal, hand-written GLSL");
     bl_result result = bl_reference_create(b->session->device, b->session->scene, &f->kernel, &f->reference);
     if (result == BL_ERROR_UNSUPPORTED) {
@@ -303,7 +318,7 @@ static cJSON *form_json(const bench *b, const form *f)
     cJSON *json = cJSON_CreateObject(), *compile;
     cJSON_AddStringToObject(json, "name", f->name);
     cJSON_AddStringToObject(json, "pass", f->gradient ? "gradient" : "primal");
-    cJSON_AddStringToObject(json, "kernel", f->reference ? "glsl" : f->baked ? "baked" : "general");
+    cJSON_AddStringToObject(json, "kernel", f->reference ? "glsl" : geometry_name(f));
     cJSON_AddNumberToObject(json, "spp", form_spp(b, f));
     cJSON_AddNumberToObject(json, "paths", (double)f->stats.paths);
     add_series(json, b, "wall_seconds", f->wall);
