@@ -11,8 +11,12 @@ set(base_sources
 set(spirv_gen_sources
     spirv_gen/ad/activity.c
     spirv_gen/ad/call.c
+    spirv_gen/ad/derived.c
+    spirv_gen/ad/forward.c
+    spirv_gen/ad/repeat.c
     spirv_gen/ad/reverse.c
     spirv_gen/ad/rules.c
+    spirv_gen/ad/sum_loop.c
     spirv_gen/ir/build.c
     spirv_gen/ir/build_control.c
     spirv_gen/ir/build_memory.c
@@ -32,6 +36,7 @@ set(spirv_gen_sources
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c
     spirv_gen/opt/rebuild.c
+    spirv_gen/opt/unroll.c
     spirv_gen/spv/control.c
     spirv_gen/spv/lower.c
     spirv_gen/spv/memory.c

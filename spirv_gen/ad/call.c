@@ -7,85 +7,14 @@
 #include "spirv_gen/ad/sweep.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* One byte per result and per parameter of a callee; only f32 ones are ever set. */
-typedef struct choice_mask {
-    uint8_t *results, *params;
-} choice_mask;
-
-static choice_mask mask_create(const ir_func *callee)
-{
-    choice_mask m = {calloc(callee->results.count + 1, 1), calloc(callee->params.count + 1, 1)};
-    BL_ASSERT(m.results && m.params, "out of memory");
-    return m;
-}
-
-static void mask_free(choice_mask *m)
-{
-    free(m->results);
-    free(m->params);
-}
-
-static const char *derived_name(const ir_func *callee, const choice_mask *m)
-{
-    text t = {0};
-    text_add(&t, "%s.vjp%u_", callee->name, callee->index);
-    for (uint32_t k = 0; k < callee->results.count; k++)
-        text_add(&t, "%d", m->results[k]);
-    text_add(&t, "_");
-    for (uint32_t k = 0; k < callee->params.count; k++)
-        text_add(&t, "%d", m->params[k]);
-    const char *name = arena_strdup(&callee->module->arena, t.data);
-    text_free(&t);
-    return name;
-}
-
-static ir_func *find_function(const ir_module *m, const char *name)
-{
-    for (uint32_t k = 0; k < m->functions.count; k++)
-        if (strcmp(m->functions.data[k]->name, name) == 0)
-            return m->functions.data[k];
-    return NULL;
-}
-
-/* The callee's parameters in the derived function: new references by instruction of the callee. */
-static ir_ref *map_parameters(const ir_func *callee, ir_func *derived)
-{
-    ir_ref *map = calloc(callee->inst.count, sizeof *map);
-    ir_ref *params = malloc((callee->params.count + 1) * sizeof *params);
-    BL_ASSERT(map && params, "out of memory");
-    for (uint32_t k = 0; k < callee->params.count; k++)
-        params[k] = ir_param(derived, (ir_type)callee->params.data[k]);
-    for (uint32_t id = 1; id < callee->inst.count; id++)
-        if (callee->inst.data[id].op == IR_PARAM)
-            map[id] = params[callee->inst.data[id].a];
-    free(params);
-    return map;
-}
-
-/* PARAM instructions of the wanted parameters. */
-static uint32_t wanted_params(const ir_func *callee, const uint8_t *wanted, ir_ref *out)
-{
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < callee->params.count; k++) {
-        if (!wanted[k])
-            continue;
-        for (uint32_t id = 1; id < callee->inst.count; id++)
-            if (callee->inst.data[id].op == IR_PARAM && callee->inst.data[id].a == k)
-                out[count].id = id;
-        count++;
-    }
-    return count;
-}
-
-static void emit_derived(ir_func *callee, ir_func *derived, const choice_mask *m)
+static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
     ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs), *seeds = calloc(callee->results.count + 1, sizeof *seeds);
     ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt);
     BL_ASSERT(outputs && seeds && wrt, "out of memory");
-    ir_ref *map = map_parameters(callee, derived);
-    uint32_t output_count = 0, wrt_count = wanted_params(callee, m->params, wrt);
+    ir_ref *map = ad_derived_params(callee, derived);
+    uint32_t output_count = 0, wrt_count = ad_param_insts(callee, m->params, wrt);
     for (uint32_t k = 0; k < callee->results.count; k++)
         if (m->results[k]) {
             outputs[output_count] = callee->results.data[k];
@@ -106,26 +35,49 @@ static void emit_derived(ir_func *callee, ir_func *derived, const choice_mask *m
     free(wrt);
 }
 
-static ir_func *derive(ir_func *callee, const choice_mask *m)
+/* Calls the user's derivative, with zeros for results without adjoint, and returns what is wanted of it. */
+static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
-    const char *name = derived_name(callee, m);
-    ir_func *derived = find_function(callee->module, name);
+    uint32_t count = callee->params.count, wanted = 0;
+    ir_ref *args = calloc(count + callee->results.count + 1, sizeof *args), *adjoints = calloc(count + 1, sizeof *adjoints);
+    BL_ASSERT(args && adjoints, "out of memory");
+    for (uint32_t k = 0; k < count; k++)
+        args[k] = ir_param(derived, (ir_type)callee->params.data[k]);
+    for (uint32_t k = 0; k < callee->results.count; k++)
+        if (ir_type_of(callee, callee->results.data[k]) == IR_F32)
+            args[count++] = m->results[k] ? ir_param(derived, IR_F32) : ir_f32(derived, 0);
+    ir_call(derived, ir_u32(derived, 0), &callee->vjp, 1, args, count, adjoints);
+    for (uint32_t k = 0, next = 0; k < callee->params.count; k++) {
+        ir_ref adjoint = adjoints[next];
+        next += callee->params.data[k] == IR_F32;
+        if (m->params[k])
+            adjoints[wanted++] = adjoint; /* wanted <= next */
+    }
+    ir_return(derived, adjoints, wanted);
+    free(args);
+    free(adjoints);
+}
+
+static ir_func *derive(ir_func *callee, const ad_mask *m)
+{
+    const char *name = ad_derived_name(callee, "vjp", m);
+    ir_func *derived = ad_derived_find(callee->module, name);
     if (!derived) {
         derived = ir_func_create(callee->module, name);
-        emit_derived(callee, derived, m);
+        (callee->vjp ? emit_custom : emit_derived)(callee, derived, m);
     }
     return derived;
 }
 
 ir_func *ad_vjp(ir_func *callee)
 {
-    choice_mask m = mask_create(callee);
+    ad_mask m = ad_mask_create(callee);
     ir_ref *params = calloc(callee->params.count + 1, sizeof *params);
     BL_ASSERT(params, "out of memory");
     for (uint32_t k = 0; k < callee->params.count; k++)
         m.params[k] = callee->params.data[k] == IR_F32;
-    uint8_t *active = ad_active(callee, params, wanted_params(callee, m.params, params));
-    bool any = false;
+    uint8_t *active = ad_active(callee, params, ad_param_insts(callee, m.params, params), AD_REVERSE);
+    bool any = callee->vjp != NULL;
     for (uint32_t k = 0; k < callee->results.count; k++) {
         m.results[k] = ir_type_of(callee, callee->results.data[k]) == IR_F32;
         any |= active[callee->results.data[k].id] != 0;
@@ -133,14 +85,14 @@ ir_func *ad_vjp(ir_func *callee)
     ir_func *derived = any ? derive(callee, &m) : NULL;
     free(active);
     free(params);
-    mask_free(&m);
+    ad_mask_free(&m);
     return derived;
 }
 
 /* ---- the reverse of a call ---- */
 
 /* Sets the mask of results and their adjoints by index; false: no result has one. */
-static bool take_results(ad_sweep *s, uint32_t call, choice_mask *m, ir_ref *adjoints)
+static bool take_results(ad_sweep *s, uint32_t call, ad_mask *m, ir_ref *adjoints)
 {
     bool any = false;
     for (uint32_t id; (id = ad_take_pending(s, call)) != 0;) {
@@ -152,7 +104,7 @@ static bool take_results(ad_sweep *s, uint32_t call, choice_mask *m, ir_ref *adj
     return any;
 }
 
-static void call_derived(ad_sweep *s, ir_inst call, const choice_mask *m, const ir_ref *adjoints, uint32_t result_count)
+static void call_derived(ad_sweep *s, ir_inst call, const ad_mask *m, const ir_ref *adjoints, uint32_t result_count)
 {
     ir_operands o = ir_call_operands(s->from, call);
     uint32_t *arg_ids = malloc((o.arg_count + 1) * sizeof *arg_ids);
@@ -185,7 +137,7 @@ void ad_reverse_CALL(ad_sweep *s, uint32_t id)
     ir_operands o = ir_call_operands(s->from, call);
     const ir_func *first = s->f->module->functions.data[o.targets[0]];
     uint32_t result_count = first->results.count;
-    choice_mask m = mask_create(first);
+    ad_mask m = ad_mask_create(first);
     ir_ref *adjoints = calloc(result_count + 1, sizeof *adjoints);
     BL_ASSERT(adjoints, "out of memory");
     if (take_results(s, id, &m, adjoints)) {
@@ -194,5 +146,5 @@ void ad_reverse_CALL(ad_sweep *s, uint32_t id)
         call_derived(s, call, &m, adjoints, result_count);
     }
     free(adjoints);
-    mask_free(&m);
+    ad_mask_free(&m);
 }

@@ -12,7 +12,7 @@
  * Recomputation repeats loads and rays, so what a differentiated branch or callee reads must not have been overwritten since. Atomics
  * and calls that write cannot be repeated: they are refused where their value is needed.
  *
- * Loops are not differentiated: an adjoint that arrives at a STATE is an error. */
+ * Of loops only those are differentiated that add to their states (sum_loop.c), of local arrays none: forward mode takes both. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
@@ -22,27 +22,11 @@ static bool broken(const ad_sweep *s) { return s->f->module->error.code != BL_OK
 
 /* ---- recomputation ---- */
 
-static bool target_writes(ad_sweep *s, ir_inst call)
-{
-    if (!s->writes)
-        s->writes = opt_writes(s->f->module);
-    ir_operands o = ir_call_operands(s->from, call);
-    for (uint32_t k = 0; k < o.target_count; k++)
-        if (s->writes[o.targets[k]])
-            return true;
-    return false;
-}
-
 static bool refuse_effects(ir_copier *c, uint32_t id, ir_inst inst)
 {
     ad_sweep *s = c->user;
-    bool again = inst.op != IR_ATOMIC_ADD && inst.op != IR_ATOMIC_CAS && !(inst.op == IR_LSTORE && inst.a < s->copy_first) &&
-                 !(inst.op == IR_CALL && target_writes(s, inst));
-    if (!again)
-        ir_fail(c->to, "differentiation has to compute %%%u (%s) of \"%s\" again, but it writes memory: detach what depends on it, or "
-                       "move it out of the branch or function",
-                id, ir_op_table[inst.op].name, c->from->name);
-    return !again;
+    (void)inst;
+    return ad_refuse_repeat(c->to, c->from, id, s->copy_first, &s->writes);
 }
 
 void ad_recompute(ad_sweep *s, uint32_t first, uint32_t last)
@@ -114,6 +98,12 @@ void ad_reverse_DLOAD(ad_sweep *s, uint32_t id)
     ir_accum(s->f, gradient, ir_copied(&s->copy, inst.c), s->adjoint[id]);
 }
 
+void ad_reverse_LLOAD(ad_sweep *s, uint32_t id)
+{
+    ir_fail(s->f, "a derivative arrives at %%%u, read from a local array in \"%s\": detach it where it is used, keep the values apart "
+                  "from arrays, or use forward mode", id, s->from->name);
+}
+
 void ad_reverse_RESULT(ad_sweep *s, uint32_t id) { array_push(&s->pending, id); }
 void ad_reverse_PHI(ad_sweep *s, uint32_t id) { array_push(&s->pending, id); }
 
@@ -125,7 +115,6 @@ typedef struct choice { /* a PHI with an adjoint: values of the branches, by ins
 } choice;
 
 typedef ARRAY(choice) choice_list;
-typedef ARRAY(ad_touch) touch_list;
 
 static void take_choices(ad_sweep *s, uint32_t if_id, choice_list *choices)
 {
@@ -156,17 +145,15 @@ static void reverse_selects(ad_sweep *s, ir_ref condition, const choice_list *ch
     }
 }
 
-/* Sweeps one branch, instructions [first, last); the adjoints that leave it are moved to *out. */
-static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned side, uint32_t first, uint32_t last, touch_list *out)
+ad_frame ad_enter_frame(ad_sweep *s, uint32_t first)
 {
     ad_frame outer = s->frame;
-    uint32_t base = s->touched.count;
     s->frame = (ad_frame){first, ++s->frame_count};
-    if (enters_branch(s, choices, side, first - 1))
-        ad_recompute(s, first, last);
-    for (uint32_t k = 0; k < choices->count; k++)
-        ad_add(s, choices->data[k].value[side], choices->data[k].adjoint);
-    ad_run(s, first, last);
+    return outer;
+}
+
+void ad_leave_frame(ad_sweep *s, ad_frame outer, uint32_t base, ad_touch_list *out)
+{
     for (uint32_t k = base; k < s->touched.count; k++) {
         ad_touch t = s->touched.data[k];
         array_push(out, ((ad_touch){.id = t.id, .adjoint = s->adjoint[t.id]}));
@@ -177,7 +164,20 @@ static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned sid
     s->frame = outer;
 }
 
-static ir_ref take_touch(touch_list *list, uint32_t id, ir_ref otherwise)
+/* Sweeps one branch, instructions [first, last); the adjoints that leave it are moved to *out. */
+static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned side, uint32_t first, uint32_t last, ad_touch_list *out)
+{
+    uint32_t base = s->touched.count;
+    ad_frame outer = ad_enter_frame(s, first);
+    if (enters_branch(s, choices, side, first - 1))
+        ad_recompute(s, first, last);
+    for (uint32_t k = 0; k < choices->count; k++)
+        ad_add(s, choices->data[k].value[side], choices->data[k].adjoint);
+    ad_run(s, first, last);
+    ad_leave_frame(s, outer, base, out);
+}
+
+static ir_ref take_touch(ad_touch_list *list, uint32_t id, ir_ref otherwise)
 {
     for (uint32_t k = 0; k < list->count; k++)
         if (list->data[k].id == id) {
@@ -189,10 +189,10 @@ static ir_ref take_touch(touch_list *list, uint32_t id, ir_ref otherwise)
 }
 
 /* What left the branches, joined by PHIs. All PHIs first: they have to follow their ENDIF. */
-static void merge_branches(ad_sweep *s, ir_ref branch, touch_list *then_list, touch_list *else_list)
+static void merge_branches(ad_sweep *s, ir_ref branch, ad_touch_list *then_list, ad_touch_list *else_list)
 {
     ir_ref zero = ir_f32(s->f, 0);
-    touch_list joined = {0};
+    ad_touch_list joined = {0};
     for (uint32_t k = 0; k < then_list->count; k++) {
         ad_touch t = then_list->data[k];
         ir_ref other = take_touch(else_list, t.id, zero);
@@ -210,7 +210,7 @@ static void merge_branches(ad_sweep *s, ir_ref branch, touch_list *then_list, to
 
 static void reverse_regions(ad_sweep *s, ir_ref condition, const choice_list *choices, uint32_t if_id, uint32_t else_id, uint32_t end_id)
 {
-    touch_list lists[2] = {{0}, {0}};
+    ad_touch_list lists[2] = {{0}, {0}};
     ir_ref branch = ir_if(s->f, condition);
     reverse_branch(s, choices, 0, if_id + 1, else_id, &lists[0]);
     ir_else(s->f);
@@ -264,8 +264,8 @@ static void reverse_inst(ad_sweep *s, uint32_t id, ir_inst inst)
         return;
     if (inst.op == IR_STATE)
         ir_fail(s->f,
-                "a derivative arrives at the state %%%u of a loop in \"%s\": detach the state where it is used, or differentiate the loop "
-                "by replaying it",
+                "a derivative arrives at the state %%%u of a loop in \"%s\" that is still open: detach the state where it is used, or "
+                "differentiate the loop by replaying it",
                 id, s->from->name);
     else if (steps[inst.op])
         steps[inst.op](s, id);
@@ -277,8 +277,8 @@ void ad_run(ad_sweep *s, uint32_t first, uint32_t last)
 {
     for (uint32_t id = last; id-- > first && !broken(s);) {
         ir_inst inst = s->from->inst.data[id];
-        if (inst.op == IR_ENDIF) {
-            reverse_if(s, inst.a, id);
+        if (inst.op == IR_ENDIF || inst.op == IR_ENDLOOP) {
+            (inst.op == IR_ENDIF ? reverse_if : ad_reverse_loop)(s, inst.a, id);
             id = inst.a;
         } else {
             reverse_inst(s, id, inst);
@@ -290,7 +290,7 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, c
                     const ir_ref *wrt, uint32_t wrt_count)
 {
     *s = (ad_sweep){.f = f, .from = from, .count = from->inst.count};
-    s->active = ad_active(from, wrt, wrt_count);
+    s->active = ad_active(from, wrt, wrt_count, AD_REVERSE);
     s->live = opt_live(from, outputs, output_count, NULL);
     s->stop = calloc(s->count, 1);
     s->adjoint = calloc(s->count, sizeof *s->adjoint);
@@ -298,7 +298,7 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, c
     BL_ASSERT(s->stop && s->adjoint && s->frame_of, "out of memory");
     for (uint32_t k = 0; k < wrt_count; k++)
         s->stop[wrt[k].id] = 1;
-    s->copy = (ir_copier){.from = from, .to = f, .map = map, .live = s->live, .hook = refuse_effects, .user = s};
+    s->copy = (ir_copier){.from = from, .to = f, .map = map, .live = s->live, .keep_suspended = true, .hook = refuse_effects, .user = s};
 }
 
 void ad_sweep_end(ad_sweep *s)

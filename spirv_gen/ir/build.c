@@ -54,7 +54,7 @@ void ir_module_destroy(ir_module *m)
 
 uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient)
 {
-    array_push(&m->buffers, ((ir_buffer){.name = arena_strdup(&m->arena, name), .constant = constant, .gradient = gradient}));
+    array_push(&m->buffers, ((ir_buffer){.name = arena_strdup(&m->arena, name), .constant = constant, .gradient = gradient, .tangent = -1}));
     return m->buffers.count - 1;
 }
 
@@ -106,6 +106,21 @@ uint32_t ir_current_region(const ir_func *f)
     return b->regions.count ? b->regions.data[b->regions.count - 1] : 0;
 }
 
+/* What is valid everywhere is the same inside and outside a suspended scope. */
+static uint16_t flags_of(const ir_func *f, ir_inst inst)
+{
+    return ir_op_table[inst.op].effect == IR_EFFECT_FLOAT ? 0 : f->builder->flags;
+}
+
+bool ir_suspend(ir_func *f, bool suspended)
+{
+    if (f->finished)
+        return false;
+    bool before = f->builder->flags & IR_SUSPENDED;
+    f->builder->flags = suspended ? IR_SUSPENDED : 0;
+    return before;
+}
+
 uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope)
 {
     if (ir_broken(f))
@@ -116,6 +131,7 @@ uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope)
     }
     if (inst.op != IR_PHI && ir_op_table[inst.op].effect != IR_EFFECT_FLOAT)
         f->builder->last_closed_if = inst.op == IR_ENDIF ? inst.a : 0;
+    inst.flags = flags_of(f, inst);
     array_push(&f->inst, inst);
     array_push(&f->scope, scope);
     array_push(&f->builder->open, (uint8_t)0);
@@ -184,7 +200,7 @@ static uint32_t hash_inst(ir_inst i)
 
 static bool same_inst(ir_inst x, ir_inst y)
 {
-    return x.op == y.op && x.type == y.type && x.a == y.a && x.b == y.b && x.c == y.c;
+    return x.op == y.op && x.type == y.type && x.flags == y.flags && x.a == y.a && x.b == y.b && x.c == y.c;
 }
 
 static void table_grow(ir_func *f)
@@ -213,6 +229,7 @@ ir_ref ir_merge(ir_func *f, ir_inst inst)
     if (f->module->no_merge && ir_op_table[inst.op].effect != IR_EFFECT_FLOAT)
         return (ir_ref){ir_append(f, inst)};
     ir_builder *b = f->builder;
+    inst.flags = flags_of(f, inst);
     if (b->used * 2 >= b->slot_count)
         table_grow(f);
     uint32_t at = hash_inst(inst) & (b->slot_count - 1);

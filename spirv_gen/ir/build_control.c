@@ -90,7 +90,7 @@ ir_ref ir_phi(ir_func *f, ir_ref if_op, ir_ref then_value, ir_ref else_value)
         ir_fail(f, "phi of %s and %s", ir_type_names[type], ir_type_names[ir_type_of(f, else_value)]);
         return (ir_ref){0};
     }
-    if (ir_same(then_value, else_value) && ir_visible(f, then_value.id) && !f->module->no_fold)
+    if (ir_same(then_value, else_value) && ir_visible(f, then_value.id) && !f->module->no_fold && !f->builder->flags)
         return then_value;
     return (ir_ref){ir_append(f, (ir_inst){.op = IR_PHI, .type = (uint8_t)type, .a = then_value.id, .b = else_value.id, .c = if_op.id})};
 }

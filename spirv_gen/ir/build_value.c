@@ -177,6 +177,15 @@ static bool commutes(ir_op op)
     return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ || op == IR_NE;
 }
 
+/* What folding found, which in a suspended scope must not be a value from outside it. */
+static ir_ref suspended_value(ir_func *f, ir_ref r)
+{
+    ir_inst inst = ir_get(f, r);
+    if (!f->builder->flags || inst.type != IR_F32 || inst.op == IR_CONST || (inst.flags & IR_SUSPENDED))
+        return r;
+    return ir_merge(f, (ir_inst){.op = IR_DETACH, .type = IR_F32, .a = r.id});
+}
+
 ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
 {
     const ir_op_info *info = &ir_op_table[op];
@@ -201,7 +210,7 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
         if (ir_is_none(folded))
             folded = fold_identity(f, op, result, a, b, c);
         if (!ir_is_none(folded) || ir_broken(f))
-            return folded;
+            return suspended_value(f, folded);
     }
     return ir_merge(f, (ir_inst){.op = (uint8_t)op, .type = (uint8_t)result, .a = a.id, .b = b.id, .c = c.id});
 }

@@ -159,9 +159,11 @@ void ir_copy_range(ir_copier *c, uint32_t first, uint32_t last)
             return;
         if (c->live && !c->live[id])
             continue;
-        if (c->hook && c->hook(c, id, c->from->inst.data[id]))
-            continue;
-        ir_copy_inst(c, id);
+        bool before = c->keep_suspended && ir_suspend(c->to, c->from->inst.data[id].flags & IR_SUSPENDED);
+        if (!c->hook || !c->hook(c, id, c->from->inst.data[id]))
+            ir_copy_inst(c, id);
+        if (c->keep_suspended)
+            ir_suspend(c->to, before);
     }
 }
 

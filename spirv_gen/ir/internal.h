@@ -53,6 +53,7 @@ typedef struct ir_builder {
     ARRAY(uint8_t) open;      /* per instruction: it is a region that is open */
     uint32_t *slots;          /* hash table of instruction ids, 0: free */
     uint32_t slot_count, used;
+    uint16_t flags;           /* of what is emitted */
     uint32_t last_closed_if;  /* the IF whose ENDIF has only PHIs and floating values behind it so far, or 0 */
 } ir_builder;
 

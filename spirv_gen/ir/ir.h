@@ -61,6 +61,8 @@ typedef struct ir_ref {
 static inline bool ir_is_none(ir_ref r) { return r.id == 0; }
 static inline bool ir_same(ir_ref a, ir_ref b) { return a.id == b.id; }
 
+enum { IR_SUSPENDED = 1 }; /* flag of an instruction: a constant of every derivative (ir_suspend) */
+
 typedef struct ir_inst {
     uint8_t op, type;
     uint16_t flags;
@@ -73,6 +75,8 @@ typedef struct ir_buffer {
     const char *name;
     bool constant;     /* never written by this program */
     int32_t gradient;  /* index of the buffer that receives gradients of DLOADs, or -1 */
+    int32_t tangent;   /* index of the buffer whose words are the tangents of this one's (forward mode reads them beside DLOADs and adds to
+                          them beside ACCUMs), or -1 */
     const uint32_t *known; /* contents that will not change while the program is in use, so that loads at constant places fold; NULL. Not
                               owned, not printed. Constant buffers only */
     uint32_t known_count;
@@ -90,6 +94,7 @@ typedef struct ir_func {
     ARRAY(uint8_t) params;        /* types */
     ARRAY(ir_ref) results;
     bool finished;
+    struct ir_func *jvp, *vjp;    /* derivatives supplied by the user (ad.h: ad_custom), or NULL */
     struct ir_builder *builder;   /* build.c */
 } ir_func;
 
@@ -107,7 +112,7 @@ struct ir_module {
 
 ir_module *ir_module_create(void);
 void ir_module_destroy(ir_module *m); /* functions included; NULL is fine */
-uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient);
+uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient); /* without tangents: assign `tangent` afterwards */
 ir_func *ir_func_create(ir_module *m, const char *name);
 ir_ref ir_param(ir_func *f, ir_type type);
 void ir_return(ir_func *f, const ir_ref *values, uint32_t count); /* ends the function; all regions must be closed */
@@ -139,6 +144,10 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c); /* any r
 #undef IR_STRUCT
 static inline ir_ref ir_gt(ir_func *f, ir_ref a, ir_ref b) { return ir_lt(f, b, a); }
 static inline ir_ref ir_ge(ir_func *f, ir_ref a, ir_ref b) { return ir_le(f, b, a); }
+
+/* Suspends differentiation of what is emitted from here on (true), or resumes it; returns what it was, so that scopes nest. A value from
+ * a suspended scope is a constant of every derivative; the same expression outside is another value. */
+bool ir_suspend(ir_func *f, bool suspended);
 
 ir_ref ir_uniform(ir_func *f, ir_type type, uint32_t word);
 ir_ref ir_global_id(ir_func *f);
@@ -204,6 +213,7 @@ struct ir_copier {
     ir_func *const *functions; /* new function by old index; NULL: same module, same functions */
     const uint8_t *live;      /* NULL: everything */
     ir_copy_hook hook;
+    bool keep_suspended;      /* instructions keep IR_SUSPENDED; else they lose it and merge with others */
     void *user;
 };
 void ir_copy_range(ir_copier *c, uint32_t first, uint32_t last);

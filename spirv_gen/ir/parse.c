@@ -481,7 +481,7 @@ static bool function(parser *p)
 
 static bool buffer(parser *p)
 {
-    uint32_t index, gradient = 0;
+    uint32_t index, gradient = 0, tangent = 0;
     char *name;
     if (!sigil(p, '@', IR_MAX_BUFFERS - 1, &index) || !string(p, &name))
         return false;
@@ -490,7 +490,11 @@ static bool buffer(parser *p)
     bool constant = accept(p, "constant"), partner = accept(p, "gradient");
     if (partner && !sigil(p, '@', IR_MAX_BUFFERS - 1, &gradient))
         return false;
+    bool tangents = accept(p, "tangent");
+    if (tangents && !sigil(p, '@', IR_MAX_BUFFERS - 1, &tangent))
+        return false;
     ir_buffer_add(p->m, name, constant, partner ? (int32_t)gradient : -1);
+    p->m->buffers.data[index].tangent = tangents ? (int32_t)tangent : -1;
     return true;
 }
 

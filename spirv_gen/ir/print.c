@@ -6,7 +6,7 @@
  * Operands in the order of the table: %n a value or region, @n a buffer, $n a function, plain numbers otherwise; the operands of
  * calls are [$target ..] (%argument ..), of atomic_cas (%expected %new). A module is
  *
- *     buffer @0 "scene" constant gradient @1
+ *     buffer @0 "scene" constant gradient @1 tangent @2
  *     uniforms 4
  *     func $0 "main" (f32 u32) entry { .. return %a %b }
  *
@@ -212,6 +212,8 @@ void ir_print(const ir_module *m, text *out)
             text_add(out, " constant");
         if (b->gradient >= 0)
             text_add(out, " gradient @%d", b->gradient);
+        if (b->tangent >= 0)
+            text_add(out, " tangent @%d", b->tangent);
         text_add(out, "\n");
     }
     if (m->uniform_count)

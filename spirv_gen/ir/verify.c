@@ -515,9 +515,11 @@ static bool check_module(verifier *v)
 {
     const ir_module *m = v->m;
     for (uint32_t k = 0; k < m->buffers.count; k++) {
-        int32_t gradient = m->buffers.data[k].gradient;
+        int32_t gradient = m->buffers.data[k].gradient, tangent = m->buffers.data[k].tangent;
         if (gradient < -1 || (gradient >= 0 && (uint32_t)gradient >= m->buffers.count))
             return fail(v, "buffer @%u: gradient buffer @%d does not exist", k, gradient);
+        if (tangent < -1 || (tangent >= 0 && (uint32_t)tangent >= m->buffers.count))
+            return fail(v, "buffer @%u: tangent buffer @%d does not exist", k, tangent);
     }
     if (!check_functions(v))
         return false;

@@ -35,6 +35,7 @@ bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **ou
 /* The passes; each returns a new module. */
 ir_module *opt_dead(const ir_module *m);                                /* unused values, loop states, functions */
 ir_module *opt_rays(const ir_module *m, const opt_options *o);          /* RAY_* -> BVH traversal */
+ir_module *opt_unroll(const ir_module *m, uint32_t trips);              /* every loop as so many trips, for validating derivatives */
 ir_module *opt_inline_single(const ir_module *m);                       /* CALL with one target -> its body */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */

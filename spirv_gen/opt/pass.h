@@ -15,6 +15,7 @@ struct opt_pass {
     /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
     uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
     void *user;
+    bool keep_suspended;  /* for passes before differentiation */
     ir_module *to;        /* the result so far */
     ir_func **functions;  /* new function by old index */
 };

@@ -38,7 +38,8 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     ir_ref *results = malloc((from->results.count + 1) * sizeof *results);
     BL_ASSERT(map && results, "out of memory");
     map_parameters(from, to, map);
-    ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook, .user = pass};
+    ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook,
+                     .keep_suspended = pass->keep_suspended, .user = pass};
     ir_copy_range(&c, 1, from->inst.count);
     for (uint32_t k = 0; k < from->results.count; k++)
         results[k] = ir_copied(&c, from->results.data[k].id);
@@ -72,6 +73,7 @@ ir_module *opt_rebuild(opt_pass *pass)
     for (uint32_t k = 0; k < from->buffers.count; k++) {
         const ir_buffer *b = &from->buffers.data[k];
         ir_buffer_add(to, b->name, b->constant, b->gradient);
+        to->buffers.data[k].tangent = b->tangent;
         to->buffers.data[k].known = b->known, to->buffers.data[k].known_count = b->known_count;
     }
     for (uint32_t k = 0; k < from->functions.count; k++)

@@ -482,8 +482,8 @@ static void loops_are_refused(void **state)
     for (int by_next = 0; by_next < 2; by_next++) { /* the parameter enters as initial value, or in the body */
         ir_module *m = ir_module_create();
         ir_func *f = ir_func_create(m, "f");
-        ir_ref x = ir_param(f, IR_F32), one = ir_f32(f, 1);
-        ir_ref y = by_next ? trace_loop(f, one, x) : trace_loop(f, x, one);
+        ir_ref x = ir_param(f, IR_F32), two = ir_f32(f, 2);
+        ir_ref y = by_next ? trace_loop(f, two, x) : trace_loop(f, x, two);
         ir_return(f, &y, 1);
         ad_vjp(f);
         expect_error(m, "replaying");
