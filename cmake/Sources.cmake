@@ -99,6 +99,7 @@ set(render_sources
     src/render/emitter/spot.c
     src/render/filter/filters.c
     src/render/integrator/baked.c
+    src/render/integrator/forward.c
     src/render/integrator/kernel.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
@@ -130,6 +131,7 @@ set(api_sources
     src/api/fit.c
     src/api/fit_state.c
     src/api/forms.c
+    src/api/forward.c
     src/api/job.c
     src/api/rays.c
     src/api/reference.c
@@ -144,6 +146,7 @@ set(cli_sources
     src/cli/fit_report.c
     src/cli/fit_result.c
     src/cli/grad.c
+    src/cli/grad_forward.c
     src/cli/ir.c
     src/cli/main.c
     src/cli/options.c

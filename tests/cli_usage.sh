@@ -74,13 +74,21 @@ expect 2 "'l3' is not one of l2\|l1\|relative_l2\|huber" grad "$scene" --param a
 expect 2 'either --adjoint .* or --target' grad "$scene" --param a --adjoint w.exr --target t.exr -o g
 expect 2 '--param NAME is missing' grad "$scene" --adjoint w.exr -o g
 expect 2 '-o DIR is missing' grad "$scene" --param a --adjoint w.exr
+expect 2 'does not go with' grad "$scene" --forward red.reflectance.value --adjoint w.exr -o g
+expect 2 '--tangent needs --forward' grad "$scene" --param red.reflectance.value --adjoint w.exr --tangent t.npy -o g
+expect 2 'give one for each' grad "$scene" --forward red.reflectance.value green.reflectance.value --tangent t.npy -o g
+expect 2 "'x' is not a number" grad "$scene" --forward red.reflectance.value=x -o g
+expect 2 'so does --tangent' grad "$scene" --forward red.reflectance.value=2 --tangent t.npy -o g
+expect 2 '-o DIR is missing' grad "$scene" --forward red.reflectance.value
 expect 2 'at least 2' check "$scene" --param red.reflectance.value --seeds 1
 expect 2 '--pass PASS is missing' ir "$scene"
 expect 2 'is not one of primal' ir "$scene" --pass nosuch
 
 # ---- failed work: status 1 ----
 
-expect 1 'forward mode arrives' grad "$scene" --forward red.reflectance.value -o g
+expect 1 'near|did you mean|red.reflectance.value' grad "$scene" --forward red.reflectance.valu -o g
+expect 1 'nosuch.npy' grad "$scene" --forward red.reflectance.value --tangent nosuch.npy -o g
+expect 1 'named twice' grad "$scene" --forward red.reflectance.value red.reflectance.value=2 -o g
 expect 1 'ablation arrives' bench "$scene" --ablation
 expect 1 'has no ray queries|no Vulkan device matches' render "$scene" -o a.exr --device swiftshader --ray-backend query
 export BL_RAY_BACKEND=embree

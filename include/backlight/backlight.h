@@ -244,12 +244,27 @@ bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
 bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
 
+typedef struct bl_forward_desc {
+    uint32_t spp; /* 0: the scene's */
+    uint32_t seed;
+    double slice_seconds;
+    /* The direction: per parameter of bl_job_desc.parameters its values, NULL for zeros. NULL: ones for all of them. */
+    const float *const *tangents;
+    bl_progress progress;
+    void *user;
+} bl_forward_desc;
+
+/* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3 floats. Walks the paths of
+ * bl_job_gradient with the same seed, so sum(W * image) is that gradient for the adjoint W, along the direction, up to rounding. */
+bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats);
+
 typedef enum bl_pass {
     BL_PASS_PRIMAL,
     BL_PASS_GRADIENT, /* of BL_FORM_FUSED */
     BL_PASS_REPLAY,   /* the two of BL_FORM_SEPARATE */
     BL_PASS_ADJOINT,
     BL_PASS_FROZEN,
+    BL_PASS_FORWARD,
     BL_PASS_COUNT
 } bl_pass;
 

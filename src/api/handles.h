@@ -47,7 +47,7 @@ struct bl_job {
     gpu_batch *batch;
     gpu_accel *accel; /* NULL unless rays are queries */
 
-    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output,
+    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
         *samples; /* of a tile: what a replay pass leaves for the adjoint pass */
     uint64_t film_words;
     uint64_t bytes;
@@ -113,7 +113,15 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 /* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
+/* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
+bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
+
+/* render.c: shared with forward.c */
+uint32_t job_seed(const bl_job *job, uint32_t seed); /* with the scene's sampler's */
+bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
+/* Film to job->image and, where given, to `image`. */
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err);
 
 /* ---- fits ---- */
 

@@ -63,6 +63,7 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, image, "image", &job->image, err));
     TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
+    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
@@ -92,6 +93,16 @@ bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
         return BL_OK;
     drop_buffer(job, &job->adjoint);
     return make_buffer(job, bytes, "adjoint", &job->adjoint, err);
+}
+
+bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
+{
+    uint64_t bytes = 4ull * job->plan->value_count;
+    if (gpu_buffer_size(job->tangent) < bytes) {
+        drop_buffer(job, &job->tangent);
+        TRY(make_buffer(job, bytes, "tangents", &job->tangent, err));
+    }
+    return gpu_buffer_write(job->tangent, 0, tangents, bytes, err);
 }
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
@@ -152,8 +163,10 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *co
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
-    static const char *const labels[RENDER_PASS_COUNT] = {"primal",  "variance", "gradient", "replay",        "adjoint",
-                                                        "frozen", "unrolled", "update",   "update adjoint", "tables"};
+    static const char *const labels[RENDER_PASS_COUNT] = {
+        [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
+        [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
+        [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
     if (!job->kernels[pass]) {
         spv_code code;
         uint32_t push_words;
@@ -178,7 +191,7 @@ static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const ui
     gpu_buffer *buffers[BUFFER_COUNT] = {
         [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = values,        [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = job->samples};
+        [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent};
     gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
 }
 
@@ -282,12 +295,14 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 
 static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    gpu_kernel *update = NULL, *tables = NULL;
+    gpu_kernel *update = NULL, *tables = NULL, *tangents = NULL;
     double seconds;
     if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
         TRY(job_kernel(job, RENDER_UPDATE, &update, err));
     if (job->plan->table_builds.count && job->values_changed)
         TRY(job_kernel(job, RENDER_TABLES, &tables, err));
+    if (job->plan->update_requested && w->pass == RENDER_FORWARD)
+        TRY(job_kernel(job, RENDER_UPDATE_TANGENT, &tangents, err));
     TRY(gpu_batch_begin(job->batch, err));
     if (update && job->values_changed)
         record_update(job, update, job->values);
@@ -295,6 +310,8 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         record_update(job, update, job->frozen);
     if (tables)
         record_tables(job, tables);
+    if (tangents)
+        record_update(job, tangents, job->values);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
@@ -500,7 +517,7 @@ void bl_job_destroy(bl_job *job)
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->samples};
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
     plan_destroy(job->plan);
@@ -553,12 +570,12 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 
 static bl_result chosen_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
-    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN};
+    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN, RENDER_FORWARD};
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
         return BL_ERROR_ARGUMENT;
-    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT) && !job->plan->any_request) {
-        error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the gradient pass would be empty");
+    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD) && !job->plan->any_request) {
+        error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the pass would be empty");
         return context_fail(job->context, &err);
     }
     *out = passes[pass];

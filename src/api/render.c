@@ -8,12 +8,12 @@
 
 enum { REPEATS_MOST = 4 };
 
-static uint32_t scene_seed(const bl_job *job, uint32_t seed)
+uint32_t job_seed(const bl_job *job, uint32_t seed)
 {
     return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
 }
 
-static bl_result read_counters(bl_job *job, bl_stats *stats, bl_error *err)
+bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 {
     uint32_t status[STATUS_COUNT];
     TRY(job_read_status(job, status, err));
@@ -45,7 +45,7 @@ static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float
     return r;
 }
 
-static bl_result resolve_image(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err)
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err)
 {
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
@@ -59,7 +59,7 @@ static bl_result resolve_image(bl_job *job, uint32_t spp, uint32_t strips, float
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = {.pass = desc->frozen ? RENDER_FROZEN : desc->variance ? RENDER_VARIANCE : RENDER_PRIMAL,
-                       .spp = desc->spp ? desc->spp : job->scene->spp, .seed = scene_seed(job, desc->seed),
+                       .spp = desc->spp ? desc->spp : job->scene->spp, .seed = job_seed(job, desc->seed),
                        .stream = desc->gradient_stream ? 1 : 0, .slice_seconds = desc->slice_seconds, .progress = desc->progress,
                        .user = desc->user, .progress_to = 1};
     w.strips = job_strips(job->scene, w.spp);
@@ -70,8 +70,8 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     if (desc->frozen)
         TRY(gpu_buffer_write(job->frozen, 0, desc->frozen, 4ull * job->scene->values.count, err));
     TRY(job_run(job, &w, stats, err));
-    TRY(read_counters(job, stats, err));
-    TRY(resolve_image(job, w.spp, w.strips, image, stats, err));
+    TRY(job_read_counters(job, stats, err));
+    TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
     return desc->variance ? read_variance(job, w.spp, w.strips, desc->variance, err) : BL_OK;
 }
 
@@ -116,11 +116,11 @@ static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats, bl_error *err)
 {
     uint32_t n = 3 * job_pixels(job->scene);
-    job_work_desc w = {.pass = RENDER_PRIMAL, .spp = spp, .seed = scene_seed(job, desc->seed), .slice_seconds = desc->slice_seconds,
+    job_work_desc w = {.pass = RENDER_PRIMAL, .spp = spp, .seed = job_seed(job, desc->seed), .slice_seconds = desc->slice_seconds,
                        .progress = desc->progress, .user = desc->user, .progress_to = 0.3};
     w.strips = job_strips(job->scene, spp);
     TRY(job_run(job, &w, stats, err));
-    TRY(read_counters(job, stats, err));
+    TRY(job_read_counters(job, stats, err));
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
@@ -176,13 +176,13 @@ static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_er
 static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, double progress_from, bl_stats *stats, bl_error *err)
 {
     const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
-    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .loss = &loss, .spp = spp, .seed = scene_seed(job, desc->seed), .stream = 1,
+    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .loss = &loss, .spp = spp, .seed = job_seed(job, desc->seed), .stream = 1,
                        .strips = forms_strips(job, stats->form, spp), .slice_seconds = desc->slice_seconds, .progress = desc->progress,
                        .user = desc->user, .progress_from = progress_from, .progress_to = 1};
     for (uint32_t coarser = 0;; coarser++) {
         TRY(job_set_scale(job, most, spp, coarser, err));
         TRY(job_run(job, &w, stats, err));
-        TRY(read_counters(job, stats, err));
+        TRY(job_read_counters(job, stats, err));
         stats->repeats = coarser;
         if (stats->overflowed == 0)
             break;

@@ -182,6 +182,19 @@ typedef struct plot_group {
 int save_bar_plot(const cli_session *session, const char *path, const plot_group *groups,
                   uint32_t group_count);
 
+/* ---- grad_forward.c: backlight grad --forward ---- */
+
+typedef struct cli_forward {
+    const cli_common *common;
+    const char *scene, *output;
+    const cli_names *parameters; /* NAME or NAME=VALUE */
+    const cli_names *tangents;   /* files, one per parameter, or none */
+} cli_forward;
+int grad_forward(const cli_forward *args);
+/* grad.c: parts of both modes' summary. start: seconds_now() when the command began. */
+void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);
+void grad_add_effort(struct cJSON *json, const cli_session *session, const bl_stats *stats, double start);
+
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,

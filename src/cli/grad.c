@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for two dimensions or more,
- * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. */
+ * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. With --forward: the derivative of the
+ * image instead (grad_forward.c). */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -11,8 +12,8 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *adjoint, *target, *loss, *form, *forward, *tangent;
-    cli_names parameters;
+    const char *scene, *output, *adjoint, *target, *loss, *form;
+    cli_names parameters, forward, tangents;
 } arguments;
 
 typedef struct work {
@@ -27,10 +28,22 @@ typedef struct work {
     double start;
 } work;
 
+static int check_forward_usage(const arguments *args)
+{
+    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss)
+        return usage_error("grad", "--forward does not go with --param, --adjoint, --target and --loss");
+    if (args->tangents.count > 0 && args->tangents.count != args->forward.count)
+        return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none", args->tangents.count,
+                           args->forward.count);
+    return args->output ? CLI_OK : usage_error("grad", "-o DIR is missing");
+}
+
 static int check_usage(const arguments *args)
 {
-    if (args->forward || args->tangent)
-        return fail("forward mode arrives with the compiler issue");
+    if (args->tangents.count > 0 && args->forward.count == 0)
+        return usage_error("grad", "--tangent needs --forward");
+    if (args->forward.count > 0)
+        return check_forward_usage(args);
     if (args->parameters.count == 0)
         return usage_error("grad", "--param NAME is missing");
     if (!args->output)
@@ -98,12 +111,12 @@ static double drift(const bl_stats *stats)
     return stats->paths ? (double)stats->drifted / (double)stats->paths : 0;
 }
 
-static void add_parameters(const work *w, cJSON *json)
+void grad_add_parameters(cJSON *json, const cli_parameter *parameters, uint32_t count)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "parameters"),
           *incomplete = cJSON_AddArrayToObject(json, "incomplete");
-    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        const bl_parameter_info *info = &w->parameters[k].info;
+    for (uint32_t k = 0; k < count; k++) {
+        const bl_parameter_info *info = &parameters[k].info;
         cJSON *one = cJSON_CreateObject();
         cJSON_AddStringToObject(one, "name", info->name);
         cJSON_AddItemToObject(one, "shape", json_shape(info));
@@ -116,14 +129,14 @@ static void add_parameters(const work *w, cJSON *json)
     }
 }
 
-static void add_effort(const work *w, cJSON *json)
+void grad_add_effort(cJSON *json, const cli_session *session, const bl_stats *stats, double start)
 {
     cJSON *time = cJSON_AddObjectToObject(json, "time"), *memory = cJSON_AddObjectToObject(json, "memory");
-    cJSON_AddNumberToObject(time, "total_seconds", seconds_now() - w->start);
-    cJSON_AddNumberToObject(time, "pass_seconds", w->stats.seconds);
-    cJSON_AddNumberToObject(time, "device_seconds", w->stats.device_seconds);
-    cJSON_AddNumberToObject(time, "compile_seconds", bl_device_stats_get(w->session->device).compile_seconds);
-    cJSON_AddNumberToObject(memory, "device_bytes", (double)w->stats.device_bytes);
+    cJSON_AddNumberToObject(time, "total_seconds", seconds_now() - start);
+    cJSON_AddNumberToObject(time, "pass_seconds", stats->seconds);
+    cJSON_AddNumberToObject(time, "device_seconds", stats->device_seconds);
+    cJSON_AddNumberToObject(time, "compile_seconds", bl_device_stats_get(session->device).compile_seconds);
+    cJSON_AddNumberToObject(memory, "device_bytes", (double)stats->device_bytes);
     cJSON_AddNumberToObject(memory, "host_peak_bytes", (double)host_peak_bytes());
 }
 
@@ -151,8 +164,8 @@ static cJSON *summary(const work *w)
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
     cJSON *seeds = cJSON_AddArrayToObject(json, "seeds");
     cJSON_AddItemToArray(seeds, cJSON_CreateNumber(w->args->common.seed));
-    add_effort(w, json);
-    add_parameters(w, json);
+    grad_add_effort(json, w->session, &w->stats, w->start);
+    grad_add_parameters(json, w->parameters, w->args->parameters.count);
     return json;
 }
 
@@ -215,6 +228,9 @@ static int gradients(work *w)
 static int run(void *argument)
 {
     CLI_TRY(check_usage(argument));
+    const arguments *args = argument;
+    if (args->forward.count > 0)
+        return grad_forward(&(cli_forward){&args->common, args->scene, args->output, &args->forward, &args->tangents});
     cli_session session = {0};
     work w = {.session = &session, .args = argument, .start = seconds_now()};
     int status = gradients(&w);
@@ -235,13 +251,13 @@ static const cli_option options[] = {
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
     {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, separate or two-walk", .choices = "auto|fused|separate|two-walk"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
-    {.name = "--forward", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(forward), .help = "forward mode: arrives with the compiler issue"},
-    {.name = "--tangent", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(tangent), .help = "for --forward"},
+    {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward), .help = "instead: derivative of the image by this parameter, whose entries all move by V (1); of several: along all at once"},
+    {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents), .help = "for each --forward an .npy file of its shape: how its entries move"},
 };
 // clang-format on
 const cli_command command_grad = {.name = "grad",
-                                  .summary = "the gradient of a loss with respect to parameters of a scene",
-                                  .usage = "SCENE --param NAME... (--adjoint FILE | --target FILE) -o DIR",
+                                  .summary = "the gradient of a loss with respect to parameters of a scene, or the image's derivative",
+                                  .usage = "SCENE (--param NAME... (--adjoint FILE | --target FILE) | --forward NAME...) -o DIR",
                                   .example = "backlight grad assets/cornell/scene.xml --param "
                                              "red.reflectance.value --target photo.exr -o gradients",
                                   CLI_OPTIONS(options),

@@ -16,7 +16,7 @@ typedef struct arguments {
     bool optimised, disassemble;
 } arguments;
 
-static const char *const passes[BL_PASS_COUNT] = {"primal", "gradient", "replay", "adjoint", "frozen"};
+static const char *const passes[BL_PASS_COUNT] = {"primal", "gradient", "replay", "adjoint", "frozen", "forward"};
 
 static bl_pass pass_of(const char *name)
 {
@@ -105,7 +105,7 @@ static int with_job(const cli_session *session, const arguments *args, const cha
 {
     bl_job_desc desc = {.parameters = names, .frozen = pass_of(args->pass) == BL_PASS_FROZEN};
     bl_pass pass = pass_of(args->pass);
-    if (pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT)
+    if (pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD)
         CLI_TRY(choose_parameters(session, args, names, &desc.parameter_count));
     bl_job *job;
     CLI_TRY(session_create_job(session, desc, &job));
@@ -142,8 +142,8 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass), .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, or frozen", .required = true, .choices = "primal|gradient|replay|adjoint|frozen"},
-    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all that have one)"},
+    {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass), .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, frozen, or forward", .required = true, .choices = "primal|gradient|replay|adjoint|frozen|forward"},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of gradient and forward passes (default: all that have one)"},
     {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised), .help = "the trace as it goes to code generation, not as recorded"},
     {.name = "--spirv", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(spirv), .help = "write the SPIR-V module instead"},
     {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble), .help = "print the SPIR-V as text instead"},

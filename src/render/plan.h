@@ -328,9 +328,11 @@ typedef enum render_pass {
     RENDER_ADJOINT,  /* and from there gradients */
     RENDER_FROZEN,
     RENDER_UNROLLED,
+    RENDER_FORWARD,        /* the film receives tangents of radiance */
     RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */
     RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
     RENDER_TABLES,         /* one step of one sampling table */
+    RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters, before a forward pass */
     RENDER_PASS_COUNT
 } render_pass;
 

@@ -17,6 +17,7 @@ enum render_buffer {
     BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path evaluation */
     BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
     BUFFER_SAMPLES,  /* what a replay pass leaves for the adjoint pass: planes of `slots` words (enum sample_plane) */
+    BUFFER_TANGENT,  /* f32: of parameter and derived values, in forward mode */
     BUFFER_COUNT
 };
 

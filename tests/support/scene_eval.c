@@ -34,6 +34,7 @@ scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const c
     uint32_t n = e->scene->values.count, pixels = e->scene->width * e->scene->height;
     e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));
     e->frozen = checked(calloc(e->plan->value_count + 1u, sizeof *e->frozen));
+    e->tangent = checked(calloc(e->plan->value_count + 1u, sizeof *e->tangent));
     e->gradient = checked(calloc(e->plan->gradient_count + 1u, sizeof *e->gradient));
     e->film = checked(calloc(6u * pixels, sizeof *e->film));
     e->adjoint = checked(calloc(3u * pixels, sizeof *e->adjoint));
@@ -48,7 +49,7 @@ void scene_eval_destroy(scene_eval *e)
         ir_module_destroy(e->modules[k]);
     plan_destroy(e->plan);
     render_scene_destroy(e->scene);
-    free(e->values), free(e->frozen), free(e->gradient), free(e->film), free(e->adjoint);
+    free(e->values), free(e->frozen), free(e->tangent), free(e->gradient), free(e->film), free(e->adjoint);
     free(e);
 }
 
@@ -100,6 +101,7 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
         [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = 3u * pixels},
         [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
         [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS},
+        [BUFFER_TANGENT] = {.reals = e->tangent, .count = e->plan->value_count},
     };
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .global_id = lane, .f64 = f64};
     return ir_eval(m->entry, NULL, NULL, &env, err);
@@ -134,6 +136,8 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     TRY(run_objects(e, RENDER_UPDATE, e->values, f64, err));
     TRY(run_objects(e, RENDER_UPDATE, e->frozen, f64, err));
     TRY(scene_eval_tables(e, f64, err));
+    if (pass == RENDER_FORWARD)
+        TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = pixel, [UNIFORM_LANE_COUNT] = 1,      [UNIFORM_FIRST_SAMPLE] = sample,        [UNIFORM_LAST_SAMPLE] = sample + 1,
         [UNIFORM_STRIPS] = 1,         [UNIFORM_SPP] = 1u << 20,      [UNIFORM_SEED] = seed,                  [UNIFORM_STREAM] = stream,

@@ -11,6 +11,7 @@ typedef struct scene_eval {
     plan *plan;
     double *values, *frozen;   /* parameter values, written by tests; derived values and sampling tables, by every run */
     double *gradient;          /* per requested element, then per element of derived values */
+    double *tangent;           /* as values; of parameters, written by tests; of derived values, written by runs of RENDER_FORWARD */
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
     uint32_t status[STATUS_COUNT];

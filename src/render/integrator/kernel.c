@@ -49,9 +49,11 @@ ir_module *kernel_module(const plan *p)
         [BUFFER_STATUS] = {"status", false, -1},   [BUFFER_ADJOINT] = {"adjoint", true, -1},
         [BUFFER_FROZEN] = {"frozen", true, -1},    [BUFFER_SCALE] = {"scale", true, -1},
         [BUFFER_SAMPLES] = {"samples", false, -1},
+        [BUFFER_TANGENT] = {"tangent", true, -1},
     };
     for (int k = 0; k < BUFFER_COUNT; k++)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
+    m->buffers.data[BUFFER_VALUES].tangent = BUFFER_TANGENT;
     if (p->baked) {
         m->buffers.data[BUFFER_SCENE].known = p->words.data;
         m->buffers.data[BUFFER_SCENE].known_count = p->sensor_moves ? plan_sensor_word(p) : p->words.count;
@@ -212,7 +214,7 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 
 static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
-    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "replay", "adjoint", "frozen", "unrolled"};
+    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "replay", "adjoint", "frozen", "unrolled", "forward"};
     const render_scene *s = p->scene;
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
     TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
@@ -220,6 +222,8 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
         return kernel_primal(&w, m);
     if (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT)
         return kernel_gradient(&w, m);
+    if (pass == RENDER_FORWARD)
+        return kernel_forward(&w, m);
     return kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
 }
 
@@ -229,6 +233,7 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
     bl_result r = pass == RENDER_UPDATE           ? kernel_update(p, m)
                   : pass == RENDER_UPDATE_ADJOINT ? kernel_update_adjoint(p, m, o && o->fixed_point)
                   : pass == RENDER_TABLES         ? kernel_tables(p, m)
+                  : pass == RENDER_UPDATE_TANGENT ? kernel_update_tangent(p, m)
                                                   : trace_walk(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);

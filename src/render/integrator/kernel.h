@@ -68,9 +68,11 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 
 bl_result kernel_primal(walk *w, ir_module *m);
 bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
+bl_result kernel_forward(walk *w, ir_module *m);
 bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
 bl_result kernel_tables(const plan *p, ir_module *m);
+bl_result kernel_update_tangent(const plan *p, ir_module *m);
 bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
 
 #endif

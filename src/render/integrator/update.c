@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values (estimators.md 2, plan.h): two small kernels around those that walk paths, one lane per object that has any.
+ * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object that has any.
  *
  *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed; with the frozen values bound in
  *                   their place, before a frozen evaluation.
  *   update adjoint  reads the gradients that a gradient pass has left for derived values, and adds d(derived)/d(parameters) times them to the
  *                   gradients of the parameters.
+ *   update tangent  before a forward pass: tangents of derived values from those of the parameters.
  *
  * Parameters' elements are only added to and derived ones only read, so lanes do not meet, and shared parameters are no matter. */
 #include "render/integrator/kernel.h"
@@ -68,6 +69,22 @@ static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, b
     return f;
 }
 
+/* ---- tangent ---- */
+
+static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
+{
+    ir_func *f = ir_func_create(m, n->cls->plugin.name);
+    tracer t = {.f = f, .plan = p, .tracked = true};
+    uint32_t count = n->cls->derived_count;
+    ir_ref record = ir_param(f, IR_U32), *derived = derive(&t, n, record), *tangents = arena_alloc(&m->arena, count * sizeof *tangents);
+    ad_forward(f, NULL, NULL, 0, derived, tangents, count);
+    ir_ref first = t_word(&t, record, n->derived_word);
+    for (uint32_t k = 0; k < count; k++)
+        ir_store(f, BUFFER_TANGENT, t_offset(&t, first, k), tangents[k]);
+    ir_return(f, NULL, 0);
+    return f;
+}
+
 /* ---- kernels ---- */
 
 /* Lane k: the function of its object's class, with its record. */
@@ -105,5 +122,16 @@ bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point)
     for (uint32_t i = 0; i < p->updates.count; i++)
         functions[i] = make_adjoint(m, p, p->updates.data[i], fixed_point);
     dispatch(m, p, "update adjoint", functions);
+    return BL_OK;
+}
+
+bl_result kernel_update_tangent(const plan *p, ir_module *m)
+{
+    BL_ASSERT(p->update_count > 0, "%u objects with derived values", p->update_count);
+    m->buffers.data[BUFFER_TANGENT].constant = false;
+    ir_func **functions = arena_alloc(&m->arena, p->updates.count * sizeof(ir_func *));
+    for (uint32_t i = 0; i < p->updates.count; i++)
+        functions[i] = make_tangent(m, p, p->updates.data[i]);
+    dispatch(m, p, "update tangent", functions);
     return BL_OK;
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Image derivatives of a job along one direction of its parameters: forward mode. */
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tangents of all values: those of requested parameters, zeros for the rest. Derived values' are made by their kernel. */
+static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_error *err)
+{
+    uint32_t n = job->plan->value_count;
+    float *all = calloc(n, sizeof *all);
+    if (!all)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for %u tangents", n);
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        for (uint32_t i = 0; i < p->count; i++)
+            all[p->offset + i] = !tangents ? 1 : tangents[k] ? tangents[k][i] : 0;
+    }
+    bl_result r = job_tangents(job, all, err);
+    free(all);
+    return r;
+}
+
+static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats, bl_error *err)
+{
+    job_work_desc w = {.pass = RENDER_FORWARD, .spp = desc->spp ? desc->spp : job->scene->spp, .seed = job_seed(job, desc->seed), .stream = 1,
+                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_to = 1};
+    w.strips = job_strips(job->scene, w.spp);
+    if (!job->plan->any_request)
+        return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is nothing to differentiate by");
+    TRY(write_tangents(job, desc->tangents, err));
+    TRY(job_run(job, &w, stats, err));
+    TRY(job_read_counters(job, stats, err));
+    return job_resolve(job, w.spp, w.strips, image, stats, err);
+}
+
+bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats)
+{
+    static const bl_forward_desc defaults;
+    bl_stats own = {0};
+    bl_error err = {0};
+    double start = clock_seconds();
+    bl_result r = forward(job, desc ? desc : &defaults, image, &own, &err);
+    own.seconds = clock_seconds() - start;
+    own.device_bytes = job->bytes;
+    if (stats)
+        *stats = own;
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}

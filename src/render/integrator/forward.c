@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The image derivative along one direction of parameter space: forward mode over the same detached paths that the gradient kernel walks (same
+ * stream, same roulette, same treatment of zeros). A path carries the tangent of its weight and that of its radiance; at each vertex
+ *
+ *     radiance += weight * (mis * Le + f * mis * visibility / pdf * Ld)      weight *= f / pdf
+ *
+ * are differentiated with the weight's tangent given and those of Le, Ld and f from the parameters' tangents (BUFFER_TANGENT). Everything else is
+ * detached. Nothing is divided by what may be zero, so a factor of 0 needs no care: the weight is then 0 and its tangent is not.
+ *
+ * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for the adjoint W along the same
+ * direction, sample by sample, up to rounding. */
+#include "render/integrator/kernel.h"
+#include "spirv_gen/ad/ad.h"
+
+typedef struct forward_state {
+    walk_position at;
+    throughput b; /* decides the path */
+    color weight, radiance; /* tangents */
+    color sum;
+} forward_state;
+
+static void pack(loop_state *s, const forward_state *p)
+{
+    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
+    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put(s, p->b.eta);
+    state_put_color(s, p->b.beta);
+    for (int c = 0; c < 3; c++)
+        state_put(s, p->b.zeros[c]);
+    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
+}
+
+static forward_state unpack(loop_state *s)
+{
+    forward_state p;
+    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
+    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.b.eta = state_get(s);
+    p.b.beta = state_get_color(s);
+    for (int c = 0; c < 3; c++)
+        p.b.zeros[c] = state_get(s);
+    p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
+    return p;
+}
+
+/* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never computed. */
+static color with_derivative(tracer *t, color value, color tracked)
+{
+    COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], tracked.c[c]));
+    return r;
+}
+
+static color radiance(walk *w, walk_light light)
+{
+    return with_derivative(&w->t, walk_radiance(w, light, false), walk_radiance(w, light, true));
+}
+
+/* What the vertex adds to the radiance, without the weight. */
+static color contribution(walk *w, const walk_vertex *v, color for_light)
+{
+    tracer *t = &w->t;
+    if (w->plan->scene->emitters.count == 0)
+        return color_all(t_f32(t, 0));
+    color found = color_scale(t, radiance(w, v->hit), ir_detach(t->f, v->hit_mis));
+    if (!w->next_event)
+        return found;
+    color sampled = color_scale(t, color_mul(t, radiance(w, v->light), for_light), ir_detach(t->f, v->light_weight));
+    COLOR_EACH(r, ir_add(t->f, found.c[c], sampled.c[c]));
+    return r;
+}
+
+/* One vertex: tangents move on with the path. Returns whether it lives. */
+static ir_ref step(walk *w, forward_state *p)
+{
+    tracer *t = &w->t;
+    walk_vertex v = walk_visit(w, p->at);
+    color for_light, for_sample, light_tracked, sample_tracked;
+    walk_values(w, &v, false, &for_light, &for_sample);
+    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    color weight = throughput_whole(w, &p->b), found = contribution(w, &v, with_derivative(t, for_light, light_tracked));
+    passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
+    color factor = color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
+    color added = color_mul(t, weight, found), next = color_mul(t, weight, factor);
+    ir_ref outputs[6], tangents[6];
+    for (int c = 0; c < 3; c++)
+        outputs[c] = added.c[c], outputs[3 + c] = next.c[c];
+    ad_forward(t->f, weight.c, p->weight.c, 3, outputs, tangents, 6);
+    for (int c = 0; c < 3; c++) {
+        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
+        p->weight.c[c] = tangents[3 + c];
+    }
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    return onward.alive;
+}
+
+/* Where a path has ended, its tangent joins the sum and the next sample begins. */
+static void finish_path(walk *w, forward_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
+    kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    for (int c = 0; c < 3; c++) {
+        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), p->radiance.c[c], zero));
+        p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
+        p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
+        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], one);
+        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
+    }
+    p->b.eta = ir_select(f, alive, p->b.eta, one);
+    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
+}
+
+bl_result kernel_forward(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    ir_ref zero = t_f32(t, 0);
+    color none = color_all(zero);
+    forward_state p = {.at = {.sample = l.first, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
+                              .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(f, true)},
+                       .b = throughput_start(w), .weight = none, .radiance = none, .sum = kernel_load_sum(w, l.film, l.inside)};
+    loop_state state = {0}, next = {0};
+    pack(&state, &p);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(&state);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    ir_ref alive = step(w, &p);
+    finish_path(w, &p, alive);
+    pack(&next, &p);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    kernel_store_sum(w, l.film, l.inside, unpack(&state).sum);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

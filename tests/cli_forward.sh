@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# LABELS: swiftshader
+# SPDX-License-Identifier: BSD-3-Clause
+# backlight grad --forward: its files, and that NAME, NAME=1 and a tangent of ones in a file are the same direction.
+set -u
+
+program=$BL_PROGRAM
+scene=$BL_SOURCE_DIR/assets/cornell/scene.xml
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+bad=0
+complain() {
+    echo "FAILED: $*"
+    bad=1
+}
+forward() {
+    "$program" grad "$scene" --spp 1 --quiet "$@" >.out 2>.err && return
+    grep -q 'no device\|not found' .err && exit 77
+    complain "grad $*: $(cat .err)"
+}
+name=red.reflectance.value
+
+forward --forward $name -o plain
+forward --forward $name=1 -o one
+forward --forward $name=2 -o two
+forward --forward $name green.reflectance.value=-0.5 -o both
+[ "$(ls plain | tr '\n' ' ')" = "$name.exr $name.png summary.json " ] || complain "plain holds $(ls plain)"
+[ "$(ls both | tr '\n' ' ')" = "direction.exr direction.png summary.json " ] || complain "both holds $(ls both)"
+cmp -s plain/$name.exr one/$name.exr || complain "a direction of 1 is not that of ones"
+cmp -s plain/$name.exr two/$name.exr && complain "a direction of 2 is that of ones"
+grep -q '"mode":.*"forward"' plain/summary.json || complain "the summary says nothing of the mode"
+if "$BL_PYTHON" -c 'import numpy; numpy.save("ones.npy", numpy.ones(3, numpy.float32)); numpy.save("four.npy", numpy.ones(4, numpy.float32))'; then
+    forward --forward $name --tangent ones.npy -o file
+    cmp -s plain/$name.exr file/$name.exr || complain "a file of ones is not the direction of ones"
+    "$program" grad "$scene" --forward $name --tangent four.npy -o four 2>.err && complain "a tangent of another size was taken"
+    grep -q 'four.npy' .err || complain "nothing said of the tangent's size: $(cat .err)"
+    [ -e four ] && complain "a refused tangent left a folder behind"
+fi
+exit $bad

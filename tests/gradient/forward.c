@@ -1,0 +1,174 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a scene at once:
+ *
+ *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other formulas);
+ *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it is.
+ *
+ * Scenes: those of scene_cases.c, factors that are exactly zero, and parameters that act through derived values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_cases.h"
+#include "support/scene_eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 6, SEED = 23, SAMPLES = 60, GRADIENT_STREAM = 1 };
+static const double exact_tolerance = 1e-9;
+
+#define ROOM(floor, wall)                                                                                    \
+    "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='" floor "'/></bsdf>"                       \
+    "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='" wall "'/></bsdf>"                          \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>" \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/></transform>" \
+    "<ref id='red'/></shape>"
+
+static const scene_case zero_factors = {
+    .name = "zero factors",
+    .body = ROOM("0,.7,0", "0,0,.4") "<emitter type='constant' id='sky'><rgb name='radiance' value='1,0,.5'/></emitter>",
+    .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}};
+static const scene_case derived_values = {
+    .name = "derived values",
+    .body = ROOM(".7,.75,.8", ".6,.2,.15") "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
+            "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb name='intensity' value='5,6,7'/>"
+            "<float name='cutoff_angle' value='35'/><float name='beam_width' value='12'/></emitter>"
+            "<emitter type='spot' id='other'><transform name='to_world'><lookat origin='.8,-.9,1.7' target='.1,.2,.2' up='0,0,1'/></transform>"
+            "<rgb name='intensity' value='3,2,1'/><float name='cutoff_angle' value='30'/></emitter>",
+    .needs_next_event = true,
+    .parameters = {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "white.reflectance.value"}};
+
+typedef struct subject {
+    const scene_case *c;
+    scene_eval *e;
+    double *v; /* direction, by value; tangents are this */
+    double reached; /* sum of |J v| */
+} subject;
+
+static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample)
+{
+    bl_error err = {0};
+    if (scene_eval_run(s->e, pass, pixel, sample, SEED, GRADIENT_STREAM, true, &err) != BL_OK)
+        fail_msg("%s: %s", s->c->name, err.text);
+    assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
+}
+
+static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, double got, double expected, double tolerance)
+{
+    if (!(fabs(got - expected) <= tolerance))
+        fail_msg("%s, pixel %u, sample %u: forward %.17g, %s %.17g (tolerance %g)", s->c->name, pixel, sample, got, what, expected, tolerance);
+}
+
+/* <J' W, v>; *size: what it is summed from. */
+static double replayed(subject *s, uint32_t pixel, uint32_t sample, double *size)
+{
+    run(s, RENDER_GRADIENT, pixel, sample);
+    double along = 0;
+    *size = 0;
+    for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
+        const render_parameter *p = &s->e->scene->parameters.data[scene_eval_find(s->e, s->c->parameters[k])];
+        const double *g = s->e->gradient + scene_eval_gradient_first(s->e, s->c->parameters[k]);
+        for (uint32_t i = 0; i < p->count; i++) {
+            along += g[i] * s->v[p->offset + i];
+            *size += fabs(g[i] * s->v[p->offset + i]);
+        }
+    }
+    return along;
+}
+
+/* Channel c of the frozen path at values + step * v. */
+static void frozen(subject *s, uint32_t pixel, uint32_t sample, double step, double out[3])
+{
+    scene_eval *e = s->e;
+    for (uint32_t i = 0; i < e->scene->values.count; i++)
+        e->frozen[i] = e->values[i] + step * s->v[i];
+    run(s, RENDER_FROZEN, pixel, sample);
+    memcpy(out, e->film + 3 * pixel, 3 * sizeof *out);
+}
+
+static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
+{
+    scene_eval *e = s->e;
+    const double h = s->c == &derived_values ? 1e-3 : 0.1; /* where weights are no polynomials of degree 4 */
+    double tangent[3], f[5][3], along = 0, size;
+    for (uint32_t i = 0; i < e->scene->values.count; i++)
+        e->tangent[i] = s->v[i];
+    run(s, RENDER_FORWARD, pixel, sample);
+    memcpy(tangent, e->film + 3 * pixel, sizeof tangent);
+    for (uint32_t c = 0; c < 3; c++) {
+        along += (double)e->adjoint[3 * pixel + c] * tangent[c];
+        s->reached += fabs(tangent[c]);
+    }
+    double transposed = replayed(s, pixel, sample, &size);
+    expect_near(s, "replay", pixel, sample, along, transposed, exact_tolerance * (1e-3 + size));
+    for (int k = -2; k <= 2; k++)
+        frozen(s, pixel, sample, k * h, f[k + 2]);
+    for (uint32_t c = 0; c < 3; c++) {
+        double slope = (8 * (f[3][c] - f[1][c]) - (f[4][c] - f[0][c])) / (12 * h);
+        expect_near(s, "frozen differences", pixel, sample, tangent[c], slope, exact_tolerance * (1e-3 + size + fabs(f[2][c])) / h);
+    }
+}
+
+static char *folder;
+
+static void direction(subject *s)
+{
+    uint32_t state = 5;
+    for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
+        const render_parameter *p = &s->e->scene->parameters.data[scene_eval_find(s->e, s->c->parameters[k])];
+        for (uint32_t i = 0; i < p->count; i++)
+            s->v[p->offset + i] = 2 * scene_random(&state) - 1;
+    }
+}
+
+static void at_depth(const scene_case *c, int32_t depth, bool next_event)
+{
+    arena a = {0};
+    subject s = {.c = c};
+    s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters, scene_case_parameter_count(c), depth % 2);
+    s.e->options = (render_trace_options){.no_next_event = !next_event};
+    s.v = calloc(s.e->scene->values.count + 1u, sizeof *s.v);
+    assert_non_null(s.v);
+    direction(&s);
+    uint32_t state = 9;
+    for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+        s.e->adjoint[i] = (float)(0.5 + scene_random(&state));
+    for (uint32_t k = 0; k < SAMPLES; k++)
+        sample_agrees(&s, (uint32_t)(scene_random(&state) * SIDE * SIDE), (uint32_t)(scene_random(&state) * 1000));
+    if (next_event) /* the other way lights are found too rarely to demand it of this many samples */
+        assert_true(s.reached > 0);
+    free(s.v);
+    scene_eval_destroy(s.e);
+    arena_free(&a);
+}
+
+static void case_agrees(void **state)
+{
+    const scene_case *c = *state;
+    at_depth(c, 4, true);
+    at_depth(c, 3, true);
+    if (!c->needs_next_event)
+        at_depth(c, 3, false);
+}
+
+int main(void)
+{
+    folder = scene_files_create();
+    struct CMUnitTest *tests = calloc(scene_case_count + 2u, sizeof *tests);
+    if (!folder || !tests)
+        return 1;
+    for (uint32_t i = 0; i < scene_case_count; i++)
+        tests[i] = (struct CMUnitTest){scene_cases[i].name, case_agrees, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
+    tests[scene_case_count] = (struct CMUnitTest){zero_factors.name, case_agrees, NULL, NULL, (void *)(uintptr_t)&zero_factors};
+    tests[scene_case_count + 1] = (struct CMUnitTest){derived_values.name, case_agrees, NULL, NULL, (void *)(uintptr_t)&derived_values};
+    int failed = _cmocka_run_group_tests("forward", tests, scene_case_count + 2u, NULL, NULL);
+    free(tests);
+    scene_files_remove(folder);
+    return failed;
+}
