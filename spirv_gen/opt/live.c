@@ -87,7 +87,8 @@ static void mark_needs(marker *m, uint32_t id)
 {
     ir_inst inst = m->f->inst.data[id];
     ir_each_operand(m->f, inst, mark, m);
-    mark(m, m->f->scope.data[id]);
+    if (ir_op_table[inst.op].effect != IR_EFFECT_FLOAT) /* constants and their kin are valid wherever they stand */
+        mark(m, m->f->scope.data[id]);
     switch (inst.op) {
     case IR_IF:
     case IR_LOOP:

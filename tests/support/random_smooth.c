@@ -140,7 +140,7 @@ static void block(generator *g, uint32_t length, uint32_t depth)
             loop(g, depth);
         else if (choice == 2 && g->callees)
             call(g);
-        else if (choice == 3)
+        else if (choice == 3 || choice == 5)
             keep(g, read_memory(g));
         else if (choice == 4 && !ir_is_none(g->array))
             use_array(g);
@@ -163,6 +163,7 @@ static ir_func *body(generator *g, ir_module *m, const char *name, uint32_t para
         for (uint32_t k = 0; k < 4; k++)
             ir_lstore(f, g->array, ir_u32(f, k), pick(g));
     }
+    keep(g, ir_mul(f, ir_sin(f, read_memory(g)), pick(g)));
     block(g, 10, DEPTH);
     return f;
 }

@@ -11,6 +11,7 @@
  *
  * Without `eval` the trace is printed after the passes; with it the results, and the words of every buffer that is not constant.
  * A failure of any step is the expected text `error: ...`. --update writes what was found in place of what was expected. */
+#include "spirv_gen/ad/ad.h"
 #include "spirv_gen/opt/pass.h"
 
 #include <math.h>
@@ -39,6 +40,23 @@ static ir_module *accumulate_cas(const ir_module *m)
     return opt_accumulate_lower(m, &o);
 }
 
+/* Derived functions of the last function. */
+static ir_module *with_jvp(const ir_module *m)
+{
+    ir_module *out = rebuild(m);
+    ad_jvp(out->functions.data[m->functions.count - 1]);
+    return out;
+}
+
+static ir_module *with_vjp(const ir_module *m)
+{
+    ir_module *out = rebuild(m);
+    ad_vjp(out->functions.data[m->functions.count - 1]);
+    return out;
+}
+
+static ir_module *unroll_2(const ir_module *m) { return opt_unroll(m, 2); }
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -49,6 +67,9 @@ static const struct {
     {"math", opt_math},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},
+    {"jvp", with_jvp}, /* the last function's derivative joins the module */
+    {"vjp", with_vjp},
+    {"unroll-2", unroll_2},
 };
 
 static bl_result run_pass(const char *name, size_t length, ir_module **m, bl_error *err)
