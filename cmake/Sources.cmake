@@ -35,6 +35,7 @@ set(spirv_gen_sources
     spirv_gen/opt/math.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c
+    spirv_gen/opt/ray_nodes.c
     spirv_gen/opt/rebuild.c
     spirv_gen/opt/unroll.c
     spirv_gen/spv/control.c

@@ -16,7 +16,7 @@ typedef struct opt_options {
     bool ray_queries;        /* RAY_* stay: spv_generate makes ray queries of them */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;   /* buffer with nodes and entries */
-    uint32_t node_base_word; /* word of the scene buffer that holds the word offset of node 0 */
+    uint32_t node_base_word; /* word of the scene buffer that holds the word offset of the packed nodes */
     uint32_t entry_base_word; /* ... of entry 0 */
     uint32_t stack_size;     /* entries of the traversal stack: depth of the tree + 1 */
     opt_accumulate accumulate;
@@ -28,6 +28,12 @@ typedef struct opt_options {
     void (*dump)(void *user, const char *pass, const ir_module *m); /* after each pass; NULL: none */
     void *user;
 } opt_options;
+
+/* ray_nodes.c: from a hierarchy with planes in f32 to the nodes that ray_bvh.c traverses. nodes: 16 words each, [0..2] left child's box
+ * minimum, [3..5] maximum, [6..8], [9..11] the right one's, [12], [13] references: number of an inner node, or as in ray_bvh.c. words:
+ * opt_packed_words(count) of them, grid and nodes. */
+void opt_pack_nodes(const uint32_t *nodes, uint32_t count, uint32_t *words);
+uint32_t opt_packed_words(uint32_t count);
 
 /* pipeline.c: everything that must and should happen before code generation, in order. Returns a new module; the old one stays. */
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err);

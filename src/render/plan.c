@@ -4,6 +4,7 @@
  * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor. Geometry's internal offsets (MESH_FACES ..)
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
+#include "spirv_gen/opt/opt.h"
 
 /* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
 #define LEAST_PROBABILITY 0.1f
@@ -292,8 +293,10 @@ static void write_entries(plan *p)
         if (s->kind_used[k])
             kind_index[k] = used++;
     p->words.data[HEADER_NODES] = p->words.count;
-    if (!p->query)
-        append_words(p, s->bvh.nodes, s->bvh.node_count * 16);
+    if (!p->query) {
+        uint32_t nodes = reserve_words(p, opt_packed_words(s->bvh.node_count));
+        opt_pack_nodes(s->bvh.nodes, s->bvh.node_count, p->words.data + nodes);
+    }
     p->words.data[HEADER_ENTRIES] = p->words.count;
     uint32_t at = reserve_words(p, (s->bvh.count + (s->bvh.count == 0)) * 12);
     for (uint32_t i = 0; i < s->bvh.count; i++) {

@@ -247,7 +247,7 @@ static cost cost_of(const bl_scene *scene, const char *const *parameters, uint32
     weights(w);
     for (int k = 0; k < 2; k++) {
         if (count)
-            SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.spp = 1, .adjoint = w, .slice_seconds = 100}, NULL));
+            SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = 1, .adjoint = w, .slice_seconds = 100}, NULL));
         else
             SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 1, .slice_seconds = 100}, image, NULL));
         first = k == 0 ? cost_so_far() : first;

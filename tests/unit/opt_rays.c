@@ -136,7 +136,7 @@ static float hit_sphere(const float *data, const ray *r, float tmax, float *u, f
 /* ---- scenes: the words of opt/ray_bvh.c, split at the median ---- */
 
 typedef struct scene {
-    uint32_t words[WORDS];
+    uint32_t words[WORDS], wide[16 * MAX_NODES]; /* nodes with planes in f32 are packed into words */
     uint32_t node_base, entry_base, entry_count, node_count, depth, leaf_size;
     float low[MAX_ENTRIES][3], high[MAX_ENTRIES][3]; /* by entry */
     uint32_t sort_axis;
@@ -188,7 +188,7 @@ static void build_child(scene *s, uint32_t parent, int side, uint32_t first, uin
         reference = 0x80000000u | (count - 1) << 28 | first;
     else if (count)
         reference = build_node(s, first, count, depth + 1);
-    uint32_t *node = s->words + s->node_base + 16 * parent;
+    uint32_t *node = s->wide + 16 * parent;
     memcpy(node + 6 * side, &b, sizeof b);
     node[12 + side] = reference;
 }
@@ -203,11 +203,11 @@ static uint32_t build_node(scene *s, uint32_t first, uint32_t count, uint32_t de
     return node;
 }
 
-static void add_triangle(scene *s, uint32_t i, bool flat, float size)
+static void add_triangle(scene *s, uint32_t i, bool flat, float offset, float size)
 {
     float *data = (float *)(void *)(s->words + s->entry_base + 12 * i);
     for (int k = 0; k < 3; k++) {
-        data[k] = flat && k == 1 ? 0 : random_between(-1, 1);
+        data[k] = offset + (flat && k == 1 ? 0 : random_between(-1, 1));
         data[3 + k] = flat && k == 1 ? 0 : random_between(-size, size);
         data[6 + k] = flat && k == 1 ? 0 : random_between(-size, size);
         float b = data[k] + data[3 + k], c = data[k] + data[6 + k];
@@ -230,13 +230,15 @@ static void add_sphere(scene *s, uint32_t i)
 typedef struct scene_options {
     uint32_t count, leaf_size;
     bool spheres, flat;
+    float offset;   /* of the scene from zero, on every axis */
+    float distance; /* of ray origins from the scene; 0: within and around it */
 } scene_options;
 
 static scene *scene_create(scene_options o)
 {
     scene *s = calloc(1, sizeof *s);
     s->node_base = 2;
-    s->entry_base = 2 + 16 * MAX_NODES;
+    s->entry_base = 2 + opt_packed_words(MAX_NODES);
     s->entry_count = o.count;
     s->leaf_size = o.leaf_size;
     s->words[0] = s->node_base;
@@ -246,10 +248,11 @@ static scene *scene_create(scene_options o)
         if (sphere)
             add_sphere(s, i);
         else
-            add_triangle(s, i, o.flat, o.count < 20 ? 2.0f : 0.3f);
+            add_triangle(s, i, o.flat, o.offset, o.count < 20 ? 2.0f : 0.3f);
         s->words[s->entry_base + 12 * i + 9] = sphere ? SPHERE : TRIANGLE;
     }
     build_node(s, 0, o.count, 1);
+    opt_pack_nodes(s->wide, s->node_count, s->words + s->node_base);
     return s;
 }
 
@@ -310,6 +313,17 @@ static ray random_ray(uint32_t i)
     return r;
 }
 
+/* From far away towards the scene, and along to what is behind it. */
+static ray distant_ray(uint32_t i, const scene_options *o)
+{
+    ray r = {.tmin = 0, .tmax = i % 7 ? 1e30f : 1.5f};
+    for (int k = 0; k < 3; k++) {
+        r.o[k] = o->offset + o->distance * random_between(-1, 1);
+        r.d[k] = o->offset + random_between(-1, 1) - r.o[k];
+    }
+    return r;
+}
+
 static uint32_t check_ray(const scene *s, const ir_func *f, const ray *r)
 {
     ir_value args[8], v[5];
@@ -341,7 +355,7 @@ static void check_scene(scene_options o, uint32_t rays, uint32_t expected_hits)
     const ir_func *f = m->functions.data[m->functions.count - 1];
     uint32_t hits = 0;
     for (uint32_t i = 0; i < rays; i++) {
-        ray r = random_ray(i);
+        ray r = o.distance > 0 ? distant_ray(i, &o) : random_ray(i);
         hits += check_ray(s, f, &r);
     }
     if (hits < expected_hits)
@@ -362,6 +376,51 @@ static void triangles_and_spheres(void **state)
     check_scene((scene_options){.count = 500, .leaf_size = 4, .spheres = true}, 1500, 330);
     check_scene((scene_options){.count = 300, .leaf_size = 1, .spheres = true}, 500, 80);
     check_scene((scene_options){.count = 300, .leaf_size = 8, .spheres = true}, 500, 80);
+}
+
+/* Where planes in 16 bits and distances in 24 are coarsest. */
+static void far_away(void **state)
+{
+    (void)state;
+    const float distances[] = {10, 60, 200, 3e3f, 1e5f}, offsets[] = {0, 3, 1000, -1e5f};
+    for (int i = 0; i < 5; i++)
+        check_scene((scene_options){.count = 300, .leaf_size = 4, .distance = distances[i]}, 400, 60);
+    for (int i = 0; i < 4; i++)
+        check_scene((scene_options){.count = 300, .leaf_size = 4, .offset = offsets[i], .distance = 5}, 400, 60);
+}
+
+/* Every packed box holds its own with a cell to spare, and is not much larger. */
+static void packed_boxes_hold_their_own(void **state)
+{
+    (void)state;
+    const float offsets[] = {0, 7, -300, 1e5f, 3e7f}, sizes[] = {1, 1e-3f, 1e6f};
+    for (int variant = 0; variant < 15; variant++) {
+        enum { NODES = 50 };
+        uint32_t wide[16 * NODES] = {0}, packed[8 * (NODES + 1)];
+        float offset = offsets[variant % 5], size = sizes[variant / 5];
+        for (uint32_t i = 0; i < 2 * NODES; i++) {
+            float *planes = (float *)(void *)(wide + i / 2 * 16 + i % 2 * 6);
+            for (int k = 0; k < 3; k++) {
+                float a = offset + size * random_between(-1, 1), b = i % 9 ? offset + size * random_between(-1, 1) : a;
+                planes[k] = k == 2 && variant % 2 ? offset : fminf(a, b), planes[3 + k] = k == 2 && variant % 2 ? offset : fmaxf(a, b);
+            }
+            wide[i / 2 * 16 + 12 + i % 2] = 0x80000000u | i;
+        }
+        assert_int_equal(opt_packed_words(NODES), 8 * (NODES + 1));
+        opt_pack_nodes(wide, NODES, packed);
+        const float *grid = (const float *)(const void *)packed;
+        for (uint32_t i = 0; i < 2 * NODES; i++) {
+            const uint32_t *node = packed + 8 * (i / 2 + 1);
+            const float *planes = (const float *)(const void *)(wide + i / 2 * 16 + i % 2 * 6);
+            assert_int_equal(node[6 + i % 2], 0x80000000u | i);
+            for (int k = 0; k < 3; k++) {
+                double origin = (double)grid[k], cell = (double)grid[3 + k], low = origin + (node[k] >> 16 * (i % 2) & 0xFFFF) * cell,
+                       high = origin + (node[3 + k] >> 16 * (i % 2) & 0xFFFF) * cell;
+                assert_true(low <= (double)planes[k] - cell && (double)planes[k] - 2.001 * cell <= low);
+                assert_true(high >= (double)planes[3 + k] + cell && (double)planes[3 + k] + 2.001 * cell >= high);
+            }
+        }
+    }
 }
 
 /* Boxes without extent. */
@@ -394,6 +453,8 @@ int main(void)
         cmocka_unit_test(flat_scenes),
         cmocka_unit_test(small_scenes),
         cmocka_unit_test(stack_is_large_enough),
+        cmocka_unit_test(far_away),
+        cmocka_unit_test(packed_boxes_hold_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
