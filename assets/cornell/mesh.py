@@ -44,7 +44,7 @@ def main():
         f.write(b"".join(struct.pack("<B3i", 3, *t) for t in faces))
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "scene.xml")) as f:
         scene = f.read()
-    ball = '    <shape type="ply" id="ball">\n        <string name="filename" value="ball.ply"/>\n        <ref id="white"/>\n    </shape>\n'
+    ball = '    <shape type="ply" id="ball">\n        <string name="filename" value="ball.ply"/>\n        <boolean name="face_normals" value="true"/>\n        <ref id="white"/>\n    </shape>\n'
     with open(os.path.join(folder, "scene.xml"), "w") as f:
         f.write(scene.replace("</scene>", ball + "</scene>"))
     print("%s: %d triangles" % (os.path.join(folder, "scene.xml"), len(faces)))
