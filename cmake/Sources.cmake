@@ -134,6 +134,9 @@ set(api_sources
     src/api/forms.c
     src/api/forward.c
     src/api/job.c
+    src/api/kernel_cache.c
+    src/api/kernel_code.c
+    src/api/kernel_key.c
     src/api/rays.c
     src/api/reference.c
     src/api/render.c)

@@ -13,7 +13,7 @@
 #     timeout=N     seconds, instead of 300
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
-# Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy) and runs in tests/ of the build folder. A test whose device or tool is
+# Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of the build folder) and runs in tests/ of the build folder. A test whose device or tool is
 # missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_DEVICE_LABELS nodevice swiftshader lavapipe rayquery)
@@ -56,7 +56,7 @@ function(bl_add_test name file)
     foreach(device IN LISTS devices)
         set(test ${name})
         set(environment "BL_PROGRAM=${PROJECT_BINARY_DIR}/backlight" "BL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
-            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}")
+            "BL_BUILD_DIR=${PROJECT_BINARY_DIR}" "BL_PYTHON=${BL_PYTHON}" "BL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/cache")
         if(NOT DEFINED ENV{BL_REFERENCE} AND EXISTS "${PROJECT_SOURCE_DIR}/../shared/reference")
             list(APPEND environment "BL_REFERENCE=${PROJECT_SOURCE_DIR}/../shared/reference")
         endif()

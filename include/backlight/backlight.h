@@ -45,6 +45,10 @@ typedef struct bl_context_desc {
     const char *swiftshader; /* path of libvk_swiftshader.so; NULL: look for it (BL_SWIFTSHADER, data folders, known programs) */
     void (*log)(void *user, const char *message);
     void *user;
+    const char *cache;       /* folder that keeps compiled kernels between runs, created as needed; NULL: none is kept. Only the user may be able to
+                              * write to it. It never changes a result: what is not whole and of this very program is compiled anew */
+    uint64_t cache_limit;    /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
+    bool cache_verify;       /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
 } bl_context_desc;
 
 bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
@@ -53,6 +57,15 @@ void bl_context_destroy(bl_context *ctx);
 const char *bl_context_error(const bl_context *ctx);
 const char *bl_result_text(bl_result result);
 uint32_t bl_context_validation_messages(const bl_context *ctx);
+
+typedef struct bl_cache_info {
+    const char *folder;    /* string of the context; NULL: nothing is cached */
+    const char *unusable;  /* why the folder is not used; NULL: it is */
+    uint64_t bytes, limit; /* of all entries, on disk now */
+    uint32_t entries;
+    uint64_t hits, misses; /* of this context */
+} bl_cache_info;
+bl_cache_info bl_context_cache_info(const bl_context *ctx);
 
 /* ---- devices ---- */
 
@@ -275,6 +288,7 @@ typedef struct bl_kernel_info {
     double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first dispatch */
     uint64_t spirv_words;
     bool baked;            /* the geometry is in the kernel (bl_job_desc.no_baking) */
+    bool cached;           /* the words come from the cache on disk (bl_context_desc.cache) */
 } bl_kernel_info;
 /* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
 bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);

@@ -25,6 +25,7 @@ typedef struct opt_options {
     uint32_t scale_base;
     uint32_t status_buffer;     /* FIXED: overflow and underflow counters */
     uint32_t overflow_word, underflow_word;
+    /* From here on nothing may change the result: what stands above is the key of kernels kept on disk (src/api/kernel_key.c). */
     void (*dump)(void *user, const char *pass, const ir_module *m); /* after each pass; NULL: none */
     void *user;
 } opt_options;

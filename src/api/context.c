@@ -31,6 +31,8 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
         free(ctx);
         return r;
     }
+    if (desc && desc->cache)
+        ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit), ctx->cache_verify = desc->cache_verify;
     *out = ctx;
     return BL_OK;
 }
@@ -40,12 +42,20 @@ void bl_context_destroy(bl_context *ctx)
     if (!ctx)
         return;
     gpu_close(ctx->gpu);
+    kernel_cache_close(ctx->cache);
     free(ctx);
 }
 
 const char *bl_context_error(const bl_context *ctx) { return ctx ? ctx->error.text : "the context could not be created"; }
 const char *bl_result_text(bl_result result) { return result_text(result); }
 uint32_t bl_context_validation_messages(const bl_context *ctx) { return gpu_validation_messages(ctx->gpu); }
+
+bl_cache_info bl_context_cache_info(const bl_context *ctx)
+{
+    kernel_cache_usage u = kernel_cache_measure(ctx->cache);
+    return (bl_cache_info){.folder = u.folder, .unusable = u.unusable, .bytes = u.bytes, .limit = u.limit, .entries = u.entries,
+                           .hits = ctx->cache_hits, .misses = ctx->cache_misses};
+}
 
 /* ---- devices ---- */
 
@@ -84,6 +94,8 @@ bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **ou
         bl_device_destroy(d);
         return context_fail(ctx, &err);
     }
+    if (ctx->cache)
+        d->identity = kernel_key_device(gpu_device_info(d->gpu));
     *out = d;
     return BL_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <backlight/backlight.h>
 
+#include "api/kernel_cache.h"
 #include "base/base.h"
 #include "fit/fit.h"
 #include "gpu/gpu.h"
@@ -15,12 +16,16 @@
 struct bl_context {
     gpu *gpu;
     bl_error error; /* of the last call that failed */
+    kernel_cache *cache;   /* NULL: none */
+    bool cache_verify;     /* what was found is compiled all the same and compared */
+    uint64_t cache_hits, cache_misses; /* of kernels' words */
 };
 
 struct bl_device {
     bl_context *context;
     gpu_device *gpu;
     fit_kernels *fixed;
+    kernel_key identity; /* for the cache; zero where there is none */
 };
 
 struct bl_scene {
@@ -122,6 +127,26 @@ uint32_t job_seed(const bl_job *job, uint32_t seed); /* with the scene's sampler
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 /* Film to job->image and, where given, to `image`. */
 bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err);
+
+/* ---- kernel_code.c ---- */
+
+typedef struct kernel_source {
+    bl_context *context;
+    kernel_key device;
+    const ir_module *trace;
+    const opt_options *passes;
+    const spv_options *generate;
+} kernel_source;
+
+typedef struct kernel_code {
+    spv_code spirv;
+    uint32_t push_words;
+} kernel_code;
+
+/* Sets optimise_seconds, generate_seconds, spirv_words and cached of *took. */
+bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took, bl_error *err);
+/* gpu_kernel_create, with what the driver kept of an earlier one. */
+bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
 
 /* ---- fits ---- */
 

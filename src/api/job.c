@@ -133,31 +133,34 @@ static bl_result trace_pass(const bl_job *job, render_pass pass, ir_module **out
     return render_trace(job->plan, pass, &o, out, err);
 }
 
-static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_kernel_info *took, bl_error *err)
+static spv_options generation(const bl_job *job)
+{
+    return (spv_options){.local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+                         .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+}
+
+static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+{
+    ir_module *trace;
+    TRY(trace_pass(job, pass, &trace, err));
+    opt_options o = lowering(job);
+    bl_result r = opt_run(trace, &o, out, err);
+    ir_module_destroy(trace);
+    return r;
+}
+
+static bl_result generate_pass(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
     ir_module *trace;
     double start = clock_seconds();
     TRY(trace_pass(job, pass, &trace, err));
-    double traced = clock_seconds();
-    opt_options o = lowering(job);
-    bl_result r = opt_run(trace, &o, out, err);
+    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
+    opt_options passes = lowering(job);
+    spv_options generate = generation(job);
+    kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
+                            .passes = &passes, .generate = &generate};
+    bl_result r = kernel_code_make(&source, code, took, err);
     ir_module_destroy(trace);
-    took->trace_seconds = traced - start, took->optimise_seconds = clock_seconds() - traced;
-    return r;
-}
-
-static bl_result generate_pass(const bl_job *job, render_pass pass, spv_code *code, uint32_t *push_words, bl_kernel_info *took, bl_error *err)
-{
-    ir_module *lowered;
-    TRY(lowered_pass(job, pass, &lowered, took, err));
-    double start = clock_seconds();
-    spv_options o = {.local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
-                     .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
-    bl_result r = spv_generate(lowered, &o, code, err);
-    took->generate_seconds = clock_seconds() - start, took->spirv_words = code->word_count, took->baked = job->plan->baked;
-    if (push_words)
-        *push_words = lowered->uniform_count;
-    ir_module_destroy(lowered);
     return r;
 }
 
@@ -168,16 +171,15 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
         [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
         [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
     if (!job->kernels[pass]) {
-        spv_code code;
-        uint32_t push_words;
+        kernel_code code;
         bl_kernel_info *took = &job->compiled[pass];
-        TRY(generate_pass(job, pass, &code, &push_words, took, err));
+        TRY(generate_pass(job, pass, &code, took, err));
         double start = clock_seconds();
-        gpu_kernel_desc d = {.words = code.words, .word_count = code.word_count, .buffer_count = BUFFER_COUNT, .push_words = push_words,
-                             .local_size = LOCAL_SIZE, .label = labels[pass]};
-        bl_result r = gpu_kernel_create(job->device->gpu, &d, &job->kernels[pass], err);
+        gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT,
+                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .label = labels[pass]};
+        bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
-        spv_code_free(&code);
+        spv_code_free(&code.spirv);
         TRY(r);
     }
     *out = job->kernels[pass];
@@ -589,8 +591,7 @@ bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **ou
     TRY(chosen_pass(job, pass, &which));
     ir_module *m;
     bl_error err = {0};
-    bl_kernel_info took;
-    bl_result r = optimised ? lowered_pass(job, which, &m, &took, &err) : trace_pass(job, which, &m, &err);
+    bl_result r = optimised ? lowered_pass(job, which, &m, &err) : trace_pass(job, which, &m, &err);
     if (r != BL_OK)
         return context_fail(job->context, &err);
     text listing = {0};
@@ -605,12 +606,12 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
     *words = NULL;
     render_pass which = RENDER_PRIMAL;
     TRY(chosen_pass(job, pass, &which));
-    spv_code code;
+    kernel_code code;
     bl_kernel_info took;
     bl_error err = {0};
-    if (generate_pass(job, which, &code, NULL, &took, &err) != BL_OK)
+    if (generate_pass(job, which, &code, &took, &err) != BL_OK)
         return context_fail(job->context, &err);
-    *words = code.words, *word_count = code.word_count;
+    *words = code.spirv.words, *word_count = code.spirv.word_count;
     return BL_OK;
 }
 

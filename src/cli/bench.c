@@ -296,6 +296,10 @@ static void print_table(const bench *b)
         printf("%-26s %12.1f %10.1f %10.1f %12.1f %14llu\n", f->name, 1e3 * (f->kernel.trace_seconds + f->kernel.optimise_seconds),
                1e3 * f->kernel.generate_seconds, 1e3 * f->kernel.driver_seconds, 1e3 * f->lazy_seconds, (unsigned long long)f->kernel.spirv_words);
     }
+    bl_cache_info cache = bl_context_cache_info(b->session->ctx);
+    if (cache.folder)
+        printf("kernels from the cache on disk: %llu, compiled: %llu (--no-cache compiles all)\n", (unsigned long long)cache.hits,
+               (unsigned long long)cache.misses);
     printf("\n");
     for (uint32_t i = 0; i < b->form_count; i++)
         if (b->forms[i].gradient)
@@ -364,6 +368,9 @@ static void put_json(const bench *b)
         cJSON_AddNumberToObject(json, "rays_per_path", b->rays_per_path);
     if (b->no_reference)
         cJSON_AddStringToObject(json, "no_reference", b->no_reference);
+    bl_cache_info cache = bl_context_cache_info(b->session->ctx);
+    cJSON_AddNumberToObject(json, "cache_hits", (double)cache.hits);
+    cJSON_AddNumberToObject(json, "cache_misses", (double)cache.misses);
     forms = cJSON_AddArrayToObject(json, "forms");
     for (uint32_t i = 0; i < b->form_count; i++)
         cJSON_AddItemToArray(forms, form_json(b, &b->forms[i]));

@@ -35,7 +35,7 @@ typedef struct cli_common {
     const char *integrator, *device, *ray_backend;
     uint32_t spp, spp_grad, seed;
     int32_t max_depth;
-    bool strict, untrusted, no_baking, quiet, json, help;
+    bool strict, untrusted, no_baking, no_cache, quiet, json, help;
 } cli_common;
 
 typedef enum cli_kind {

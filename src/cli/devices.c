@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight devices: what can run here, and which features it has; how each device was found. */
+ * backlight devices: what can run here, and which features it has; how each device was found; where compiled kernels are kept. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -44,6 +44,31 @@ static void print_device(const bl_device_info *info, bool preferred)
            info->float64 ? "yes" : "no");
 }
 
+static cJSON *cache_json(const bl_cache_info *cache)
+{
+    if (!cache->folder)
+        return cJSON_CreateNull();
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "folder", cache->folder);
+    if (cache->unusable)
+        cJSON_AddStringToObject(json, "unusable", cache->unusable);
+    cJSON_AddNumberToObject(json, "entries", cache->entries);
+    cJSON_AddNumberToObject(json, "bytes", (double)cache->bytes);
+    cJSON_AddNumberToObject(json, "limit", (double)cache->limit);
+    return json;
+}
+
+static void print_cache(const bl_cache_info *cache)
+{
+    if (!cache->folder)
+        printf("kernel cache: none\n");
+    else if (cache->unusable)
+        printf("kernel cache: %s is not used: %s\n", cache->folder, cache->unusable);
+    else
+        printf("kernel cache: %s, %u entries, %.1f of %.0f MiB\n", cache->folder, cache->entries, (double)cache->bytes / 1048576,
+               (double)cache->limit / 1048576);
+}
+
 static int list(const cli_session *session)
 {
     uint32_t count = bl_device_count(session->ctx);
@@ -60,12 +85,15 @@ static int list(const cli_session *session)
         else
             print_device(&info, i == 0);
     }
+    bl_cache_info cache = bl_context_cache_info(session->ctx);
     if (session->common->json) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddItemToObject(json, "devices", devices);
+        cJSON_AddItemToObject(json, "cache", cache_json(&cache));
         print_json(json);
         cJSON_Delete(json);
     } else {
+        print_cache(&cache);
         cJSON_Delete(devices);
     }
     if (count == 0)

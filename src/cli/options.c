@@ -25,6 +25,7 @@ static const cli_option common_options[] = {
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device), .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
     {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); default: query on GPUs that have them (or BL_RAY_BACKEND)", .choices = "bvh|query"},
     {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking), .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
+    {.name = "--no-cache", .kind = CLI_FLAG, .offset = COMMON(no_cache), .help = "neither look for compiled kernels on disk nor keep them there"},
     {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json), .help = "results on standard output as JSON"},
     {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet), .help = "no progress and no messages but errors"},
     {.name = "--help", .letter = 'h', .kind = CLI_FLAG, .offset = COMMON(help), .help = "this text"},

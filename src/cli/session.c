@@ -48,17 +48,26 @@ static bool is_set(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
+/* PART of Backlight's folder in the user's cache: free() it; NULL where there is none. */
+static char *cache_folder(const char *part)
+{
+    const char *own = getenv("BL_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (own && *own)
+        return text_format("%s/%s", own, part);
+    if (cache && *cache == '/') /* a relative one is to be ignored, says its specification */
+        return text_format("%s/backlight/%s", cache, part);
+    return home && *home ? text_format("%s/.cache/backlight/%s", home, part) : NULL;
+}
+
 /* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not know the width,
  * so the width comes with a cache of its own. Whoever has set either keeps both. */
 static void prepare_lavapipe(void)
 {
     if (getenv("LP_NATIVE_VECTOR_WIDTH") || getenv("MESA_SHADER_CACHE_DIR"))
         return;
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (!(cache && *cache) && !(home && *home))
+    char *folder = cache_folder("mesa-128");
+    if (!folder)
         return;
-    char *folder = cache && *cache ? text_format("%s/backlight/mesa-128", cache)
-                                   : text_format("%s/.cache/backlight/mesa-128", home);
     setenv("LP_NATIVE_VECTOR_WIDTH", "128", 0);
     setenv("MESA_SHADER_CACHE_DIR", folder, 0);
     free(folder);
@@ -129,8 +138,11 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
     prepare_lavapipe();
     bool validation = is_set("BL_VALIDATION");
     /* How devices were looked for interests `backlight devices` alone. */
-    bl_context_desc desc = {.validation = validation, .log = validation || !scene ? print_log : NULL};
-    SESSION_TRY(session, bl_context_create(&desc, &session->ctx));
+    char *cache = common->no_cache ? NULL : cache_folder("kernels");
+    bl_context_desc desc = {.validation = validation, .log = validation || !scene ? print_log : NULL, .cache = cache};
+    bl_result result = bl_context_create(&desc, &session->ctx);
+    free(cache);
+    SESSION_TRY(session, result);
     return scene ? load_scene(session, scene) : CLI_OK;
 }
 

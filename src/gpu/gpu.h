@@ -107,9 +107,14 @@ typedef struct gpu_kernel_desc {
     uint32_t push_words;   /* <= 32 */
     uint32_t local_size;   /* as in the module */
     const char *label;
+    const void *driver_data; /* what gpu_kernel_driver_data gave for the same words on the same driver; NULL */
+    size_t driver_data_size;
+    bool keep_driver_data;   /* gpu_kernel_driver_data will be asked */
 } gpu_kernel_desc;
 bl_result gpu_kernel_create(gpu_device *d, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
 void gpu_kernel_destroy(gpu_kernel *k);
+/* What the driver would compile less with next time; NULL where it gives nothing but a header (CPU drivers). Lives as long as the kernel. */
+const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
 
 /* ---- dispatch.c: a batch is recorded, submitted, waited for; then it can be recorded again ---- */
 

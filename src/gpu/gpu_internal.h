@@ -53,6 +53,9 @@
     X(CreatePipelineLayout)                                                                                  \
     X(DestroyPipelineLayout)                                                                                 \
     X(CreateComputePipelines)                                                                                \
+    X(CreatePipelineCache)                                                                                   \
+    X(DestroyPipelineCache)                                                                                  \
+    X(GetPipelineCacheData)                                                                                  \
     X(DestroyPipeline)                                                                                       \
     X(CreateDescriptorPool)                                                                                  \
     X(DestroyDescriptorPool)                                                                                 \
@@ -243,6 +246,8 @@ struct gpu_kernel {
     VkPipeline pipeline;
     uint32_t buffer_count, push_words, local_size;
     char *label;
+    void *driver_data;
+    size_t driver_data_size;
 };
 
 /* Handles that are pointers or integers, as the 64 bits that debug names want. */

@@ -55,6 +55,28 @@ static bl_result build_layout(gpu_kernel *k, bl_error *err)
     return BL_OK;
 }
 
+/* Without one (VK_NULL_HANDLE) a kernel compiles as ever, so failures here are none of the caller's concern. */
+static VkPipelineCache open_cache(gpu_device *d, const gpu_kernel_desc *desc)
+{
+    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = desc->driver_data_size,
+                                      .pInitialData = desc->driver_data};
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    if (!desc->keep_driver_data || d->vk.CreatePipelineCache(d->handle, &info, NULL, &cache) != VK_SUCCESS)
+        return VK_NULL_HANDLE;
+    return cache;
+}
+
+static void take_driver_data(gpu_kernel *k, VkPipelineCache cache)
+{
+    gpu_device *d = k->device;
+    size_t size = 0;
+    if (!cache || d->vk.GetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS || size <= sizeof(VkPipelineCacheHeaderVersionOne))
+        return;
+    k->driver_data = malloc(size);
+    if (k->driver_data && d->vk.GetPipelineCacheData(d->handle, cache, &size, k->driver_data) == VK_SUCCESS)
+        k->driver_data_size = size;
+}
+
 static bl_result build_pipeline(gpu_kernel *k, const gpu_kernel_desc *desc, bl_error *err)
 {
     gpu_device *d = k->device;
@@ -72,7 +94,11 @@ static bl_result build_pipeline(gpu_kernel *k, const gpu_kernel_desc *desc, bl_e
                   .module = module,
                   .pName = "main"},
         .layout = k->layout};
-    VkResult created = d->vk.CreateComputePipelines(d->handle, VK_NULL_HANDLE, 1, &info, NULL, &k->pipeline);
+    VkPipelineCache cache = open_cache(d, desc);
+    VkResult created = d->vk.CreateComputePipelines(d->handle, cache, 1, &info, NULL, &k->pipeline);
+    if (created == VK_SUCCESS)
+        take_driver_data(k, cache);
+    d->vk.DestroyPipelineCache(d->handle, cache, NULL);
     d->vk.DestroyShaderModule(d->handle, module, NULL);
     if (created != VK_SUCCESS) {
         bl_result result = gpu_result_of(created);
@@ -119,6 +145,13 @@ void gpu_kernel_destroy(gpu_kernel *k)
     d->vk.DestroyPipeline(d->handle, k->pipeline, NULL);
     d->vk.DestroyPipelineLayout(d->handle, k->layout, NULL);
     d->vk.DestroyDescriptorSetLayout(d->handle, k->set_layout, NULL);
+    free(k->driver_data);
     free(k->label);
     free(k);
+}
+
+const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size)
+{
+    *size = k->driver_data_size;
+    return k->driver_data;
 }

@@ -166,6 +166,31 @@ static void every_failing_call_is_reported(void **state)
         fail_msg("%s", err.text);
 }
 
+/* What the driver could keep is no reason to fail. */
+static void kernels_do_without_a_pipeline_cache(void **state)
+{
+    gpu_device *d = ((fixture *)*state)->device;
+    const gpu_device_table real = d->vk;
+    gpu_kernel_desc desc = {.words = add_words, .word_count = sizeof add_words / sizeof *add_words, .buffer_count = 2, .push_words = 3,
+                            .local_size = 64, .keep_driver_data = true};
+    for (int failing = 0; failing < 3; failing++) {
+        gpu_kernel *k;
+        bl_error err = {0};
+        size_t size = 1;
+        fault = VK_ERROR_OUT_OF_HOST_MEMORY;
+        if (failing == 1)
+            d->vk.CreatePipelineCache = (PFN_vkCreatePipelineCache)(PFN_vkVoidFunction)fail_call;
+        if (failing == 2)
+            d->vk.GetPipelineCacheData = (PFN_vkGetPipelineCacheData)(PFN_vkVoidFunction)fail_call;
+        if (gpu_kernel_create(d, &desc, &k, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        const void *data = gpu_kernel_driver_data(k, &size);
+        assert_true(data ? size > 0 && failing == 0 : size == 0);
+        gpu_kernel_destroy(k);
+        d->vk = real;
+    }
+}
+
 /* The failing calls above fail at their first use. Each allocation in turn fails here, so that a build ends at every step. */
 static PFN_vkAllocateMemory real_allocate;
 static uint32_t allocations_left;
@@ -256,6 +281,7 @@ int main(void)
         cmocka_unit_test_prestate_setup_teardown(every_failing_call_is_reported, NULL, NULL, &f),
         cmocka_unit_test_prestate_setup_teardown(builds_fail_at_every_allocation, NULL, NULL, &f),
         cmocka_unit_test_prestate_setup_teardown(accel_limits_are_checked, NULL, NULL, &f),
+        cmocka_unit_test_prestate_setup_teardown(kernels_do_without_a_pipeline_cache, NULL, NULL, &f),
         cmocka_unit_test_prestate_setup_teardown(staged_copies_carry_bytes, NULL, NULL, &f),
     };
     int failed = cmocka_run_group_tests_name("faults", tests, NULL, NULL);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From a trace to a kernel on the device, by way of the cache on disk: the words that passes and code generation make, and what the driver
+ * makes of the words, are two entries, because CPU drivers give nothing back that could be kept. */
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words: an entry is the number of push-constant words, then the SPIR-V words ---- */
+
+static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
+{
+    ir_module *lowered;
+    double start = clock_seconds();
+    TRY(opt_run(s->trace, s->passes, &lowered, err));
+    double optimised = clock_seconds();
+    bl_result r = spv_generate(lowered, s->generate, &out->spirv, err);
+    out->push_words = lowered->uniform_count;
+    ir_module_destroy(lowered);
+    took->optimise_seconds = optimised - start, took->generate_seconds = clock_seconds() - optimised;
+    return r;
+}
+
+static bool find(const kernel_source *s, kernel_key key, kernel_code *out)
+{
+    size_t size;
+    uint32_t *entry = kernel_cache_find(s->context->cache, key, &size);
+    if (!entry || size <= sizeof *entry || size % sizeof *entry != 0) {
+        free(entry);
+        return false;
+    }
+    out->push_words = entry[0];
+    out->spirv.word_count = size / sizeof *entry - 1;
+    memmove(entry, entry + 1, size - sizeof *entry);
+    out->spirv.words = entry;
+    return true;
+}
+
+static void store(const kernel_source *s, kernel_key key, const kernel_code *code)
+{
+    size_t size = 4 * (code->spirv.word_count + 1);
+    uint32_t *entry = malloc(size);
+    BL_ASSERT(entry, "out of memory");
+    entry[0] = code->push_words;
+    memcpy(entry + 1, code->spirv.words, size - 4);
+    kernel_cache_store(s->context->cache, key, entry, size);
+    free(entry);
+}
+
+static bl_result verify(const kernel_source *s, const kernel_code *found, bl_error *err)
+{
+    kernel_code made;
+    bl_kernel_info unused;
+    TRY(compile(s, &made, &unused, err));
+    bool same = made.push_words == found->push_words && made.spirv.word_count == found->spirv.word_count &&
+                memcmp(made.spirv.words, found->spirv.words, 4 * made.spirv.word_count) == 0;
+    spv_code_free(&made.spirv);
+    return same ? BL_OK : error_set(err, BL_ERROR_COMPILE, "the cache has other words for a kernel than compilation: its key lacks something");
+}
+
+bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
+{
+    if (!s->context->cache) {
+        TRY(compile(s, out, took, err));
+        took->spirv_words = out->spirv.word_count;
+        return BL_OK;
+    }
+    kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device);
+    took->cached = find(s, key, out);
+    if (!took->cached) {
+        TRY(compile(s, out, took, err));
+        store(s, key, out);
+    }
+    s->context->cache_hits += took->cached, s->context->cache_misses += !took->cached;
+    took->spirv_words = out->spirv.word_count;
+    bl_result r = took->cached && s->context->cache_verify ? verify(s, out, err) : BL_OK;
+    if (r != BL_OK)
+        spv_code_free(&out->spirv);
+    return r;
+}
+
+/* ---- what the driver keeps ---- */
+
+bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err)
+{
+    kernel_cache *cache = device->context->cache;
+    if (!cache)
+        return gpu_kernel_create(device->gpu, desc, out, err);
+    gpu_kernel_desc d = *desc;
+    kernel_key key = kernel_key_driver(d.words, d.word_count, device->identity);
+    void *found = kernel_cache_find(cache, key, &d.driver_data_size);
+    d.driver_data = found, d.keep_driver_data = true;
+    bl_result r = gpu_kernel_create(device->gpu, &d, out, err);
+    size_t size = 0;
+    const void *data = r == BL_OK ? gpu_kernel_driver_data(*out, &size) : NULL;
+    if (size > 0 && !(found && size == d.driver_data_size && memcmp(data, found, size) == 0))
+        kernel_cache_store(cache, key, data, size);
+    free(found);
+    return r;
+}

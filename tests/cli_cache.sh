@@ -1,0 +1,67 @@
+# LABELS: swiftshader
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The program and its kernel cache: where it is, that a second run finds what the first has kept, that two runs at once may share it, and that
+# without a usable place everything works as before. Needs BL_PROGRAM.
+set -u
+program=${BL_PROGRAM:?}
+scene=${BL_SOURCE_DIR:?}/assets/cornell/scene.xml
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+unset BL_CACHE_DIR XDG_CACHE_HOME
+failures=0
+
+complain() {
+    echo "FAILED: $1" >&2
+    failures=$((failures + 1))
+}
+render() { "$program" render "$scene" -D resolution=8 --spp 1 --quiet -o "$@" 2>err || complain "render -o $*: $(cat err)"; }
+cache() { "$program" devices --json | "${BL_PYTHON:-python3}" -c "import json, sys; c = json.load(sys.stdin)['cache']; print($1)"; }
+entries() { find "$1" -name '*.kernel' 2>/dev/null | wc -l; }
+
+"$program" devices >/dev/null 2>&1 || exit 77
+
+# ---- the place ----
+
+HOME=$folder/home render a.pfm
+[ "$(entries home/.cache/backlight/kernels)" = 1 ] || complain "no entry below HOME"
+HOME=$folder/home XDG_CACHE_HOME=$folder/xdg render b.pfm
+[ "$(entries xdg/backlight/kernels)" = 1 ] || complain "no entry below XDG_CACHE_HOME"
+export HOME=$folder/nobody BL_CACHE_DIR=$folder/own
+render c.pfm
+[ "$(entries own/kernels)" = 1 ] || complain "no entry below BL_CACHE_DIR"
+[ ! -e nobody ] || complain "something was kept in HOME besides"
+[ "$(cache 'c["folder"]')" = "$folder/own/kernels" ] || complain "devices does not say where the cache is"
+[ "$(cache 'c["entries"]')" = 1 ] || complain "devices does not count the entry"
+"$program" devices | grep -q '^kernel cache: .*/own/kernels, 1 entries' || complain "devices prints no cache"
+
+# ---- hits ----
+
+bench() { "$program" bench "$scene" -D resolution=8 --spp 2 --rounds 1 --param red.reflectance.value --json --quiet "$@" 2>err |
+    "${BL_PYTHON:-python3}" -c 'import json, sys; b = json.load(sys.stdin); print(b["cache_hits"], b["cache_misses"])'; }
+first=$(bench)
+set -- $first
+[ "${2:-0}" -gt 1 ] || complain "the first bench compiled nothing: $first $(cat err)"
+all=$((${1:-0} + ${2:-0}))
+[ "$(bench)" = "$all 0" ] || complain "the second bench compiled something"
+[ "$(bench --no-cache)" = "0 0" ] || complain "--no-cache used the cache"
+
+# ---- the same bytes, whatever becomes of the cache ----
+
+for file in own/kernels/*.kernel; do echo nonsense >"$file"; done
+render d.pfm
+rm -rf own
+render e.pfm --no-cache
+[ ! -e own ] || complain "--no-cache kept something"
+render f.pfm & render g.pfm & render h.pfm & wait
+echo "a file" >blocked
+BL_CACHE_DIR=$folder/blocked render i.pfm
+(unset HOME BL_CACHE_DIR && render j.pfm)
+for file in b c d e f g h i j; do
+    cmp -s a.pfm $file.pfm || complain "$file.pfm differs"
+done
+[ "$(cache 'c["entries"]')" = 1 ] || complain "three runs at once left something other than one entry"
+(unset HOME BL_CACHE_DIR && [ "$(cache c)" = None ]) || complain "a cache without a place"
+
+[ "$failures" = 0 ]
