@@ -285,6 +285,7 @@ typedef enum bl_pass {
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
 typedef struct bl_kernel_info {
     double trace_seconds, optimise_seconds, generate_seconds; /* recording the trace, passes over it, SPIR-V */
+    double cache_seconds;  /* looking the words up, keeping them */
     double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first dispatch */
     uint64_t spirv_words;
     bool baked;            /* the geometry is in the kernel (bl_job_desc.no_baking) */

@@ -143,7 +143,7 @@ typedef struct kernel_code {
     uint32_t push_words;
 } kernel_code;
 
-/* Sets optimise_seconds, generate_seconds, spirv_words and cached of *took. */
+/* Sets of *took what follows recording the trace. */
 bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took, bl_error *err);
 /* gpu_kernel_create, with what the driver kept of an earlier one. */
 bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);

@@ -65,11 +65,15 @@ bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_i
         took->spirv_words = out->spirv.word_count;
         return BL_OK;
     }
+    double start = clock_seconds();
     kernel_key key = kernel_key_words(s->trace, s->passes, s->generate, s->device);
     took->cached = find(s, key, out);
+    took->cache_seconds = clock_seconds() - start;
     if (!took->cached) {
         TRY(compile(s, out, took, err));
+        start = clock_seconds();
         store(s, key, out);
+        took->cache_seconds += clock_seconds() - start;
     }
     s->context->cache_hits += took->cached, s->context->cache_misses += !took->cached;
     took->spirv_words = out->spirv.word_count;
