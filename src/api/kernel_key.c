@@ -39,6 +39,8 @@ static void add_function(XXH3_state_t *h, const ir_func *f)
     ADD_ARRAY(h, f->pool);
     ADD_ARRAY(h, f->params);
     ADD_ARRAY(h, f->results);
+    add_number(h, f->jvp ? f->jvp->index : UINT64_MAX);
+    add_number(h, f->vjp ? f->vjp->index : UINT64_MAX);
 }
 
 static void add_module(XXH3_state_t *h, const ir_module *m)
@@ -52,6 +54,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
         add_name(h, b->name);
         add_number(h, b->constant);
         add_number(h, (uint64_t)(int64_t)b->gradient);
+        add_number(h, (uint64_t)(int64_t)b->tangent);
         add(h, b->known, b->known ? b->known_count * sizeof *b->known : 0);
     }
     add_number(h, m->uniform_count);

@@ -56,7 +56,7 @@ static int empty_folder(void **state)
 
 /* ---- nothing is forgotten in the key ---- */
 
-static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_FROZEN};
+static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_FROZEN, BL_PASS_FORWARD};
 
 static void words_of(scene_device *d, const bl_scene *scene, bl_job_desc desc)
 {
@@ -65,7 +65,7 @@ static void words_of(scene_device *d, const bl_scene *scene, bl_job_desc desc)
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         uint32_t *words;
         size_t count;
-        bool gradient = passes[k] == BL_PASS_GRADIENT || passes[k] == BL_PASS_ADJOINT;
+        bool gradient = passes[k] == BL_PASS_GRADIENT || passes[k] == BL_PASS_ADJOINT || passes[k] == BL_PASS_FORWARD;
         if ((gradient && desc.parameter_count == 0) || (passes[k] == BL_PASS_FROZEN && !desc.frozen))
             continue;
         SCENE_MUST(d, bl_job_spirv(job, passes[k], &words, &count));

@@ -255,7 +255,7 @@ static void processes_share_the_folder(void **state)
 
 /* What a variant of the trace below changes. */
 enum change {
-    SAME, CONSTANT, OPERATION, OPERANDS, TYPE_OF_LOAD, BUFFER_NAME, BUFFER_CONSTANT, BUFFER_GRADIENT, KNOWN_WORD, KNOWN_COUNT, FUNCTION_NAME,
+    SAME, CONSTANT, OPERATION, OPERANDS, TYPE_OF_LOAD, BUFFER_NAME, BUFFER_CONSTANT, BUFFER_GRADIENT, BUFFER_TANGENT, KNOWN_WORD, KNOWN_COUNT, FUNCTION_NAME,
     CALLEE, UNIFORM, PASS_OPTION, CODE_OPTION, DEVICE, CHANGES
 };
 
@@ -276,6 +276,7 @@ static kernel_key key_of(enum change change)
     ir_buffer_add(m, "out", false, -1);
     ir_func *callee = square(m, change), *f = ir_func_create(m, "kernel");
     m->entry = f;
+    m->buffers.data[1].tangent = change == BUFFER_TANGENT ? 2 : -1;
     m->buffers.data[1].known = change == KNOWN_WORD ? other : known;
     m->buffers.data[1].known_count = change == KNOWN_COUNT ? 2 : 3;
     ir_ref id = ir_global_id(f), at = ir_add(f, id, ir_uniform(f, IR_U32, change == UNIFORM ? 1 : 0));
