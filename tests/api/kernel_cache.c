@@ -81,9 +81,12 @@ static void case_words(scene_device *d, const scene_case *c, const char *files, 
     bl_scene *scene = scene_device_load(d, scene_case_xml(&a, c, depth, SIDE, SIDE), files);
     uint32_t count = scene_case_parameter_count(c);
     const bl_job_desc whole = {.parameters = c->parameters, .parameter_count = count};
-    bl_job_desc other[] = {whole, whole, whole, whole, {0}};
+    bl_job_desc other[] = {whole, whole, whole, whole, {0}, whole};
+    bl_device_info info;
+    SCENE_MUST(d, bl_device_info_get(d->device, &info));
     other[1].no_baking = true, other[2].sensor_moves = true, other[3].parameter_count = count > 1 ? 1 : count;
     other[3].no_next_event = true, other[4].frozen = true;
+    other[5].rays = info.ray_query ? BL_RAYS_QUERY : BL_RAYS_AUTO;
     for (size_t k = 0; k < sizeof other / sizeof *other; k++)
         words_of(d, scene, other[k]);
     bl_scene_destroy(scene);
