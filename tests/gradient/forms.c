@@ -221,13 +221,22 @@ int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
-    struct CMUnitTest tests[FORMATS + 4] = {
-        {"two walks agree in expectation, l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
+    /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each kind */
+    bl_device_info info;
+    if (bl_device_info_get(device.device, &info) != BL_OK)
+        return 1;
+    uint32_t count = strcmp(info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 3 : FORMATS + 4;
+    const struct CMUnitTest always[] = {
         {"two walks agree in expectation, relative l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
-        cmocka_unit_test(two_walks_need_what_they_need), cmocka_unit_test(two_walks_are_the_same_for_any_slices)};
-    for (int i = 0; i < FORMATS; i++)
-        tests[4 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        cmocka_unit_test(two_walks_are_the_same_for_any_slices),
+        {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[FORMATS - 1]},
+        {"two walks agree in expectation, l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
+        cmocka_unit_test(two_walks_need_what_they_need)};
+    struct CMUnitTest tests[FORMATS + 4];
+    memcpy(tests, always, sizeof always);
+    for (int i = 0; i < FORMATS - 1; i++)
+        tests[5 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
+    int failed = _cmocka_run_group_tests("forms", tests, count, NULL, NULL);
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;
