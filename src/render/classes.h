@@ -10,7 +10,8 @@
 #include <string.h>
 
 extern const texture_class texture_constant, texture_bitmap, texture_checkerboard;
-extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_mask, bsdf_null, bsdf_roughconductor, bsdf_twosided;
+extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_mask, bsdf_null, bsdf_plastic,
+    bsdf_roughconductor, bsdf_roughdielectric, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_constant, emitter_envmap;
 extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk;
 extern const filter_class filter_box, filter_tent, filter_gaussian;

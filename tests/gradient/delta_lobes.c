@@ -51,6 +51,15 @@ static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_
 #define GLASS(reflectance, transmittance)                                                                    \
     "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" \
     RGB("specular_reflectance", reflectance) RGB("specular_transmittance", transmittance) "</bsdf>"
+#define PANE                                                                                                 \
+    "<bsdf type='thindielectric' id='pane'>" RGB("specular_reflectance", ".9,.8,.7") RGB("specular_transmittance", ".8,.95,.9") "</bsdf>"
+#define PLASTIC(colour, coat, nonlinear)                                                                     \
+    "<bsdf type='plastic' id='plastic'><float name='int_ior' value='1.6'/><boolean name='nonlinear' value='" nonlinear "'/>" \
+    RGB("diffuse_reflectance", colour) RGB("specular_reflectance", coat) "</bsdf>"
+#define ROUGH_GLASS(distribution, alpha)                                                                     \
+    "<bsdf type='roughdielectric' id='ground'><string name='distribution' value='" distribution "'/><float name='alpha' value='" alpha "'/>" \
+    "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" RGB("specular_reflectance", ".9,.8,.7") \
+    RGB("specular_transmittance", ".8,.95,.9") "</bsdf>"
 #define LEAF "<bsdf type='twosided'>" DIFFUSE("leaf", ".05,.1,.07") "</bsdf>"
 #define BLEND(weight, id, nested) "<bsdf type='blendbsdf' id='" id "'><float name='weight' value='" weight "'/>" nested "</bsdf>"
 #define MASK(opacity, nested) "<bsdf type='mask' id='mask'><float name='opacity' value='" opacity "'/>" nested "</bsdf>"
@@ -131,6 +140,17 @@ static const lobe_case cases[] = {
       .parameters = {"outer.weight.value", "inner.weight.value", "mask.opacity.value", "metal.k.value", "glass.specular_transmittance.value"}}},
     {.base = {.name = "a blend of weight 0", .body = COLOURS BLEND("0", "blend", DIFFUSE("leaf", ".3,.7,.35") REF("red")) FLOOR WALL SCREEN(REF("blend")) LAMP SKY,
       .parameters = {"blend.weight.value", "leaf.reflectance.value", "light.radiance.value"}}, .inwards = 1, .on_device = true},
+    {.base = {.name = "a thin pane", .body = PANE MASKED_ROOM(".8", REF("pane")),
+      .parameters = {"pane.eta", "pane.specular_reflectance.value", "pane.specular_transmittance.value", "red.reflectance.value"}}},
+    {.base = {.name = "plastic", .body = COLOURS PLASTIC(".3,.6,.9", ".9,.7,.5", "false") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("plastic")) LAMP SKY,
+      .parameters = {"plastic.eta", "plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value", "white.reflectance.value"}}},
+    {.base = {.name = "plastic, nonlinear, without green",
+      .body = COLOURS PLASTIC(".3,0,.9", ".9,0,.5", "true") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("plastic")) LAMP SKY,
+      .parameters = {"plastic.eta", "plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value", "sky.radiance.value"}}},
+    {.base = {.name = "rough glass, ggx", .body = COLOURS ROUGH_GLASS("ggx", ".4") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("ground")) LAMP SKY,
+      .parameters = {"ground.alpha.value", "ground.eta", "ground.specular_reflectance.value", "ground.specular_transmittance.value", "white.reflectance.value"}}},
+    {.base = {.name = "rough glass, beckmann", .body = COLOURS ROUGH_GLASS("beckmann", ".3") FLOOR WALL BALL("0", "-.3", ".7", ".7", REF("ground")) LAMP SKY,
+      .parameters = {"ground.alpha.value", "ground.eta", "ground.specular_reflectance.value", "ground.specular_transmittance.value", "sky.radiance.value"}}},
     {.base = {.name = "behind a null surface",
       .body = COLOURS METAL "<bsdf type='null' id='nothing'/>"
           FLOOR BALL("0", "-.3", ".7", ".6", REF("metal")) SCREEN(REF("nothing")) LAMP SKY,

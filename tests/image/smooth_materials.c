@@ -55,6 +55,7 @@ static const struct furnace {
     /* the same light in a smaller solid angle */
     {"diamond seen from inside", DIAMOND BALL("0", "-2.5", "1", "1.5", REF("diamond")) SKY, true, 2.419 * 2.419},
     {"glass in glass", GLASS DIAMOND BALL("0", "0", ".6", ".9", REF("glass")) BALL("0", "0", ".6", ".5", REF("diamond")) SKY, true, 1},
+    {"thin panes", "<bsdf type='thindielectric' id='pane'/>" SCREEN(REF("pane")) BALL("0", "0", ".6", ".5", REF("pane")) SKY, true, 1},
     {"mirror", MIRROR BALL("-.5", "0", ".6", ".5", REF("mirror")) BALL("1.1", "0", ".6", ".5", REF("mirror")) SKY, true, 1},
     {"null", NOTHING SCREEN(REF("nothing")) BALL("0", "0", ".6", ".5", REF("nothing")) SKY, true, 1},
     {"mask of glass in itself", "<bsdf type='dielectric' id='same'><float name='int_ior' value='1.3'/><float name='ext_ior' value='1.3'/></bsdf>"
@@ -154,6 +155,9 @@ static const struct choice {
      {{true, 0, 0.04}, {true, 1, 0.96}}},
     {"glass from inside", "<bsdf type='dielectric' id='it'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>", NULL,
      {0.8, 0, -0.6}, {0, 0}, {{true, 0, 1}}},
+    /* 2 F / (1 + F) with F = .04 */
+    {"thin pane", "<bsdf type='thindielectric' id='it'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>", NULL, {0, 0, -1}, {0, 0},
+     {{true, 0, 1 / 13.0}, {true, LOBE_NULL, 12 / 13.0}}},
     {"mask of glass", "<bsdf type='mask' id='it'><float name='opacity' value='.6'/><bsdf type='dielectric'><float name='int_ior' value='1.5'/>"
      "<float name='ext_ior' value='1'/></bsdf></bsdf>", NULL, {0, 0, 1}, {0, 0}, {{true, LOBE_NULL, 0.4}, {true, 1, 0.6 * 0.04}, {true, 2, 0.6 * 0.96}}},
     {"mask of a mask", "<bsdf type='mask' id='it'><float name='opacity' value='.6'/><bsdf type='mask'><float name='opacity' value='.3'/>"
@@ -310,6 +314,10 @@ static void what_is_refused(void **state)
     refused("<bsdf type='conductor'><string name='material' value='Au'/></bsdf>", BL_ERROR_UNSUPPORTED, "\"Au\"");
     refused("<bsdf type='conductor'><string name='material' value='Au'/><float name='eta' value='1'/></bsdf>", BL_ERROR_SCENE, "not both");
     refused("<bsdf type='mask'><float name='opacity' value='1.5'/><bsdf type='diffuse'/></bsdf>", BL_ERROR_SCENE, "[0, 1]");
+    refused("<bsdf type='roughdielectric'><float name='int_ior' value='1.3'/><float name='ext_ior' value='1.3'/></bsdf>", BL_ERROR_SCENE, "must differ");
+    refused("<bsdf type='roughdielectric'><string name='distribution' value='phong'/></bsdf>", BL_ERROR_SCENE, "beckmann or ggx");
+    refused("<bsdf type='roughdielectric'><float name='alpha_u' value='.1'/></bsdf>", BL_ERROR_UNSUPPORTED, "\"alpha_u\"");
+    refused("<bsdf type='twosided'><bsdf type='thindielectric'/></bsdf>", BL_ERROR_SCENE, "\"thindielectric\" transmits");
     refused("<bsdf type='mask'/>", BL_ERROR_SCENE, "needs 1 bsdf");
     refused("<bsdf type='twosided'><bsdf type='dielectric'/></bsdf>", BL_ERROR_SCENE, "\"dielectric\" transmits");
     refused("<bsdf type='twosided'><bsdf type='mask'><bsdf type='diffuse'/></bsdf></bsdf>", BL_ERROR_SCENE, "\"mask\" transmits");

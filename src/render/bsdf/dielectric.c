@@ -7,29 +7,15 @@
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION, LOBE_TRANSMISSION };
-enum { EXTRA_ETA, EXTRA_GRADIENT, EXTRA_WORDS };
 
 static bl_result dielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const uint32_t one = 1;
-    double inside, outside;
-    TRY(ior_read(o, "int_ior", &inside, err));
-    TRY(ior_read(o, "ext_ior", &outside, err));
-    float eta = (float)(inside / outside);
-    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &eta);
-    s->parameters.data[p].reason = "the refracted direction moves with it, which needs attached replay";
-    return BL_OK;
-}
-
-static void dielectric_extra(const plan *p, const scene_object *o, uint32_t *words)
-{
-    words[EXTRA_ETA] = plan_value_offset(p, o, PLAN_DATA_SLOT);
-    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+    return interface_load(s, o, "the refracted direction moves with it, which needs attached replay", err);
 }
 
 static fresnel interface_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
 {
-    return fresnel_dielectric(t, wi.z, plan_load(t, n, record, n->extra_word + EXTRA_ETA, PLAN_DATA_SLOT, t_u32(t, 0)));
+    return fresnel_dielectric(t, wi.z, interface_eta(t, n, record));
 }
 
 static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -71,10 +57,10 @@ static const plugin_param dielectric_params[] = {
 };
 const bsdf_class bsdf_dielectric = {
     .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0, "smooth glass, water .."},
-             .extra_words = EXTRA_WORDS,
+             .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = dielectric_load,
-             .extra = dielectric_extra},
+             .extra = interface_extra},
     .transmits = true,
     .sample = dielectric_sample,
     .pdf = dielectric_pdf,

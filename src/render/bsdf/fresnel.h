@@ -18,8 +18,15 @@ ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k);
 vec3 fresnel_reflected(tracer *t, vec3 wi);
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 
-/* ior.c: the index of refraction that a FLOAT_OR_NAME parameter gives. */
-bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err);
+/* Mean reflectance of diffuse light that comes from below the surface, of relative index eta: the integral of 2 mu F(mu, 1 / eta). */
+ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta);
+
+/* ior.c: int_ior over ext_ior as one parameter, "eta". A class that has it as its data parameter reserves INTERFACE_WORDS extra words. */
+enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
+/* reason: as in render_parameter, NULL: the gradient is complete. */
+bl_result interface_load(render_scene *s, const scene_object *o, const char *reason, bl_error *err);
+void interface_extra(const plan *p, const scene_object *o, uint32_t *words);
+ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
 
 /* conductor.c: an error for a named material, and for one beside eta or k. */
 bl_result conductor_check_material(const scene_object *o, bl_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Indices of refraction by name, at standard conditions: Mitsuba's table. */
+ * Indices of refraction by name, at standard conditions: Mitsuba's table; and the parameter that every dielectric makes of two of them. */
 #include "render/bsdf/fresnel.h"
 
 #include <strings.h>
@@ -18,7 +18,8 @@ static const struct {
     {"pet", 1.575},         {"diamond", 2.419},
 };
 
-bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err)
+/* The index that a FLOAT_OR_NAME parameter gives. */
+static bl_result ior_read(const scene_object *o, const char *param, double *out, bl_error *err)
 {
     const scene_value *v = scene_get(o, param);
     *out = v->number;
@@ -37,4 +38,27 @@ bl_result ior_read(const scene_object *o, const char *param, double *out, bl_err
                 o->cls->name, v->text, param, known.data);
     text_free(&known);
     return BL_ERROR_SCENE;
+}
+
+bl_result interface_load(render_scene *s, const scene_object *o, const char *reason, bl_error *err)
+{
+    static const uint32_t one = 1;
+    double inside, outside;
+    TRY(ior_read(o, "int_ior", &inside, err));
+    TRY(ior_read(o, "ext_ior", &outside, err));
+    float eta = (float)(inside / outside);
+    uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &eta);
+    s->parameters.data[p].reason = reason;
+    return BL_OK;
+}
+
+void interface_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    words[INTERFACE_ETA] = plan_value_offset(p, o, PLAN_DATA_SLOT);
+    words[INTERFACE_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+}
+
+ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record)
+{
+    return plan_load(t, n, record, n->extra_word + INTERFACE_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
 }

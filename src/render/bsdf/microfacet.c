@@ -12,12 +12,22 @@ bl_result microfacet_check(const scene_object *o, bl_error *err)
     const scene_value *v = scene_get(o, "distribution");
     if (strcasecmp(v->text, "beckmann") != 0 && strcasecmp(v->text, "ggx") != 0)
         return scene_error(err, BL_ERROR_SCENE, v->where, "%s: \"distribution\" must be beckmann or ggx, not \"%.60s\"", o->cls->name, v->text);
+    for (int k = 0; k < 2; k++) {
+        v = scene_get(o, k ? "alpha_v" : "alpha_u");
+        if (v->given)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "%s: \"%s\" is not implemented yet, give \"alpha\"", o->cls->name, k ? "alpha_v" : "alpha_u");
+    }
     return BL_OK;
 }
 
 microfacet_kind microfacet_named(const scene_object *o)
 {
     return strcasecmp(scene_get(o, "distribution")->text, "ggx") == 0 ? MICROFACET_GGX : MICROFACET_BECKMANN;
+}
+
+ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    return ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
 }
 
 static ir_ref square_of_plane(tracer *t, vec3 v) { return t_mad(t, v.x, v.x, t_sqr(t, v.y)); }

@@ -10,9 +10,10 @@
 
 typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_kind;
 
-/* By the name of a parameter "distribution", in any case. */
+/* Of the parameters that rough materials share: "distribution", a name in any case; "alpha"; not yet "alpha_u" and "alpha_v". */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
+ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 m);

@@ -21,17 +21,7 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
 {
     (void)s;
     TRY(microfacet_check(o, err));
-    for (int k = 0; k < 2; k++) {
-        const scene_value *v = scene_get(o, k ? "alpha_v" : "alpha_u");
-        if (v->given)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "%s: \"%s\" is not implemented yet, give \"alpha\"", o->cls->name, k ? "alpha_v" : "alpha_u");
-    }
     return conductor_check_material(o, err);
-}
-
-static ir_ref alpha_of(tracer *t, const class_node *n, ir_ref record, vec2 uv)
-{
-    return ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
 }
 
 static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
@@ -53,7 +43,7 @@ static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, 
     ir_ref above = both_above(t, wi, wo);
     wi = raised(t, above, wi), wo = raised(t, above, wo);
     vec3 m = v3_normalize(t, v3_add(t, wi, wo));
-    ir_ref pdf = microfacet_pdf(t, kind_of(n), visible_of(n), alpha_of(t, n, record, uv), wi, m);
+    ir_ref pdf = microfacet_pdf(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), wi, m);
     return ir_select(f, above, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), v3_dot(t, wi, m))), t_f32(t, 0));
 }
 
@@ -61,7 +51,7 @@ static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref 
 {
     (void)u_lobe;
     vec3 from = raised(t, ir_gt(t->f, wi.z, t_f32(t, 0)), wi);
-    vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), alpha_of(t, n, record, uv), from, u1, u2);
+    vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
     vec3 wo = v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
     return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
                          .lobe = t_u32(t, 0)};
@@ -71,7 +61,7 @@ static color roughconductor_value(tracer *t, const class_node *n, ir_ref record,
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    ir_ref above = both_above(t, wi, wo), alpha = alpha_of(t, n, record, uv);
+    ir_ref above = both_above(t, wi, wo), alpha = microfacet_alpha(t, n, record, uv);
     wi = raised(t, above, wi), wo = raised(t, above, wo);
     vec3 m = v3_normalize(t, v3_add(t, wi, wo));
     ir_ref visible = ir_mul(f, microfacet_visible(t, kind_of(n), alpha, wi), microfacet_visible(t, kind_of(n), alpha, wo));
