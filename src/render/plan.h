@@ -200,7 +200,7 @@ ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
-/* Probability with which one of two parts is chosen whose share is the textured parameter `param`: the share, but where its gradient is
+/* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is
  * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
 

@@ -96,6 +96,14 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white"))
          SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("cloth", ".3,.5,.7") "</bsdf>") LAMP(BLACK AREA("5,4,3")),
      .parameters = {"white.reflectance.value", "cloth.reflectance.value"}},
+    {.name = "plastic, rough glass and a pane",
+     .body = TWO_COLOURS "<bsdf type='plastic' id='plastic'>" RGB("diffuse_reflectance", ".3,.5,.7") "</bsdf>"
+         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>" RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
+         "<bsdf type='thindielectric' id='pane'>" RGB("specular_transmittance", ".9,.95,.8") "</bsdf>"
+         FLOOR(REF("plastic")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")) SHEET(REF("pane"))
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>" REF("ground") "</shape>",
+     .parameters = {"plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value", "ground.specular_reflectance.value",
+                    "ground.specular_transmittance.value", "pane.specular_transmittance.value", "light.radiance.value"}},
     {.name = "roulette",
      .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red")) SIDE(REF("white")) BLOCK(REF("white"))
          LAMP(BLACK AREA("5,4,3")),

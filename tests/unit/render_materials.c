@@ -39,6 +39,7 @@ static const struct material {
     {"plastic, no coat, requested", IT("plastic", RGB("specular_reflectance", "0")), "it.specular_reflectance.value", 1, {0.5}},
     {"rough glass, ggx", ROUGH("roughdielectric", "ggx", ".4", "1.5"), NULL, 1.5, {0.9, 0.3, -0.8}},
     {"rough glass, beckmann", ROUGH("roughdielectric", "beckmann", ".3", "1.5"), NULL, 1.5, {0.8, -0.5}},
+    {"rough glass, ggx, requested", ROUGH("roughdielectric", "ggx", ".4", "1.5"), "it.eta", 1.5, {0.9, -0.5}},
     {"rough bubble, ggx", ROUGH("roughdielectric", "ggx", ".5", ".7"), NULL, 0.7, {0.6, -0.6}},
     {"rough glass, all normals", IT("roughdielectric", "<boolean name='sample_visible' value='false'/><string name='distribution' value='GGX'/>"
      FLOAT("alpha", ".35")), NULL, 1.5046 / 1.000277, {0.7}},

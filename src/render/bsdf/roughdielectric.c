@@ -67,14 +67,23 @@ static facet facet_between(tracer *t, const class_node *n, ir_ref record, vec3 w
     return a;
 }
 
+/* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a root: from 0, but with a derivative by
+ * eta without bound. Chosen by its share alone that would have an infinite variance (estimators.md 4). */
+static ir_ref reflection_probability(tracer *t, const class_node *n, const fresnel *at)
+{
+    ir_ref crosses = ir_ne(t->f, at->cos_t, t_f32(t, 0));
+    return ir_select(t->f, crosses, plan_probability(t, n, "eta", at->reflectance), at->reflectance);
+}
+
 static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
     facet a = facet_between(t, n, record, wi, wo);
     ir_ref of_normal = microfacet_pdf(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
-    ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance, one = t_f32(t, 1);
-    ir_ref reflected = ir_div(f, reflectance, ir_mul(f, t_f32(t, 4), ir_abs(f, a.wo_m)));
-    ir_ref refracted = ir_mul(f, ir_sub(f, one, reflectance), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
+    fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
+    ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
+    ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), ir_abs(f, a.wo_m)));
+    ir_ref refracted = ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
 }
 
@@ -86,7 +95,7 @@ static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref
     vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
     ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, eta_seen_from(t, n, record, wi));
-    ir_ref reflects = ir_lt(f, u_lobe, at.reflectance);
+    ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, n, &at));
     ir_ref along = ir_select(f, reflects, ir_add(f, cosine, cosine), t_mad(t, cosine, at.eta_ti, at.cos_t));
     vec3 wo = v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, one, at.eta_ti)));
     /* a reflection that ends up below the surface, or a refraction above it, is lost */
