@@ -136,6 +136,8 @@ set(api_sources
     src/api/fit_state.c
     src/api/forms.c
     src/api/forward.c
+    src/api/ir.c
+    src/api/ir_run.c
     src/api/job.c
     src/api/kernel_cache.c
     src/api/kernel_code.c
