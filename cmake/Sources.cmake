@@ -22,6 +22,7 @@ set(spirv_gen_sources
     spirv_gen/ir/build_memory.c
     spirv_gen/ir/build_value.c
     spirv_gen/ir/copy.c
+    spirv_gen/ir/dot.c
     spirv_gen/ir/eval.c
     spirv_gen/ir/eval_op.c
     spirv_gen/ir/ops.c
@@ -144,7 +145,8 @@ set(api_sources
     src/api/kernel_key.c
     src/api/rays.c
     src/api/reference.c
-    src/api/render.c)
+    src/api/render.c
+    src/api/see.c)
 set(cli_sources
     src/cli/bench.c
     src/cli/check.c

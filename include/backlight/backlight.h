@@ -283,6 +283,10 @@ typedef enum bl_pass {
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the text. */
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
+/* Calls visit with the trace of a pass as text: "recorded", then after each compiler pass, named, in the order they run. */
+bl_result bl_job_trace_stages(bl_job *job, bl_pass pass, void (*visit)(void *user, const char *stage, const char *text), void *user);
+/* The trace as a graph in the DOT language of Graphviz. free() the text. */
+bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out);
 typedef struct bl_kernel_info {
     double trace_seconds, optimise_seconds, generate_seconds; /* recording the trace, passes over it, SPIR-V */
     double cache_seconds;  /* looking the words up, keeping them */

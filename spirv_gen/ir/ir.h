@@ -229,6 +229,7 @@ void ir_each_operand(const ir_func *f, ir_inst inst, void (*visit)(void *user, u
 
 void ir_print_func(const ir_func *f, text *out);
 void ir_print(const ir_module *m, text *out);
+void ir_dot(const ir_module *m, text *out); /* as a graph, in the DOT language (dot.c) */
 /* parse(print(m)) prints the same. Errors name line and token. */
 bl_result ir_parse(const char *source, ir_module **out, bl_error *err);
 bl_result ir_verify(const ir_module *m, bl_error *err);

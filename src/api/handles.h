@@ -98,6 +98,9 @@ spv_rays rays_lowering(const plan *p);
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 uint32_t job_pixels(const render_scene *s);
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
+bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out); /* the renderer's name of a public pass; an error if it would be empty */
+bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
+opt_options job_lowering(const bl_job *job);
 /* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
  * up to date. After a gradient pass, parameters' gradients are complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
@@ -147,6 +150,9 @@ typedef struct kernel_code {
 bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took, bl_error *err);
 /* gpu_kernel_create, with what the driver kept of an earlier one. */
 bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
+
+/* see.c: with BL_DUMP=FOLDER in the environment, what a kernel is made from, as files FOLDER/NAME.*; else nothing */
+bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_code *code, const char *name, bl_error *err);
 
 /* ---- fits ---- */
 

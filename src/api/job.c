@@ -118,7 +118,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 
 /* ---- kernels ---- */
 
-static opt_options lowering(const bl_job *job)
+opt_options job_lowering(const bl_job *job)
 {
     return (opt_options){.ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = job->scene->bvh.depth + 1,
@@ -127,7 +127,7 @@ static opt_options lowering(const bl_job *job)
                          .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
 }
 
-static bl_result trace_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
     render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
@@ -139,44 +139,37 @@ static spv_options generation(const bl_job *job)
                          .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
 
-static bl_result lowered_pass(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
-{
-    ir_module *trace;
-    TRY(trace_pass(job, pass, &trace, err));
-    opt_options o = lowering(job);
-    bl_result r = opt_run(trace, &o, out, err);
-    ir_module_destroy(trace);
-    return r;
-}
+static const char *const pass_labels[RENDER_PASS_COUNT] = {
+    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
+    [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
+    [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
 
 static bl_result generate_pass(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
     ir_module *trace;
     double start = clock_seconds();
-    TRY(trace_pass(job, pass, &trace, err));
+    TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    opt_options passes = lowering(job);
+    opt_options passes = job_lowering(job);
     spv_options generate = generation(job);
     kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
                             .passes = &passes, .generate = &generate};
     bl_result r = kernel_code_make(&source, code, took, err);
+    if (r == BL_OK && (r = see_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
+        spv_code_free(&code->spirv);
     ir_module_destroy(trace);
     return r;
 }
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
-    static const char *const labels[RENDER_PASS_COUNT] = {
-        [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
-        [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
-        [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
     if (!job->kernels[pass]) {
         kernel_code code;
         bl_kernel_info *took = &job->compiled[pass];
         TRY(generate_pass(job, pass, &code, took, err));
         double start = clock_seconds();
         gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT,
-                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .label = labels[pass]};
+                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .label = pass_labels[pass]};
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
         spv_code_free(&code.spirv);
@@ -570,7 +563,7 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 
 /* ---- what a pass is made of ---- */
 
-static bl_result chosen_pass(bl_job *job, bl_pass pass, render_pass *out)
+bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
     static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN, RENDER_FORWARD};
     bl_error err;
@@ -584,28 +577,11 @@ static bl_result chosen_pass(bl_job *job, bl_pass pass, render_pass *out)
     return BL_OK;
 }
 
-bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out)
-{
-    *out = NULL;
-    render_pass which = RENDER_PRIMAL;
-    TRY(chosen_pass(job, pass, &which));
-    ir_module *m;
-    bl_error err = {0};
-    bl_result r = optimised ? lowered_pass(job, which, &m, &err) : trace_pass(job, which, &m, &err);
-    if (r != BL_OK)
-        return context_fail(job->context, &err);
-    text listing = {0};
-    ir_print(m, &listing);
-    ir_module_destroy(m);
-    *out = listing.data;
-    return BL_OK;
-}
-
 bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count)
 {
     *words = NULL;
     render_pass which = RENDER_PRIMAL;
-    TRY(chosen_pass(job, pass, &which));
+    TRY(job_pass(job, pass, &which));
     kernel_code code;
     bl_kernel_info took;
     bl_error err = {0};
@@ -618,7 +594,7 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
 bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
 {
     render_pass which = RENDER_PRIMAL;
-    TRY(chosen_pass(job, pass, &which));
+    TRY(job_pass(job, pass, &which));
     gpu_kernel *kernel;
     bl_error err = {0};
     if (job_kernel(job, which, &kernel, &err) != BL_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight ir: the trace of a pass as text, and its SPIR-V. */
+ * backlight ir: the trace of a pass as text, also after every compiler pass, or as a graph; and its SPIR-V. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *pass, *output, *spirv;
+    const char *scene, *pass, *output, *spirv, *dot;
     cli_names parameters;
-    bool optimised, disassemble;
+    bool optimised, stages, disassemble;
 } arguments;
 
 static const char *const passes[BL_PASS_COUNT] = {"primal", "gradient", "replay", "adjoint", "frozen", "forward"};
@@ -84,6 +84,32 @@ static int put_trace(const cli_session *session, const arguments *args, bl_job *
     return status;
 }
 
+/* Each stage under a comment, so that what lies between two of them is a trace again. */
+static void add_stage(void *user, const char *stage, const char *text)
+{
+    char **all = user, *before = *all;
+    *all = text_format("%s; ==== %s%s\n%s", before ? before : "", before ? "after " : "", stage, text);
+    free(before);
+}
+
+static int put_stages(const cli_session *session, const arguments *args, bl_job *job)
+{
+    char *all = NULL;
+    bl_result result = bl_job_trace_stages(job, pass_of(args->pass), add_stage, &all);
+    int status = result == BL_OK ? put_text(args, all) : session_fail(session, result);
+    free(all);
+    return status;
+}
+
+static int put_graph(const cli_session *session, const arguments *args, bl_job *job)
+{
+    char *text;
+    SESSION_TRY(session, bl_job_trace_graph(job, pass_of(args->pass), args->optimised, &text));
+    int status = save_file(args->dot, text, strlen(text));
+    free(text);
+    return status;
+}
+
 /* --param, or everything that has a gradient. */
 static int choose_parameters(const cli_session *session, const arguments *args, const char **names,
                              uint32_t *count)
@@ -110,7 +136,13 @@ static int with_job(const cli_session *session, const arguments *args, const cha
     bl_job *job;
     CLI_TRY(session_create_job(session, desc, &job));
     bool words = args->spirv || args->disassemble;
-    int status = words ? put_spirv(session, args, job) : put_trace(session, args, job);
+    int status = args->dot ? put_graph(session, args, job) : CLI_OK;
+    if (status == CLI_OK && words)
+        status = put_spirv(session, args, job);
+    else if (status == CLI_OK && args->stages)
+        status = put_stages(session, args, job);
+    else if (status == CLI_OK && !args->dot)
+        status = put_trace(session, args, job);
     bl_job_destroy(job);
     return status;
 }
@@ -122,6 +154,8 @@ static int show(cli_session *session, const arguments *args)
         CLI_TRY(check_writable(args->output));
     if (args->spirv)
         CLI_TRY(check_writable(args->spirv));
+    if (args->dot)
+        CLI_TRY(check_writable(args->dot));
     CLI_TRY(session_open_device(session));
     size_t most = (size_t)bl_scene_parameter_count(session->scene) + args->parameters.count;
     const char **names = memory_or_exit((most + 1) * sizeof *names);
@@ -145,6 +179,8 @@ static const cli_option options[] = {
     {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass), .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, frozen, or forward", .required = true, .choices = "primal|gradient|replay|adjoint|frozen|forward"},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of gradient and forward passes (default: all that have one)"},
     {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised), .help = "the trace as it goes to code generation, not as recorded"},
+    {.name = "--stages", .kind = CLI_FLAG, .offset = FIELD(stages), .help = "the trace as recorded and after each compiler pass"},
+    {.name = "--dot", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(dot), .help = "write the trace (with --optimised the optimised one) as a graph for Graphviz instead"},
     {.name = "--spirv", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(spirv), .help = "write the SPIR-V module instead"},
     {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble), .help = "print the SPIR-V as text instead"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "text to a file instead of standard output"},
