@@ -4,7 +4,8 @@
  *
  * Nothing of the renderer: three kernels traced by backlight_ir.h. The network takes a pixel's place to its colour, 14 -> 16 -> 16 -> 3,
  * the 14 being x, y and their sines and cosines at three frequencies. A step takes random pixels, differentiates their mean squared error
- * in reverse mode, and moves the weights by Adam. Writes before.png, after.png, target.png to FOLDER, where one is given. */
+ * in reverse mode, and moves the weights by Adam. Every pixel leaves its gradient in a column of its own, which the next kernel sums: no atomics,
+ * so the same bits every time. Writes before.png, after.png, target.png to FOLDER, where one is given. */
 #include <backlight/backlight_ir.h>
 
 #include <math.h>
@@ -16,7 +17,7 @@ enum { SIZE = 64, PIXELS = SIZE * SIZE, BATCH = 256, STEPS = 300, OCTAVES = 3, I
 enum { WEIGHTS = (INPUTS + 1) * HIDDEN + (HIDDEN + 1) * HIDDEN + (HIDDEN + 1) * 3 };
 enum { WEIGHT, GRADIENT, TARGET, IMAGE, MOMENTS, BUFFERS };
 enum { DIFFERENTIATE, MOVE, DRAW, KERNELS };
-static const uint32_t words[BUFFERS] = {WEIGHTS, WEIGHTS, 3 * PIXELS, 3 * PIXELS, 2 * WEIGHTS};
+static const uint32_t words[BUFFERS] = {WEIGHTS, BATCH * WEIGHTS, 3 * PIXELS, 3 * PIXELS, 2 * WEIGHTS};
 
 /* Every kernel binds all buffers; the ones it does not write are constant, so equal reads merge. */
 static bl_ir *begin(const char *name, uint32_t written, bl_ir_func **f)
@@ -25,7 +26,6 @@ static bl_ir *begin(const char *name, uint32_t written, bl_ir_func **f)
     bl_ir *ir = bl_ir_create();
     for (uint32_t b = 0; b < BUFFERS; b++)
         bl_ir_buffer(ir, names[b], !(written >> b & 1));
-    bl_ir_buffer_gradient(ir, WEIGHT, GRADIENT);
     *f = bl_ir_func_create(ir, name);
     return ir;
 }
@@ -37,21 +37,19 @@ static bl_ir *end(bl_ir *ir, bl_ir_func *f)
     return ir;
 }
 
-/* out = relu(W in + b), or W in + b for the last layer; the weights start at *at. C's loops are unrolled into the trace. */
-static void layer(bl_ir_func *f, const bl_ir_value *in, int in_count, bl_ir_value *out, int out_count, uint32_t *at)
+/* out = relu(W in + b), or W in + b for the last layer; returns the weights behind its own. C's loops are unrolled into the trace. */
+static const bl_ir_value *layer(bl_ir_func *f, const bl_ir_value *weight, const bl_ir_value *in, int in_count, bl_ir_value *out, int out_count)
 {
     for (int row = 0; row < out_count; row++) {
-        bl_ir_value sum = {0};
-        for (int column = 0; column <= in_count; column++) {
-            bl_ir_value index = bl_ir_u32(f, (*at)++), weight = bl_ir_dload(f, WEIGHT, index, index);
-            bl_ir_value product = column == 0 ? weight : bl_ir_mul(f, weight, in[column - 1]); /* first the bias */
-            sum = column == 0 ? product : bl_ir_add(f, sum, product);
-        }
+        bl_ir_value sum = *weight++; /* the bias */
+        for (int column = 0; column < in_count; column++)
+            sum = bl_ir_add(f, sum, bl_ir_mul(f, *weight++, in[column]));
         out[row] = out_count == 3 ? sum : bl_ir_max(f, sum, bl_ir_f32(f, 0));
     }
+    return weight;
 }
 
-static void network(bl_ir_func *f, bl_ir_value pixel, bl_ir_value colour[3])
+static void network(bl_ir_func *f, bl_ir_value pixel, bl_ir_value weights[WEIGHTS], bl_ir_value colour[3])
 {
     bl_ir_value in[INPUTS], first[HIDDEN], second[HIDDEN], size = bl_ir_u32(f, SIZE);
     bl_ir_value at[2] = {bl_ir_mod(f, pixel, size), bl_ir_div(f, pixel, size)};
@@ -63,10 +61,11 @@ static void network(bl_ir_func *f, bl_ir_value pixel, bl_ir_value colour[3])
             in[n++] = bl_ir_sin(f, angle), in[n++] = bl_ir_cos(f, angle);
         }
     }
-    uint32_t weight = 0;
-    layer(f, in, INPUTS, first, HIDDEN, &weight);
-    layer(f, first, HIDDEN, second, HIDDEN, &weight);
-    layer(f, second, HIDDEN, colour, 3, &weight);
+    for (uint32_t w = 0; w < WEIGHTS; w++)
+        weights[w] = bl_ir_load(f, BL_IR_F32, WEIGHT, bl_ir_u32(f, w));
+    const bl_ir_value *left = layer(f, weights, in, INPUTS, first, HIDDEN);
+    left = layer(f, left, first, HIDDEN, second, HIDDEN);
+    layer(f, left, second, HIDDEN, colour, 3);
 }
 
 /* d/dweights of (network - target)^2 / BATCH at a random pixel per invocation; uniform 0 is the step. */
@@ -74,25 +73,34 @@ static bl_ir *trace_differentiate(void)
 {
     bl_ir_func *f;
     bl_ir *ir = begin("differentiate", 1u << GRADIENT, &f);
-    bl_ir_value h = bl_ir_add(f, bl_ir_mul(f, bl_ir_uniform(f, BL_IR_U32, 0), bl_ir_u32(f, BATCH)), bl_ir_global_id(f)); /* hash by Wellons */
+    bl_ir_value lane = bl_ir_global_id(f), weights[WEIGHTS], by_weight[WEIGHTS];
+    bl_ir_value h = bl_ir_add(f, bl_ir_mul(f, bl_ir_uniform(f, BL_IR_U32, 0), bl_ir_u32(f, BATCH)), lane); /* hash by Wellons */
     for (int round = 0; round < 2; round++)
         h = bl_ir_mul(f, bl_ir_xor(f, h, bl_ir_shr(f, h, bl_ir_u32(f, 16))), bl_ir_u32(f, round ? 0x297a2d39u : 0x21f0aaadu));
     bl_ir_value pixel = bl_ir_shr(f, h, bl_ir_u32(f, 20)), colour[3], seed[3]; /* 4096 pixels are 12 bits */
-    network(f, pixel, colour);
+    network(f, pixel, weights, colour);
     for (uint32_t c = 0; c < 3; c++) {
         bl_ir_value wanted = bl_ir_load(f, BL_IR_F32, TARGET, bl_ir_add(f, bl_ir_mul(f, pixel, bl_ir_u32(f, 3)), bl_ir_u32(f, c)));
         seed[c] = bl_ir_mul(f, bl_ir_sub(f, colour[c], wanted), bl_ir_f32(f, 2.0f / BATCH));
     }
-    bl_ir_backward(f, colour, seed, 3, NULL, NULL, 0);
+    bl_ir_backward(f, colour, seed, 3, weights, by_weight, WEIGHTS);
+    for (uint32_t w = 0; w < WEIGHTS; w++)
+        bl_ir_store(f, GRADIENT, bl_ir_add(f, lane, bl_ir_u32(f, w * BATCH)), by_weight[w]);
     return end(ir, f);
 }
 
-/* Adam (Kingma and Ba 2015), beta .9 and .99; uniform 1 is the rate with both bias corrections. Clears the gradient. */
+/* Adam (Kingma and Ba 2015), beta .9 and .99; uniform 1 is the rate with both bias corrections. */
 static bl_ir *trace_move(void)
 {
     bl_ir_func *f;
-    bl_ir *ir = begin("move", 1u << WEIGHT | 1u << GRADIENT | 1u << MOMENTS, &f);
-    bl_ir_value i = bl_ir_global_id(f), j = bl_ir_add(f, i, bl_ir_u32(f, WEIGHTS)), g = bl_ir_load(f, BL_IR_F32, GRADIENT, i);
+    bl_ir *ir = begin("move", 1u << WEIGHT | 1u << MOMENTS, &f);
+    bl_ir_value i = bl_ir_global_id(f), j = bl_ir_add(f, i, bl_ir_u32(f, WEIGHTS)), one = bl_ir_u32(f, 1);
+    bl_ir_value state[2] = {bl_ir_u32(f, 0), bl_ir_f32(f, 0)}, first = bl_ir_mul(f, i, bl_ir_u32(f, BATCH));
+    bl_ir_value loop = bl_ir_loop(f, state, 2); /* a loop of the kernel: the batch's gradients, summed */
+    bl_ir_while(f, bl_ir_lt(f, state[0], bl_ir_u32(f, BATCH)));
+    bl_ir_value column = bl_ir_load(f, BL_IR_F32, GRADIENT, bl_ir_add(f, first, state[0]));
+    bl_ir_endloop(f, loop, (bl_ir_value[]){bl_ir_add(f, state[0], one), bl_ir_add(f, state[1], column)}, 2);
+    bl_ir_value g = state[1];
     bl_ir_value m = bl_ir_add(f, bl_ir_mul(f, bl_ir_load(f, BL_IR_F32, MOMENTS, i), bl_ir_f32(f, 0.9f)), bl_ir_mul(f, g, bl_ir_f32(f, 0.1f)));
     bl_ir_value v = bl_ir_mul(f, bl_ir_load(f, BL_IR_F32, MOMENTS, j), bl_ir_f32(f, 0.99f));
     v = bl_ir_add(f, v, bl_ir_mul(f, bl_ir_mul(f, g, g), bl_ir_f32(f, 0.01f)));
@@ -100,7 +108,6 @@ static bl_ir *trace_move(void)
     bl_ir_store(f, WEIGHT, i, bl_ir_sub(f, bl_ir_load(f, BL_IR_F32, WEIGHT, i), step));
     bl_ir_store(f, MOMENTS, i, m);
     bl_ir_store(f, MOMENTS, j, v);
-    bl_ir_store(f, GRADIENT, i, bl_ir_f32(f, 0));
     return end(ir, f);
 }
 
@@ -108,8 +115,8 @@ static bl_ir *trace_draw(void)
 {
     bl_ir_func *f;
     bl_ir *ir = begin("draw", 1u << IMAGE, &f);
-    bl_ir_value pixel = bl_ir_global_id(f), colour[3];
-    network(f, pixel, colour);
+    bl_ir_value pixel = bl_ir_global_id(f), weights[WEIGHTS], colour[3];
+    network(f, pixel, weights, colour);
     for (uint32_t c = 0; c < 3; c++)
         bl_ir_store(f, IMAGE, bl_ir_add(f, bl_ir_mul(f, pixel, bl_ir_u32(f, 3)), bl_ir_u32(f, c)), colour[c]);
     return end(ir, f);
