@@ -17,8 +17,8 @@
  * operation, with its types and its derivative: docs/ir.md.
  *
  * Builders do not return errors. The first mistake sticks to the trace, later builders do nothing and return value 0, and whatever would
- * use the trace returns BL_ERROR_COMPILE; bl_ir_error says which operation, in which function, behind which instruction. Contents of
- * functions are those of the trace as bl_ir_text prints it.
+ * use the trace returns BL_ERROR_COMPILE; bl_ir_error says which operation, in which function, behind which instruction. A value belongs
+ * to the function that recorded it: elsewhere its number is another value, or none.
  *
  * Memory is arrays of 32-bit words in numbered buffers. One trace belongs to one thread at a time. */
 #ifndef BACKLIGHT_IR_H
