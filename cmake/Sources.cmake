@@ -30,10 +30,17 @@ set(spirv_gen_sources
     spirv_gen/ir/print.c
     spirv_gen/ir/verify.c
     spirv_gen/opt/accumulate.c
+    spirv_gen/opt/call_arguments.c
+    spirv_gen/opt/call_results.c
+    spirv_gen/opt/call_unused.c
     spirv_gen/opt/dead.c
     spirv_gen/opt/inline_single.c
     spirv_gen/opt/live.c
+    spirv_gen/opt/loads.c
+    spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
+    spirv_gen/opt/measure.c
+    spirv_gen/opt/merge.c
     spirv_gen/opt/pipeline.c
     spirv_gen/opt/ray_bvh.c
     spirv_gen/opt/ray_nodes.c
@@ -148,6 +155,7 @@ set(api_sources
     src/api/render.c
     src/api/see.c)
 set(cli_sources
+    src/cli/ablation.c
     src/cli/bench.c
     src/cli/check.c
     src/cli/devices.c

@@ -158,6 +158,7 @@ typedef struct bl_job_desc {
     bool sensor_moves;  /* bl_job_set_sensor will be called: the sensor does not become a constant of the kernels */
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
     bl_rays rays;       /* of all passes */
+    uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
 } bl_job_desc;
 
 /* Traces and compiles what is needed on first use; parameters' values never cause a compilation. */
@@ -165,6 +166,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
 void bl_job_destroy(bl_job *job);
 /* How the job's rays find what they hit: "baked", "bvh" or "query". */
 const char *bl_job_rays(const bl_job *job);
+/* Name of the compiler's optimisation k, NULL past the last one. */
+const char *bl_optimisation_name(uint32_t k);
 
 /* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. */
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
@@ -292,6 +295,8 @@ typedef struct bl_kernel_info {
     double cache_seconds;  /* looking the words up, keeping them */
     double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first dispatch */
     uint64_t spirv_words;
+    uint32_t functions, ops, calls; /* of the optimised trace; 0 where the words are cached, and of a reference */
+    uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */
     bool baked;            /* the geometry is in the kernel (bl_job_desc.no_baking) */
     bool cached;           /* the words come from the cache on disk (bl_context_desc.cache) */
 } bl_kernel_info;

@@ -400,7 +400,7 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m, bo
     w->copying = true, w->effects = primal;
     if (primal)
         w->writes = opt_writes(callee->module);
-    w->live = primal ? opt_live(callee, callee->results.data, callee->results.count, w->writes) : opt_live(callee, outputs, count, NULL);
+    w->live = primal ? opt_live(callee, callee->results.data, callee->results.count, w->writes, NULL) : opt_live(callee, outputs, count, NULL, NULL);
     forward_run(w, outputs, out + primals, count);
     for (uint32_t k = 0; k < primals; k++)
         out[k] = ir_copied(&w->copy, callee->results.data[k].id);
@@ -501,7 +501,7 @@ void ad_forward(ir_func *f, const ir_ref *wrt, const ir_ref *wrt_tangents, uint3
     for (uint32_t id = 0; id < f->inst.count; id++)
         map[id].id = id;
     forward *w = forward_begin(f, f, map, wrt, wrt_tangents, wrt_count);
-    w->live = opt_live(f, outputs, count, NULL);
+    w->live = opt_live(f, outputs, count, NULL, NULL);
     forward_run(w, outputs, output_tangents, count);
     forward_end(w);
 }

@@ -291,7 +291,7 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, c
 {
     *s = (ad_sweep){.f = f, .from = from, .count = from->inst.count};
     s->active = ad_active(from, wrt, wrt_count, AD_REVERSE);
-    s->live = opt_live(from, outputs, output_count, NULL);
+    s->live = opt_live(from, outputs, output_count, NULL, NULL);
     s->stop = calloc(s->count, 1);
     s->adjoint = calloc(s->count, sizeof *s->adjoint);
     s->frame_of = calloc(s->count, sizeof *s->frame_of);

@@ -6,7 +6,7 @@
 
 static uint8_t *keep_live(const opt_pass *pass, const ir_func *f)
 {
-    return opt_live(f, f->results.data, f->results.count, pass->user);
+    return opt_live(f, f->results.data, f->results.count, pass->user, NULL);
 }
 
 ir_module *opt_dead(const ir_module *m)

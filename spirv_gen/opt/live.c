@@ -49,6 +49,7 @@ uint8_t *opt_writes(const ir_module *m)
 typedef struct marker {
     const ir_func *f;
     uint8_t *live;
+    uint8_t *const *params; /* opt_live's */
     uint32_t *edges; /* two per region: its ELSE or WHILE, its ENDIF or ENDLOOP; 0 where still open */
     ARRAY(uint32_t) pending;
 } marker;
@@ -83,10 +84,23 @@ static void mark_stores_to(marker *m, uint32_t local)
             mark(m, id);
 }
 
+/* The selector, and the arguments that targets look at. */
+static void mark_call(marker *m, ir_inst call)
+{
+    ir_operands o = ir_call_operands(m->f, call);
+    mark(m, call.a);
+    for (uint32_t k = 0; k < o.arg_count; k++)
+        if (m->params[o.targets[0]][k])
+            mark(m, o.args[k]);
+}
+
 static void mark_needs(marker *m, uint32_t id)
 {
     ir_inst inst = m->f->inst.data[id];
-    ir_each_operand(m->f, inst, mark, m);
+    if (inst.op == IR_CALL && m->params)
+        mark_call(m, inst);
+    else
+        ir_each_operand(m->f, inst, mark, m);
     if (ir_op_table[inst.op].effect != IR_EFFECT_FLOAT) /* constants and their kin are valid wherever they stand */
         mark(m, m->f->scope.data[id]);
     switch (inst.op) {
@@ -103,9 +117,9 @@ static void mark_needs(marker *m, uint32_t id)
     }
 }
 
-uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes)
+uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes, uint8_t *const *params)
 {
-    marker m = {.f = f, .live = calloc(f->inst.count, 1), .edges = calloc(2 * (size_t)f->inst.count, sizeof *m.edges)};
+    marker m = {.f = f, .params = params, .live = calloc(f->inst.count, 1), .edges = calloc(2 * (size_t)f->inst.count, sizeof *m.edges)};
     BL_ASSERT(m.live && m.edges, "out of memory");
     find_edges(&m);
     for (uint32_t k = 0; k < count; k++)

@@ -12,7 +12,22 @@ typedef enum opt_accumulate {
     OPT_ACCUMULATE_CAS     /* compare-exchange loop on word i */
 } opt_accumulate;
 
+/* Passes that only make a program faster, and can be left out, for measuring what each is worth. */
+typedef enum opt_switch {
+    OPT_DEAD = 1,
+    OPT_CALL_RESULTS = 2,
+    OPT_CALL_ARGUMENTS = 4,
+    OPT_CALL_UNUSED = 8,
+    OPT_MERGE = 16,
+    OPT_INLINE_SINGLE = 32,
+    OPT_LOOP_STATES = 64,
+    OPT_LOADS = 128,
+    OPT_SWITCH_COUNT = 8
+} opt_switch;
+extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
+
 typedef struct opt_options {
+    uint32_t off;            /* opt_switch: passes to leave out */
     bool ray_queries;        /* RAY_* stay: spv_generate makes ray queries of them */
     /* Else: acceleration structure for RAY_* (ray_bvh.c). */
     uint32_t scene_buffer;   /* buffer with nodes and entries */
@@ -39,11 +54,25 @@ uint32_t opt_packed_words(uint32_t count);
 /* pipeline.c: everything that must and should happen before code generation, in order. Returns a new module; the old one stays. */
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err);
 
+/* measure.c: how large a module is. Bytes count 4 per value. */
+typedef struct opt_size {
+    uint32_t functions, ops, calls; /* ops: instructions but constants and their kin */
+    uint32_t call_bytes;            /* selectors, arguments and results of all calls */
+    uint32_t state_bytes;           /* states of all loops */
+} opt_size;
+opt_size opt_measure(const ir_module *m);
+
 /* The passes; each returns a new module. */
 ir_module *opt_dead(const ir_module *m);                                /* unused values, loop states, functions */
 ir_module *opt_rays(const ir_module *m, const opt_options *o);          /* RAY_* -> BVH traversal */
 ir_module *opt_unroll(const ir_module *m, uint32_t trips);              /* every loop as so many trips, for validating derivatives */
 ir_module *opt_inline_single(const ir_module *m);                       /* CALL with one target -> its body */
+ir_module *opt_call_results(const ir_module *m);                        /* results known at the call site leave their CALL */
+ir_module *opt_call_arguments(const ir_module *m);                      /* arguments equal at every call site move into the function */
+ir_module *opt_call_unused(const ir_module *m);                         /* parameters and results that nobody reads */
+ir_module *opt_merge(const ir_module *m);                               /* functions of equal bodies become one */
+ir_module *opt_loop_states(const ir_module *m);                         /* loop states that never change leave their loop */
+ir_module *opt_loads(const ir_module *m);                               /* loads of a word that has been loaded already */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */
 

@@ -15,6 +15,8 @@ struct opt_pass {
     /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
     uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
     void *user;
+    const uint32_t *same; /* per function: the one to take in its place (itself: none); NULL: every function is its own */
+    uint8_t *const *params, *const *results; /* per function: which parameters and results stay; NULL: all. The hook re-emits the calls */
     bool keep_suspended;  /* for passes before differentiation */
     ir_module *to;        /* the result so far */
     ir_func **functions;  /* new function by old index */
@@ -28,7 +30,8 @@ void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
 
 /* Per function of the module: does calling it change memory? malloc'ed. */
 uint8_t *opt_writes(const ir_module *m);
-/* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect? malloc'ed. */
-uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes);
+/* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect? malloc'ed. `params`:
+ * per function of the module and parameter, whether calls need that argument; NULL: they need all. */
+uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes, uint8_t *const *params);
 
 #endif

@@ -2,8 +2,9 @@
  * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug builds and frees what the
  * pass has read.
  *
- * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them; calls
- * are inlined before rays and gradients are lowered, so that their operands are as constant as they get; steering functions are
+ * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them. Results
+ * that are known leave their calls, then known arguments enter them, which leaves both without use; bodies are compared when they have
+ * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that their operands are as constant as they get; steering functions are
  * expanded last, so that equal calls of them have been merged before; a final sweep drops what became unused. */
 #include "spirv_gen/opt/pass.h"
 
@@ -37,16 +38,41 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
     return BL_OK;
 }
 
+const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
+                                                        "merge", "inline_single", "loop_states",    "loads"};
+
+static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
+{
+    uint32_t bit = 0;
+    while (which >> bit != 1)
+        bit++;
+    return p->options->off & which ? BL_OK : step(p, opt_switch_names[bit], pass(p->now));
+}
+
+static const struct {
+    opt_switch which;
+    ir_module *(*run)(const ir_module *m);
+} simplifications[] = {
+    {OPT_DEAD, opt_dead},
+    {OPT_CALL_RESULTS, opt_call_results},
+    {OPT_CALL_ARGUMENTS, opt_call_arguments},
+    {OPT_CALL_UNUSED, opt_call_unused},
+    {OPT_MERGE, opt_merge},
+    {OPT_INLINE_SINGLE, opt_inline_single},
+    {OPT_LOOP_STATES, opt_loop_states},
+    {OPT_LOADS, opt_loads},
+};
+
 static bl_result run(pipeline *p)
 {
     const opt_options *o = p->options;
-    TRY(step(p, "dead", opt_dead(p->now)));
-    TRY(step(p, "inline_single", opt_inline_single(p->now)));
+    for (uint32_t k = 0; k < sizeof simplifications / sizeof *simplifications; k++)
+        TRY(simplify(p, simplifications[k].which, simplifications[k].run));
     if (!o->ray_queries)
         TRY(step(p, "rays", opt_rays(p->now, o)));
     TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(step(p, "math", opt_math(p->now)));
-    return step(p, "dead", opt_dead(p->now));
+    return simplify(p, OPT_DEAD, opt_dead);
 }
 
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)

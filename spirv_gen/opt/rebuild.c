@@ -20,12 +20,15 @@ static void rebuild_targets(opt_pass *pass, const ir_func *from, const uint8_t *
     }
 }
 
-static void map_parameters(const ir_func *from, ir_func *to, ir_ref *map)
+static bool stays(uint8_t *const *which, const ir_func *f, uint32_t k) { return !which || which[f->index][k]; }
+
+static void map_parameters(const opt_pass *pass, const ir_func *from, ir_func *to, ir_ref *map)
 {
-    ir_ref *params = malloc((from->params.count + 1) * sizeof *params);
+    ir_ref *params = calloc(from->params.count + 1, sizeof *params);
     BL_ASSERT(params, "out of memory");
     for (uint32_t k = 0; k < from->params.count; k++)
-        params[k] = ir_param(to, (ir_type)from->params.data[k]);
+        if (stays(pass->params, from, k))
+            params[k] = ir_param(to, (ir_type)from->params.data[k]);
     for (uint32_t id = 1; id < from->inst.count; id++)
         if (from->inst.data[id].op == IR_PARAM)
             map[id] = params[from->inst.data[id].a];
@@ -37,13 +40,15 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     ir_ref *map = calloc(from->inst.count, sizeof *map);
     ir_ref *results = malloc((from->results.count + 1) * sizeof *results);
     BL_ASSERT(map && results, "out of memory");
-    map_parameters(from, to, map);
+    map_parameters(pass, from, to, map);
     ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook,
                      .keep_suspended = pass->keep_suspended, .user = pass};
     ir_copy_range(&c, 1, from->inst.count);
+    uint32_t count = 0;
     for (uint32_t k = 0; k < from->results.count; k++)
-        results[k] = ir_copied(&c, from->results.data[k].id);
-    ir_return(to, results, from->results.count);
+        if (stays(pass->results, from, k))
+            results[count++] = ir_copied(&c, from->results.data[k].id);
+    ir_return(to, results, count);
     free(results);
     free(map);
 }
@@ -52,6 +57,11 @@ static void rebuild_function(opt_pass *pass, const ir_func *from)
 {
     if (pass->functions[from->index] || pass->to->error.code != BL_OK)
         return;
+    if (pass->same && pass->same[from->index] != from->index) {
+        rebuild_function(pass, pass->from->functions.data[pass->same[from->index]]);
+        pass->functions[from->index] = pass->functions[pass->same[from->index]];
+        return;
+    }
     BL_ASSERT(from->finished, "pass over the unfinished function \"%s\"", from->name);
     uint8_t *keep = pass->keep ? pass->keep(pass, from) : NULL;
     rebuild_targets(pass, from, keep);

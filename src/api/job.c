@@ -118,9 +118,11 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 
 /* ---- kernels ---- */
 
+const char *bl_optimisation_name(uint32_t k) { return k < OPT_SWITCH_COUNT ? opt_switch_names[k] : NULL; }
+
 opt_options job_lowering(const bl_job *job)
 {
-    return (opt_options){.ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
+    return (opt_options){.off = job->desc.passes_off, .ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = job->scene->bvh.depth + 1,
                          .gradient_elements = job->plan->gradient_count,
                          .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,

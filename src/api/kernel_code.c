@@ -14,6 +14,9 @@ static bl_result compile(const kernel_source *s, kernel_code *out, bl_kernel_inf
     double start = clock_seconds();
     TRY(opt_run(s->trace, s->passes, &lowered, err));
     double optimised = clock_seconds();
+    opt_size size = opt_measure(lowered);
+    took->functions = size.functions, took->ops = size.ops, took->calls = size.calls;
+    took->call_bytes = size.call_bytes, took->state_bytes = size.state_bytes;
     bl_result r = spv_generate(lowered, s->generate, &out->spirv, err);
     out->push_words = lowered->uniform_count;
     ir_module_destroy(lowered);

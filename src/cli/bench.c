@@ -52,7 +52,7 @@ typedef struct bench {
     bool on_cpu;
 } bench;
 
-static double cpu_seconds(void)
+double cpu_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -65,7 +65,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(const double *values, uint32_t count)
+double median(const double *values, uint32_t count)
 {
     double sorted[ROUNDS_MOST];
     memcpy(sorted, values, count * sizeof *values);
@@ -403,6 +403,10 @@ static int work(bench *b)
     for (size_t i = 0; i < values; i++)
         b->weights[i] = 1.0f / (float)values;
     CLI_TRY(choose_parameters(b));
+    if (b->args->ablation)
+        return bench_ablation(b->session, &(cli_ablation){.scene = b->args->scene, .names = b->names, .name_count = b->args->parameters.count,
+                                                          .rounds = b->rounds, .spp = b->spp, .image = b->image, .weights = b->weights,
+                                                          .cores = b->cores, .on_cpu = b->on_cpu});
     CLI_TRY(add_forms(b));
     CLI_TRY(run_rounds(b));
     if (b->args->common.json)
@@ -414,8 +418,6 @@ static int work(bench *b)
 
 static int open_and_work(cli_session *session, const arguments *args)
 {
-    if (args->ablation)
-        return fail("--ablation arrives with the compiler's optimisations of calls: there is nothing to switch off yet");
     setenv("MESA_SHADER_CACHE_DISABLE", "true", 0); /* or compilation takes the time of reading a file */
     CLI_TRY(session_open(session, &args->common, args->scene));
     CLI_TRY(session_open_device(session));
@@ -435,7 +437,9 @@ static int open_and_work(cli_session *session, const arguments *args)
 static int run(void *argument)
 {
     cli_session session = {0};
-    int status = open_and_work(&session, argument);
+    arguments *args = argument;
+    args->common.no_cache |= args->ablation; /* what it is about would not happen */
+    int status = open_and_work(&session, args);
     session_close(&session);
     return status;
 }
@@ -446,7 +450,7 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
     {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds), .help = "how often each pass is measured (default: 5)"},
-    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "with optimisations of the compiler on and off"},
+    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "instead: kernels with all optimisations of the compiler, without each one, and with none; the gradient pass only with --param"},
 };
 // clang-format on
 const cli_command command_bench = {.name = "bench",

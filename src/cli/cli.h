@@ -195,6 +195,21 @@ int grad_forward(const cli_forward *args);
 void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);
 void grad_add_effort(struct cJSON *json, const cli_session *session, const bl_stats *stats, double start);
 
+/* ---- bench.c, ablation.c ---- */
+
+double cpu_seconds(void); /* of this process */
+double median(const double *values, uint32_t count);
+
+typedef struct cli_ablation {
+    const char *scene;
+    const char **names; /* parameters of the gradient pass; none: primal only */
+    uint32_t name_count, rounds, spp;
+    float *image, *weights; /* room for an image; adjoint of the gradient pass */
+    double cores;
+    bool on_cpu; /* the device is the CPU: time is CPU time over cores */
+} cli_ablation;
+int bench_ablation(const cli_session *session, const cli_ablation *args);
+
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,

@@ -64,6 +64,12 @@ static const struct {
     {"rebuild", rebuild}, /* nothing but the builder's folding and merging */
     {"dead", opt_dead},
     {"inline", opt_inline_single},
+    {"call_results", opt_call_results},
+    {"call_arguments", opt_call_arguments},
+    {"call_unused", opt_call_unused},
+    {"merge", opt_merge},
+    {"loop_states", opt_loop_states},
+    {"loads", opt_loads},
     {"math", opt_math},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},

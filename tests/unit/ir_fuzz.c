@@ -155,21 +155,41 @@ static void check_pass(uint64_t seed, ir_module *plain, ir_module *m, const char
     }
 }
 
+static const struct {
+    const char *name;
+    ir_module *(*run)(const ir_module *m);
+} passes[] = {
+    {"dead", opt_dead},
+    {"call_results", opt_call_results},
+    {"call_arguments", opt_call_arguments},
+    {"call_unused", opt_call_unused},
+    {"merge", opt_merge},
+    {"inline_single", opt_inline_single},
+    {"loop_states", opt_loop_states},
+    {"loads", opt_loads},
+    {"math", opt_math},
+};
+
 static void check_passes(uint64_t seed)
 {
     ir_module *plain = random_trace(
         seed, (random_trace_options){.no_fold = seed & 1, .no_merge = seed & 1, .no_steering = true});
     plain->no_fold = plain->no_merge = false; /* the passes fold what the builder left */
-    ir_module *dead = opt_dead(plain), *inlined = opt_inline_single(plain), *math = opt_math(plain);
-    ir_module *both = opt_dead(inlined), *all = opt_math(both);
-    check_pass(seed, plain, dead, "dead");
-    check_pass(seed, plain, inlined, "inline_single");
-    check_pass(seed, plain, both, "inline_single, dead");
-    check_pass(seed, plain, math, "math");
-    check_pass(seed, plain, all, "inline_single, dead, math");
-    ir_module *modules[] = {plain, dead, inlined, math, both, all};
-    for (size_t k = 0; k < sizeof modules / sizeof *modules; k++)
-        ir_module_destroy(modules[k]);
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+        ir_module *one = passes[k].run(plain);
+        check_pass(seed, plain, one, passes[k].name);
+        ir_module_destroy(one);
+    }
+    ir_module *all = opt_dead(plain); /* in an order that the seed chooses */
+    for (uint64_t k = 0, state = seed; k < 2 * sizeof passes / sizeof *passes; k++) {
+        size_t which = random_below(&state, sizeof passes / sizeof *passes);
+        ir_module *next = passes[which].run(all);
+        check_pass(seed, plain, next, passes[which].name);
+        ir_module_destroy(all);
+        all = next;
+    }
+    ir_module_destroy(all);
+    ir_module_destroy(plain);
 }
 
 static void merging_keeps_meaning(void **state)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parameters that no target of a call looks at, and results that no call site reads, disappear together with what computes them, through
+ * nested calls and around loops.
+ *
+ * Functions that one call can reach keep one signature, so they share one answer: a group. Nothing is needed at first; code that is live
+ * makes results of what it calls and parameters of its own function needed, which makes more code live, until nothing changes. What the
+ * fixed point leaves out can only feed itself. Functions that rays reach, and those that nobody in the module calls, keep everything. */
+#include "spirv_gen/opt/pass.h"
+
+#include <stdlib.h>
+
+typedef struct needs {
+    const ir_module *m;
+    uint32_t *group;           /* per function: another one of its group, itself: the group's name */
+    uint8_t **params, **results; /* per function: the flags of its group */
+    uint8_t *reached, *called; /* per function */
+    uint8_t *writes;
+    bool changed;
+} needs;
+
+static bool is_ray(ir_inst i) { return i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY; }
+
+static uint32_t group_of(const needs *n, uint32_t index)
+{
+    while (n->group[index] != index)
+        index = n->group[index];
+    return index;
+}
+
+static void need(needs *n, uint8_t *flag)
+{
+    n->changed |= !*flag;
+    *flag = 1;
+}
+
+static void need_signature(needs *n, uint32_t index)
+{
+    for (uint32_t k = 0; k < n->m->functions.data[index]->params.count; k++)
+        need(n, &n->params[index][k]);
+    for (uint32_t k = 0; k < n->m->functions.data[index]->results.count; k++)
+        need(n, &n->results[index][k]);
+}
+
+static void join_targets(needs *n, const ir_func *f, ir_inst call)
+{
+    ir_operands o = ir_call_operands(f, call);
+    for (uint32_t t = 0; t < o.target_count; t++) {
+        n->called[o.targets[t]] = 1;
+        n->group[group_of(n, o.targets[t])] = group_of(n, o.targets[0]);
+    }
+}
+
+static void make_groups(needs *n)
+{
+    const ir_module *m = n->m;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        n->group[k] = k;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        for (uint32_t id = 1; id < m->functions.data[k]->inst.count; id++)
+            if (m->functions.data[k]->inst.data[id].op == IR_CALL || is_ray(m->functions.data[k]->inst.data[id]))
+                join_targets(n, m->functions.data[k], m->functions.data[k]->inst.data[id]);
+    for (uint32_t k = 0; k < m->functions.count; k++) {
+        if (n->group[k] != k)
+            continue;
+        n->params[k] = calloc(m->functions.data[k]->params.count + 1, 1);
+        n->results[k] = calloc(m->functions.data[k]->results.count + 1, 1);
+        BL_ASSERT(n->params[k] && n->results[k], "out of memory");
+    }
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        n->params[k] = n->params[group_of(n, k)], n->results[k] = n->results[group_of(n, k)];
+}
+
+static void free_groups(needs *n)
+{
+    for (uint32_t k = 0; k < n->m->functions.count; k++)
+        if (n->group[k] == k)
+            free(n->params[k]), free(n->results[k]);
+}
+
+/* The results of f that somebody reads. */
+static uint32_t roots_of(const needs *n, const ir_func *f, ir_ref *roots)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < f->results.count; k++)
+        if (n->results[f->index][k])
+            roots[count++] = f->results.data[k];
+    return count;
+}
+
+static uint8_t *live_code(const needs *n, const ir_func *f)
+{
+    ir_ref *roots = malloc((f->results.count + 1) * sizeof *roots);
+    BL_ASSERT(roots, "out of memory");
+    uint8_t *live = opt_live(f, roots, roots_of(n, f, roots), n->writes, n->params);
+    free(roots);
+    return live;
+}
+
+static void need_targets(needs *n, const ir_func *f, ir_inst call)
+{
+    ir_operands o = ir_call_operands(f, call);
+    for (uint32_t t = 0; t < o.target_count; t++) {
+        need(n, &n->reached[o.targets[t]]);
+        if (is_ray(call))
+            need_signature(n, o.targets[t]);
+    }
+}
+
+static void look_at(needs *n, const ir_func *f)
+{
+    uint8_t *live = live_code(n, f);
+    for (uint32_t id = 1; id < f->inst.count; id++) {
+        ir_inst inst = f->inst.data[id];
+        if (!live[id])
+            continue;
+        if (inst.op == IR_PARAM)
+            need(n, &n->params[f->index][inst.a]);
+        if (inst.op == IR_RESULT && f->inst.data[inst.a].op == IR_CALL)
+            need(n, &n->results[ir_call_operands(f, f->inst.data[inst.a]).targets[0]][inst.b]);
+        if (inst.op == IR_CALL || is_ray(inst))
+            need_targets(n, f, inst);
+    }
+    free(live);
+}
+
+static void find_needs(needs *n)
+{
+    const ir_module *m = n->m;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        if (m->entry ? m->entry->index == k : !n->called[k]) {
+            n->reached[k] = 1;
+            need_signature(n, k);
+        }
+    do {
+        n->changed = false;
+        for (uint32_t k = m->functions.count; k-- > 0;)
+            if (n->reached[k])
+                look_at(n, m->functions.data[k]);
+    } while (n->changed);
+}
+
+static uint8_t *keep_needed(const opt_pass *pass, const ir_func *f) { return live_code(pass->user, f); }
+
+/* The call with the arguments and results that are left. */
+static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
+{
+    const opt_pass *pass = c->user;
+    if (inst.op != IR_CALL)
+        return false;
+    ir_operands o = ir_call_operands(c->from, inst);
+    const uint8_t *param = pass->params[o.targets[0]], *result = pass->results[o.targets[0]];
+    uint32_t arg_count = 0, result_count = ir_result_count(c->from, inst), kept = 0;
+    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
+    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args), *results = calloc(result_count + 1, sizeof *results);
+    BL_ASSERT(targets && args && results, "out of memory");
+    for (uint32_t k = 0; k < o.target_count; k++)
+        targets[k] = pass->functions[o.targets[k]];
+    for (uint32_t k = 0; k < o.arg_count; k++)
+        if (param[k])
+            args[arg_count++] = ir_copied(c, o.args[k]);
+    for (uint32_t k = 0; k < result_count; k++)
+        kept += result[k];
+    ir_call(c->to, ir_copied(c, inst.a), targets, o.target_count, args, arg_count, results);
+    for (uint32_t k = result_count, left = kept; k-- > 0;) /* to where they stood, from the last one on */
+        results[k] = result[k] ? results[--left] : (ir_ref){0};
+    opt_replace_results(c, id, results);
+    free(targets), free(args), free(results);
+    return true;
+}
+
+ir_module *opt_call_unused(const ir_module *m)
+{
+    uint32_t count = m->functions.count;
+    needs n = {.m = m, .group = calloc(count + 1, sizeof *n.group), .params = calloc(count + 1, sizeof *n.params),
+               .results = calloc(count + 1, sizeof *n.results), .reached = calloc(count + 1, 1), .called = calloc(count + 1, 1),
+               .writes = opt_writes(m)};
+    BL_ASSERT(n.group && n.params && n.results && n.reached && n.called, "out of memory");
+    make_groups(&n);
+    find_needs(&n);
+    opt_pass pass = {.from = m, .keep = keep_needed, .hook = copy_call, .params = n.params, .results = n.results, .user = &n};
+    ir_module *result = opt_rebuild(&pass);
+    free_groups(&n);
+    free(n.group), free(n.params), free(n.results), free(n.reached), free(n.called), free(n.writes);
+    return result;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * backlight bench --ablation: kernels with all optimisations of the compiler, without each one of them, and with none.
+ *
+ * Every variant runs once a round, one after the other; a slowdown is the ratio to the variant with all of them within the round, and medians
+ * over the rounds are printed. Compilation by the driver includes what it puts off to the first dispatch: what the first run with two samples
+ * takes longer than the second. */
+#include "cli.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct variant {
+    char *name;
+    uint32_t off;
+    bl_pass pass;
+    bl_job *job;
+    bl_kernel_info kernel;
+    double driver_seconds, *busy, *slowdown; /* per round */
+} variant;
+
+typedef struct ablation {
+    const cli_ablation *args;
+    const cli_session *session;
+    variant *variants;
+    uint32_t per_pass, count; /* of a pass: all, without each, none */
+} ablation;
+
+static int run_variant(const ablation *a, variant *v, uint32_t spp, double *took)
+{
+    bl_stats stats;
+    double start = cpu_seconds();
+    if (v->pass == BL_PASS_PRIMAL)
+        SESSION_TRY(a->session, bl_job_render(v->job, &(bl_render_desc){.spp = spp, .seed = a->session->common->seed}, a->args->image, &stats));
+    else
+        SESSION_TRY(a->session, bl_job_gradient(v->job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = spp, .seed = a->session->common->seed,
+                                                                           .adjoint = a->args->weights}, &stats));
+    *took = a->args->on_cpu ? (cpu_seconds() - start) / a->args->cores : stats.device_seconds;
+    return CLI_OK;
+}
+
+static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
+{
+    bool all = k == 0, none = k == a->per_pass - 1;
+    bl_job_desc desc = {.passes_off = all ? 0 : none ? ~0u : 1u << (k - 1)};
+    double first, second, start;
+    if (pass != BL_PASS_PRIMAL)
+        desc.parameters = a->args->names, desc.parameter_count = a->args->name_count;
+    v->pass = pass, v->off = desc.passes_off;
+    v->name = all ? text_format("all") : none ? text_format("none") : text_format("without %s", bl_optimisation_name(k - 1));
+    v->busy = memory_or_exit(a->args->rounds * sizeof *v->busy);
+    v->slowdown = memory_or_exit(a->args->rounds * sizeof *v->slowdown);
+    CLI_TRY(session_create_job(a->session, desc, &v->job));
+    SESSION_TRY(a->session, bl_job_compile(v->job, pass, &v->kernel));
+    start = seconds_now();
+    CLI_TRY(run_variant(a, v, 2, &first));
+    first = seconds_now() - start, start = seconds_now();
+    CLI_TRY(run_variant(a, v, 2, &second));
+    v->driver_seconds = v->kernel.driver_seconds + fmax(0, first - (seconds_now() - start));
+    return CLI_OK;
+}
+
+static int measure(ablation *a)
+{
+    for (uint32_t i = 0; i < a->count; i++)
+        CLI_TRY(make_variant(a, &a->variants[i], i < a->per_pass ? BL_PASS_PRIMAL : BL_PASS_GRADIENT, i % a->per_pass));
+    for (uint32_t round = 0; round < a->args->rounds; round++)
+        for (uint32_t i = 0; i < a->count; i++) {
+            variant *v = &a->variants[i];
+            CLI_TRY(run_variant(a, v, a->args->spp, &v->busy[round]));
+            v->slowdown[round] = v->busy[round] / a->variants[i - i % a->per_pass].busy[round];
+        }
+    return CLI_OK;
+}
+
+static double own_seconds(const variant *v) { return v->kernel.trace_seconds + v->kernel.optimise_seconds + v->kernel.generate_seconds; }
+
+static const char *pass_name(const variant *v) { return v->pass == BL_PASS_PRIMAL ? "primal" : "gradient"; }
+
+static void print_table(const ablation *a)
+{
+    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", a->args->scene, a->session->info.width,
+           a->session->info.height, a->session->info.max_depth, a->args->spp, a->session->device_info.name, a->args->rounds);
+    for (uint32_t i = 0; i < a->count; i++) {
+        const variant *v = &a->variants[i];
+        if (i % a->per_pass == 0)
+            printf("\n%-24s %7s %6s %6s %9s %9s %9s %9s %9s %9s %7s\n", pass_name(v), "ops", "bodies", "calls", "call B", "state B", "words",
+                   "ours ms", "driver ms", "run s", "slower");
+        printf("%-24s %7u %6u %6u %9u %9u %9llu %9.1f %9.1f %9.3f %6.2fx\n", v->name, v->kernel.ops, v->kernel.functions, v->kernel.calls,
+               v->kernel.call_bytes, v->kernel.state_bytes, (unsigned long long)v->kernel.spirv_words, 1e3 * own_seconds(v),
+               1e3 * v->driver_seconds, median(v->busy, a->args->rounds), median(v->slowdown, a->args->rounds));
+    }
+}
+
+static cJSON *variant_json(const ablation *a, const variant *v)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "pass", pass_name(v));
+    cJSON_AddStringToObject(json, "variant", v->name);
+    cJSON_AddNumberToObject(json, "passes_off", v->off);
+    cJSON_AddNumberToObject(json, "ops", v->kernel.ops);
+    cJSON_AddNumberToObject(json, "functions", v->kernel.functions);
+    cJSON_AddNumberToObject(json, "calls", v->kernel.calls);
+    cJSON_AddNumberToObject(json, "call_bytes", v->kernel.call_bytes);
+    cJSON_AddNumberToObject(json, "state_bytes", v->kernel.state_bytes);
+    cJSON_AddNumberToObject(json, "spirv_words", (double)v->kernel.spirv_words);
+    cJSON_AddNumberToObject(json, "own_seconds", own_seconds(v));
+    cJSON_AddNumberToObject(json, "driver_seconds", v->driver_seconds);
+    cJSON_AddNumberToObject(json, "run_seconds", median(v->busy, a->args->rounds));
+    cJSON_AddItemToObject(json, "run_seconds_rounds", cJSON_CreateDoubleArray(v->busy, (int)a->args->rounds));
+    cJSON_AddNumberToObject(json, "slowdown", median(v->slowdown, a->args->rounds));
+    return json;
+}
+
+static void put_json(const ablation *a)
+{
+    cJSON *json = cJSON_CreateObject(), *variants;
+    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
+    cJSON_AddStringToObject(json, "scene", a->args->scene);
+    cJSON_AddStringToObject(json, "device", a->session->device_info.name);
+    cJSON_AddStringToObject(json, "driver", a->session->device_info.driver);
+    cJSON_AddNumberToObject(json, "width", a->session->info.width);
+    cJSON_AddNumberToObject(json, "height", a->session->info.height);
+    cJSON_AddNumberToObject(json, "max_depth", a->session->info.max_depth);
+    cJSON_AddNumberToObject(json, "spp", a->args->spp);
+    cJSON_AddNumberToObject(json, "rounds", a->args->rounds);
+    variants = cJSON_AddArrayToObject(json, "variants");
+    for (uint32_t i = 0; i < a->count; i++)
+        cJSON_AddItemToArray(variants, variant_json(a, &a->variants[i]));
+    print_json(json);
+    cJSON_Delete(json);
+}
+
+int bench_ablation(const cli_session *session, const cli_ablation *args)
+{
+    ablation a = {.args = args, .session = session, .per_pass = 2};
+    while (bl_optimisation_name(a.per_pass - 2))
+        a.per_pass++;
+    a.count = args->name_count ? 2 * a.per_pass : a.per_pass;
+    a.variants = memory_or_exit(a.count * sizeof *a.variants);
+    int status = measure(&a);
+    if (status == CLI_OK && session->common->json)
+        put_json(&a);
+    else if (status == CLI_OK)
+        print_table(&a);
+    for (uint32_t i = 0; i < a.count; i++) {
+        bl_job_destroy(a.variants[i].job);
+        free(a.variants[i].name), free(a.variants[i].busy), free(a.variants[i].slowdown);
+    }
+    free(a.variants);
+    return status;
+}
