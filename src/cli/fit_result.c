@@ -156,6 +156,8 @@ static void print_table(const fit_work *w)
     if (rows == ROWS_PRINTED)
         printf("(further entries: %s/NAME.npy)\n", w->folder);
     printf("loss %.4g -> %.4g in %u steps, %s\n", w->note.first_loss, w->status.loss, w->status.step, duration_text(w->note.seconds));
+    if (w->status.loss < 0)
+        printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the samples)\n");
     printf("report: %s/report.html; pictures beside it\n", w->folder);
 }
 
