@@ -26,6 +26,9 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
 
+/* The `pdf` of materials that have discrete lobes only. */
+ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+
 static inline uint32_t float_word(float v)
 {
     uint32_t w;

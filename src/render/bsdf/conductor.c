@@ -29,12 +29,6 @@ static bsdf_sample conductor_sample(tracer *t, const class_node *n, ir_ref recor
                          .delta = ir_bool(t->f, true), .lobe = t_u32(t, 0)};
 }
 
-static ir_ref conductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
-{
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
-    return t_f32(t, 0);
-}
-
 static color conductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
     (void)wo, (void)lobe;
@@ -53,6 +47,6 @@ static const plugin_param conductor_params[] = {
 const bsdf_class bsdf_conductor = {
     .base = {.plugin = {PLUGIN_BSDF, "conductor", conductor_params, 4, NULL, 0, "smooth metal, one-sided"}, .load = conductor_load},
     .sample = conductor_sample,
-    .pdf = conductor_pdf,
+    .pdf = bsdf_no_density,
     .value = conductor_value,
 };

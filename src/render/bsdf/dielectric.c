@@ -31,22 +31,13 @@ static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref reco
                          .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
 }
 
-static ir_ref dielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
-{
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
-    return t_f32(t, 0);
-}
-
 static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
     (void)wo;
     ir_func *f = t->f;
     fresnel at = interface_at(t, n, record, wi);
     ir_ref crosses = ir_mul(f, ir_sub(f, t_f32(t, 1), at.reflectance), t_sqr(t, at.eta_ti));
-    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), at.reflectance);
-    color transmitted = color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), crosses);
-    color value = color_select(t, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)), reflected, transmitted);
-    return color_select(t, delta, value, color_all(t_f32(t, 0)));
+    return interface_value(t, n, record, uv, at.reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param dielectric_params[] = {
@@ -63,6 +54,6 @@ const bsdf_class bsdf_dielectric = {
              .extra = interface_extra},
     .transmits = true,
     .sample = dielectric_sample,
-    .pdf = dielectric_pdf,
+    .pdf = bsdf_no_density,
     .value = dielectric_value,
 };

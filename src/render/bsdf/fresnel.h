@@ -27,6 +27,8 @@ enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
 bl_result interface_load(render_scene *s, const scene_object *o, const char *reason, bl_error *err);
 void interface_extra(const plan *p, const scene_object *o, uint32_t *words);
 ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
+/* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black where the lobe is not discrete. */
+color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance, ir_ref transmittance, ir_ref delta, ir_ref reflects);
 
 /* conductor.c: an error for a named material, and for one beside eta or k. */
 bl_result conductor_check_material(const scene_object *o, bl_error *err);

@@ -25,6 +25,12 @@ microfacet_kind microfacet_named(const scene_object *o)
     return strcasecmp(scene_get(o, "distribution")->text, "ggx") == 0 ? MICROFACET_GGX : MICROFACET_BECKMANN;
 }
 
+uint32_t microfacet_variant(const render_scene *s, const scene_object *o)
+{
+    (void)s;
+    return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
+}
+
 ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     return ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));

@@ -13,6 +13,10 @@ typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_
 /* Of the parameters that rough materials share: "distribution", a name in any case; "alpha"; not yet "alpha_u" and "alpha_v". */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
+/* The variant of their classes is which distribution, and whether visible normals are sampled. */
+uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
+static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
+static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */

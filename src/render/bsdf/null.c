@@ -2,17 +2,17 @@
  * A surface that is not there: all light goes straight through. It bounds media. */
 #include "render/classes.h"
 
+ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
+    return t_f32(t, 0);
+}
+
 static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;
     ir_ref one = t_f32(t, 1);
     return (bsdf_sample){.wo = v3_neg(t, wi), .pdf = one, .eta = one, .delta = ir_bool(t->f, true), .lobe = t_u32(t, LOBE_NULL)};
-}
-
-static ir_ref null_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
-{
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
-    return t_f32(t, 0);
 }
 
 static color null_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
@@ -26,6 +26,6 @@ const bsdf_class bsdf_null = {
     .transmits = true,
     .null = true,
     .sample = null_sample,
-    .pdf = null_pdf,
+    .pdf = bsdf_no_density,
     .value = null_value,
 };

@@ -7,16 +7,6 @@
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/microfacet.h"
 
-/* Of the class: kind | sample_visible << 1. */
-static uint32_t roughconductor_variant(const render_scene *s, const scene_object *o)
-{
-    (void)s;
-    return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
-}
-
-static microfacet_kind kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
-static bool visible_of(const class_node *n) { return n->variant >> 1 & 1; }
-
 static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
@@ -43,7 +33,7 @@ static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, 
     ir_ref above = both_above(t, wi, wo);
     wi = raised(t, above, wi), wo = raised(t, above, wo);
     vec3 m = v3_normalize(t, v3_add(t, wi, wo));
-    ir_ref pdf = microfacet_pdf(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), wi, m);
+    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), wi, m);
     return ir_select(f, above, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), v3_dot(t, wi, m))), t_f32(t, 0));
 }
 
@@ -51,7 +41,7 @@ static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref 
 {
     (void)u_lobe;
     vec3 from = raised(t, ir_gt(t->f, wi.z, t_f32(t, 0)), wi);
-    vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
+    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
     vec3 wo = v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
     return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
                          .lobe = t_u32(t, 0)};
@@ -64,8 +54,8 @@ static color roughconductor_value(tracer *t, const class_node *n, ir_ref record,
     ir_ref above = both_above(t, wi, wo), alpha = microfacet_alpha(t, n, record, uv);
     wi = raised(t, above, wi), wo = raised(t, above, wo);
     vec3 m = v3_normalize(t, v3_add(t, wi, wo));
-    ir_ref visible = ir_mul(f, microfacet_visible(t, kind_of(n), alpha, wi), microfacet_visible(t, kind_of(n), alpha, wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind_of(n), alpha, m), visible), ir_mul(f, t_f32(t, 4), wi.z));
+    ir_ref visible = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, wi), microfacet_visible(t, microfacet_kind_of(n), alpha, wo));
+    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, m), visible), ir_mul(f, t_f32(t, 4), wi.z));
     color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
     ir_ref cosine = v3_dot(t, wi, m);
     COLOR_EACH(reflectance, fresnel_conductor(t, cosine, eta.c[c], k.c[c]));
@@ -87,7 +77,7 @@ static const plugin_param roughconductor_params[] = {
 const bsdf_class bsdf_roughconductor = {
     .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 9, NULL, 0, "rough metal, one-sided"},
              .load = roughconductor_load,
-             .variant = roughconductor_variant},
+             .variant = microfacet_variant},
     .sample = roughconductor_sample,
     .pdf = roughconductor_pdf,
     .value = roughconductor_value,

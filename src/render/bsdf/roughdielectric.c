@@ -10,16 +10,6 @@
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/microfacet.h"
 
-/* Of the class: kind | sample_visible << 1. */
-static uint32_t roughdielectric_variant(const render_scene *s, const scene_object *o)
-{
-    (void)s;
-    return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
-}
-
-static microfacet_kind kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
-static bool visible_of(const class_node *n) { return n->variant >> 1 & 1; }
-
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     TRY(microfacet_check(o, err));
@@ -79,7 +69,7 @@ static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record,
 {
     ir_func *f = t->f;
     facet a = facet_between(t, n, record, wi, wo);
-    ir_ref of_normal = microfacet_pdf(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    ir_ref of_normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
     ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
     ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), ir_abs(f, a.wo_m)));
@@ -92,7 +82,7 @@ static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref
     ir_func *f = t->f;
     vec3 from = turned(t, wi, wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    vec3 m = microfacet_sample(t, kind_of(n), visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
+    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
     ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, eta_seen_from(t, n, record, wi));
     ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, n, &at));
@@ -114,8 +104,8 @@ static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record
     ir_func *f = t->f;
     facet a = facet_between(t, n, record, wi, wo);
     ir_ref alpha = microfacet_alpha(t, n, record, uv), one = t_f32(t, 1);
-    ir_ref seen = ir_mul(f, microfacet_visible(t, kind_of(n), alpha, a.wi), microfacet_visible(t, kind_of(n), alpha, a.wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind_of(n), alpha, a.m), seen), a.wi.z);
+    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a.wi), microfacet_visible(t, microfacet_kind_of(n), alpha, a.wo));
+    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a.m), seen), a.wi.z);
     ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance;
     ir_ref bent = ir_div(f, ir_abs(f, ir_mul(f, a.wi_m, a.wo_m)), a.h2);
     color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), ir_mul(f, reflectance, t_f32(t, 0.25f)));
@@ -141,7 +131,7 @@ const bsdf_class bsdf_roughdielectric = {
              .data_name = "eta",
              .load = roughdielectric_load,
              .extra = interface_extra,
-             .variant = roughdielectric_variant},
+             .variant = microfacet_variant},
     .transmits = true,
     .sample = roughdielectric_sample,
     .pdf = roughdielectric_pdf,

@@ -27,21 +27,13 @@ static bsdf_sample thindielectric_sample(tracer *t, const class_node *n, ir_ref 
                          .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_NULL))};
 }
 
-static ir_ref thindielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
-{
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
-    return t_f32(t, 0);
-}
-
 static color thindielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
     (void)wo;
     ir_func *f = t->f;
     ir_ref reflectance = reflectance_at(t, n, record, wi);
-    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance);
-    color transmitted = color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), ir_sub(f, t_f32(t, 1), reflectance));
-    color value = color_select(t, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)), reflected, transmitted);
-    return color_select(t, delta, value, color_all(t_f32(t, 0)));
+    ir_ref crosses = ir_sub(f, t_f32(t, 1), reflectance);
+    return interface_value(t, n, record, uv, reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param thindielectric_params[] = {
@@ -59,6 +51,6 @@ const bsdf_class bsdf_thindielectric = {
     .transmits = true,
     .null = true,
     .sample = thindielectric_sample,
-    .pdf = thindielectric_pdf,
+    .pdf = bsdf_no_density,
     .value = thindielectric_value,
 };
