@@ -21,24 +21,16 @@ typedef struct forward_state {
 
 static void pack(loop_state *s, const forward_state *p)
 {
-    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
-    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
-    state_put(s, p->b.eta);
-    state_put_color(s, p->b.beta);
-    for (int c = 0; c < 3; c++)
-        state_put(s, p->b.zeros[c]);
+    state_put_position(s, &p->at);
+    state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
 }
 
 static forward_state unpack(loop_state *s)
 {
     forward_state p;
-    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
-    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
-    p.b.eta = state_get(s);
-    p.b.beta = state_get_color(s);
-    for (int c = 0; c < 3; c++)
-        p.b.zeros[c] = state_get(s);
+    p.at = state_get_position(s);
+    p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
     return p;
 }
@@ -98,16 +90,14 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
+    ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     for (int c = 0; c < 3; c++) {
         p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), p->radiance.c[c], zero));
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
-        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], one);
-        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
     }
-    p->b.eta = ir_select(f, alive, p->b.eta, one);
+    throughput_restart(w, alive, &p->b);
     p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
 }
@@ -119,9 +109,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0);
     color none = color_all(zero);
-    forward_state p = {.at = {.sample = l.first, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
-                              .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(f, true)},
-                       .b = throughput_start(w), .weight = none, .radiance = none, .sum = kernel_load_sum(w, l.film, l.inside)};
+    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .sum = kernel_load_sum(w, l.film, l.inside)};
     loop_state state = {0}, next = {0};
     pack(&state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);

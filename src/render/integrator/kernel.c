@@ -34,6 +34,38 @@ color state_get_color(loop_state *s)
     return v;
 }
 
+void state_put_position(loop_state *s, const walk_position *at)
+{
+    state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf), state_put(s, at->delta);
+    state_put_vec3(s, at->o), state_put_vec3(s, at->d);
+}
+
+walk_position state_get_position(loop_state *s)
+{
+    walk_position at;
+    at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s), at.delta = state_get(s);
+    at.o = state_get_vec3(s), at.d = state_get_vec3(s);
+    return at;
+}
+
+void state_put_throughput(loop_state *s, const throughput *b)
+{
+    state_put(s, b->eta);
+    state_put_color(s, b->beta);
+    for (int c = 0; c < 3; c++)
+        state_put(s, b->zeros[c]);
+}
+
+throughput state_get_throughput(loop_state *s)
+{
+    throughput b;
+    b.eta = state_get(s);
+    b.beta = state_get_color(s);
+    for (int c = 0; c < 3; c++)
+        b.zeros[c] = state_get(s);
+    return b;
+}
+
 /* ---- module and lane ---- */
 
 ir_module *kernel_module(const plan *p)
@@ -100,6 +132,17 @@ throughput throughput_start(walk *w)
     return (throughput){color_all(one), {zero, zero, zero}, one};
 }
 
+void throughput_restart(walk *w, ir_ref alive, throughput *b)
+{
+    ir_func *f = w->t.f;
+    throughput start = throughput_start(w);
+    for (int c = 0; c < 3; c++) {
+        b->beta.c[c] = ir_select(f, alive, b->beta.c[c], start.beta.c[c]);
+        b->zeros[c] = ir_select(f, alive, b->zeros[c], start.zeros[c]);
+    }
+    b->eta = ir_select(f, alive, b->eta, start.eta);
+}
+
 static color where_zeros(walk *w, const throughput *b, uint32_t count)
 {
     tracer *t = &w->t;
@@ -133,6 +176,14 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
 }
 
 /* ---- positions ---- */
+
+walk_position walk_before(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    return (walk_position){.sample = sample, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
+                           .pdf = one, .delta = ir_bool(t->f, true)};
+}
 
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive)
 {

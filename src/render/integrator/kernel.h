@@ -17,6 +17,8 @@ void state_put_color(loop_state *s, color c);
 ir_ref state_get(loop_state *s);
 vec3 state_get_vec3(loop_state *s);
 color state_get_color(loop_state *s);
+void state_put_position(loop_state *s, const walk_position *at);
+walk_position state_get_position(loop_state *s);
 
 typedef struct lane {
     ir_ref inside;       /* bool: within the range */
@@ -40,6 +42,9 @@ typedef struct throughput {
     ir_ref eta;
 } throughput;
 throughput throughput_start(walk *w);
+void throughput_restart(walk *w, ir_ref alive, throughput *b); /* as at the start where a path has ended */
+void state_put_throughput(loop_state *s, const throughput *b);
+throughput state_get_throughput(loop_state *s);
 /* beta where no factor was zero, else 0; and beta where exactly one was. */
 color throughput_whole(walk *w, const throughput *b);
 color throughput_but_one(walk *w, const throughput *b);
@@ -50,6 +55,8 @@ typedef struct passage {
 /* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
 
+/* Before a lane's first sample; walk_start puts the camera's ray in its place. */
+walk_position walk_before(walk *w, ir_ref sample);
 /* Position at the next vertex. Where the path has ended, tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
 /* `fresh ? camera : at`, with the camera ray built only where needed. */

@@ -11,8 +11,7 @@ typedef struct primal_state {
 
 static void pack(loop_state *s, const primal_state *p, bool squares)
 {
-    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
-    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put_position(s, &p->at);
     state_put_color(s, p->beta), state_put_color(s, p->radiance), state_put_color(s, p->sum);
     state_put(s, p->eta);
     if (squares)
@@ -22,8 +21,7 @@ static void pack(loop_state *s, const primal_state *p, bool squares)
 static primal_state unpack(loop_state *s, bool squares)
 {
     primal_state p;
-    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
-    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.at = state_get_position(s);
     p.beta = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
     p.eta = state_get(s);
     if (squares)
@@ -95,10 +93,7 @@ bl_result kernel_primal(walk *w, ir_module *m)
     bool squares = w->pass == RENDER_VARIANCE;
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0), squares_at = squares ? squares_word(w, &l) : t_u32(t, 0);
-    vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, t_f32(t, 1));
-    primal_state p = {.at = {.sample = l.first, .depth = t_u32(t, 0), .o = origin, .d = up, .tmax = t_f32(t, -1), .pdf = t_f32(t, 1),
-                             .delta = ir_bool(f, true)},
-                      .beta = color_all(t_f32(t, 1)), .radiance = color_all(zero), .eta = t_f32(t, 1)};
+    primal_state p = {.at = walk_before(w, l.first), .beta = color_all(t_f32(t, 1)), .radiance = color_all(zero), .eta = t_f32(t, 1)};
     p.sum = kernel_load_sum(w, l.film, l.inside);
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);

@@ -34,14 +34,10 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
 static void pack(const walk *w, loop_state *s, const replay_state *p)
 {
-    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
-    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put_position(s, &p->at);
     if (fused(w))
         state_put(s, p->phase);
-    state_put(s, p->b.eta);
-    state_put_color(s, p->b.beta);
-    for (int c = 0; c < 3; c++)
-        state_put(s, p->b.zeros[c]);
+    state_put_throughput(s, &p->b);
     state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
     state_put_color(s, p->size);
     state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
@@ -51,13 +47,9 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
 static replay_state unpack(walk *w, loop_state *s)
 {
     replay_state p;
-    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
-    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.at = state_get_position(s);
     p.phase = fused(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
-    p.b.eta = state_get(s);
-    p.b.beta = state_get_color(s);
-    for (int c = 0; c < 3; c++)
-        p.b.zeros[c] = state_get(s);
+    p.b = state_get_throughput(s);
     p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
     p.size = state_get_color(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
@@ -175,10 +167,8 @@ static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
     for (int c = 0; c < 3; c++) {
         p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]), p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
         p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]), p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
-        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], t_f32(t, 1));
-        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
     }
-    p->b.eta = ir_select(f, alive, p->b.eta, t_f32(t, 1));
+    throughput_restart(w, alive, &p->b);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
     p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
@@ -284,9 +274,7 @@ static replay_state start(walk *w, const lane *l)
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
     color black = color_all(zero);
-    return (replay_state){.at = {.sample = l->first, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
-                                 .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(t->f, true)},
-                          .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
+    return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
                           .M_error = black, .size = black, .hash = none, .hash_first = none, .seen = none, .sum = black};
 }
 

@@ -43,33 +43,23 @@ static tracked_state start(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0);
-    return (tracked_state){.at = {.sample = sample, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
-                                  .tmax = t_f32(t, -1), .pdf = t_f32(t, 1), .delta = ir_bool(t->f, true)},
-                           .b = throughput_start(w), .weight = color_all(t_f32(t, 1)), .radiance = color_all(zero)};
+    return (tracked_state){.at = walk_before(w, sample), .b = throughput_start(w), .weight = color_all(t_f32(t, 1)), .radiance = color_all(zero)};
 }
 
 /* ---- frozen ---- */
 
 static void pack(loop_state *s, const tracked_state *p, color sum)
 {
-    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax), state_put(s, p->at.pdf), state_put(s, p->at.delta);
-    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
-    state_put(s, p->b.eta);
-    state_put_color(s, p->b.beta);
-    for (int c = 0; c < 3; c++)
-        state_put(s, p->b.zeros[c]);
+    state_put_position(s, &p->at);
+    state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
 }
 
 static tracked_state unpack(loop_state *s, color *sum)
 {
     tracked_state p = {0};
-    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s), p.at.pdf = state_get(s), p.at.delta = state_get(s);
-    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
-    p.b.eta = state_get(s);
-    p.b.beta = state_get_color(s);
-    for (int c = 0; c < 3; c++)
-        p.b.zeros[c] = state_get(s);
+    p.at = state_get_position(s);
+    p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
     return p;
 }
@@ -84,10 +74,8 @@ static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
         sum->c[c] = ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), p->radiance.c[c], zero));
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
-        p->b.beta.c[c] = ir_select(f, alive, p->b.beta.c[c], one);
-        p->b.zeros[c] = ir_select(f, alive, p->b.zeros[c], t_u32(t, 0));
     }
-    p->b.eta = ir_select(f, alive, p->b.eta, one);
+    throughput_restart(w, alive, &p->b);
     p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
 }
