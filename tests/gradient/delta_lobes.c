@@ -207,14 +207,9 @@ static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, 
 /* <adjoint, weights of the frozen path at values + step * direction> */
 static double frozen_value(subject *s, uint32_t pixel, uint32_t sample, const double *direction, double step)
 {
-    scene_eval *e = s->e;
-    for (uint32_t i = 0; i < e->scene->values.count; i++)
-        e->frozen[i] = e->values[i] + step * direction[i];
+    scene_eval_freeze(s->e, direction, step);
     run(s, RENDER_FROZEN, pixel, sample, true);
-    double sum = 0;
-    for (uint32_t c = 0; c < 3; c++)
-        sum += (double)e->adjoint[3 * pixel + c] * e->film[3 * pixel + c];
-    return sum;
+    return scene_eval_weighted(s->e, pixel);
 }
 
 /* A direction over all requested elements at once. Fresnel terms are no polynomials, so steps are small. */

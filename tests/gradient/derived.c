@@ -72,10 +72,7 @@ static void run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample
 static double weighted(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample)
 {
     run(e, pass, pixel, sample, true);
-    double sum = 0;
-    for (uint32_t c = 0; c < 3; c++)
-        sum += (double)e->adjoint[3 * pixel + c] * e->film[3 * pixel + c];
-    return sum;
+    return scene_eval_weighted(e, pixel);
 }
 
 /* Five-point difference in element i of the values that `pass` takes its weights from. */

@@ -96,10 +96,7 @@ static double frozen_value(subject *s, uint32_t pixel, uint32_t sample, uint32_t
     memcpy(e->frozen, e->values, e->scene->values.count * sizeof *e->frozen);
     e->frozen[value] += step;
     run(s, RENDER_FROZEN, pixel, sample);
-    double sum = 0;
-    for (uint32_t c = 0; c < 3; c++)
-        sum += (double)e->adjoint[3 * pixel + c] * e->film[3 * pixel + c];
-    return sum;
+    return scene_eval_weighted(e, pixel);
 }
 
 static void one_sample(subject *s, uint32_t pixel, uint32_t sample)

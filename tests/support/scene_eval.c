@@ -154,3 +154,17 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
         e->gradient[i] *= 1 << 20;
     return BL_OK;
 }
+
+void scene_eval_freeze(scene_eval *e, const double *direction, double step)
+{
+    for (uint32_t i = 0; i < e->scene->values.count; i++)
+        e->frozen[i] = e->values[i] + step * direction[i];
+}
+
+double scene_eval_weighted(const scene_eval *e, uint32_t pixel)
+{
+    double sum = 0;
+    for (uint32_t c = 0; c < 3; c++)
+        sum += (double)e->adjoint[3 * pixel + c] * e->film[3 * pixel + c];
+    return sum;
+}

@@ -35,4 +35,9 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
 /* The sampling tables of e->values alone. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 
+/* For RENDER_FROZEN: frozen values = values + step * direction, one number per parameter value. */
+void scene_eval_freeze(scene_eval *e, const double *direction, double step);
+/* <adjoint, film> at a pixel: what a gradient is the derivative of. */
+double scene_eval_weighted(const scene_eval *e, uint32_t pixel);
+
 #endif
