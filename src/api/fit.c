@@ -228,9 +228,9 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
                                 .image = job->image, .target = fit->views[v].target, .adjoint = job->adjoint, .partials = job->partials,
                                 .results = job->results, .n = 3 * job_pixels(job->scene)});
     TRY(finish_batch(job, err));
-    float loss;
-    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-    s->loss += (double)loss;
+    double loss;
+    TRY(job_read_loss(job, &loss, err));
+    s->loss += loss;
     return BL_OK;
 }
 
@@ -245,10 +245,10 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
                        .stream = 1, .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient), .adds = v > 0,
                        .unfinished = v + 1 < fit->desc.view_count};
     TRY(job_run(job, &w, &stats, err));
-    float value = 0;
+    double value = 0;
     if (fit->desc.form == BL_FORM_TWO_WALK)
-        TRY(gpu_buffer_read(job->results, 0, &value, sizeof value, err));
-    s->loss += (double)value;
+        TRY(job_read_loss(job, &value, err));
+    s->loss += value;
     return count(fit, s, err);
 }
 

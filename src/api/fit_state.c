@@ -23,8 +23,10 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
     add(&h, BL_VERSION_TEXT, sizeof BL_VERSION_TEXT);
-    static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_REPLAY, BL_PASS_ADJOINT};
-    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+    static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT}, separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
+    const bl_pass *passes = fit->desc.form == BL_FORM_FUSED ? fused : separate;
+    int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* two walks render no image before */
+    for (int k = 0; k < count_of_form; k++) {
         uint32_t *words;
         size_t count;
         bl_result r = bl_job_spirv(fit->job, passes[k], &words, &count);

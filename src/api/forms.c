@@ -6,7 +6,6 @@
 #include "api/handles.h"
 
 enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
-enum { LANES_LEAST = 1 << 12, LANES_STEP = 64 };
 
 const char *bl_gradient_form_name(bl_gradient_form form)
 {
@@ -24,7 +23,7 @@ static uint32_t slots_most(const bl_job *job)
 /* Whole lanes, or a part of the samples of some. */
 static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
 {
-    uint32_t most = slots_most(job), lanes = most / all.last_sample / LANES_STEP * LANES_STEP, left = all.lane_count - lane;
+    uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE, left = all.lane_count - lane;
     if (lanes >= LANES_LEAST || lanes >= left)
         return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
     lanes = left < LANES_LEAST ? left : LANES_LEAST;

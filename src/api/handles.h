@@ -33,6 +33,8 @@ struct bl_scene {
     render_scene *render;
 };
 
+enum { LOCAL_SIZE = 64 /* of generated kernels */, LANES_LEAST = 1 << 12 /* of a part of a pass */ };
+
 enum job_work { WORK_RESULTS = 4 }; /* f32 words that come back: slot 0 is the loss */
 
 struct bl_job {
@@ -123,6 +125,7 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 /* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
+bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* slot 0 of the results */
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
 
 /* render.c: shared with forward.c */

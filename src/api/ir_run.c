@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCAL_SIZE = 64 };
 _Static_assert(BL_IR_UNIFORMS + 1 <= 32, "push constants are 32 words");
 
 /* ---- the trace as it is, or lowered ---- */

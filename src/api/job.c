@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST = 1 << 12 };
+enum { FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4 };
 
 uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
 
@@ -369,6 +369,14 @@ void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
 {
     fit_resolve r = {.film = job->film, .image = job->image, .pixels = job_pixels(job->scene), .strips = strips, .scale = 1.0f / (float)spp};
     fit_record_resolve(job->batch, job->device->fixed, &r);
+}
+
+bl_result job_read_loss(bl_job *job, double *loss, bl_error *err)
+{
+    float value;
+    TRY(gpu_buffer_read(job->results, 0, &value, sizeof value, err));
+    *loss = (double)value;
+    return BL_OK;
 }
 
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err)

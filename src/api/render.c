@@ -50,9 +50,7 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, strips);
-    TRY(gpu_batch_submit(job->batch, err));
-    TRY(gpu_batch_wait(job->batch, &seconds, err));
-    stats->device_seconds += seconds;
+    TRY(job_submit(job->batch, stats, &seconds, err));
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
@@ -128,12 +126,8 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
         fit_record_loss(job->batch, job->device->fixed, &(fit_loss){.loss = desc->loss, .constant = desc->loss_constant, .image = job->image,
                                                                     .target = job->target, .adjoint = job->adjoint, .partials = job->partials,
                                                                     .results = job->results, .n = n});
-    TRY(gpu_batch_submit(job->batch, err));
-    TRY(gpu_batch_wait(job->batch, &seconds, err));
-    stats->device_seconds += seconds;
-    float loss;
-    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-    stats->loss = loss;
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
 }
 
@@ -153,22 +147,15 @@ static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *s
                                  &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
-    TRY(gpu_batch_submit(job->batch, err));
-    TRY(gpu_batch_wait(job->batch, NULL, err));
-    float loss;
-    if (with_loss) {
-        TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-        stats->loss = (double)loss;
-    }
-    return BL_OK;
+    double seconds;
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
 }
 
 /* What a two-walk pass leaves besides gradients. */
 static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_error *err)
 {
-    float loss;
-    TRY(gpu_buffer_read(job->results, 0, &loss, sizeof loss, err));
-    stats->loss = (double)loss;
+    TRY(job_read_loss(job, &stats->loss, err));
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 

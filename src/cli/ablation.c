@@ -116,10 +116,7 @@ static cJSON *variant_json(const ablation *a, const variant *v)
 static void put_json(const ablation *a)
 {
     cJSON *json = cJSON_CreateObject(), *variants;
-    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
-    cJSON_AddStringToObject(json, "scene", a->args->scene);
-    cJSON_AddStringToObject(json, "device", a->session->device_info.name);
-    cJSON_AddStringToObject(json, "driver", a->session->device_info.driver);
+    json_add_origin(json, a->session, a->args->scene);
     cJSON_AddNumberToObject(json, "width", a->session->info.width);
     cJSON_AddNumberToObject(json, "height", a->session->info.height);
     cJSON_AddNumberToObject(json, "max_depth", a->session->info.max_depth);

@@ -352,10 +352,7 @@ static cJSON *form_json(const bench *b, const form *f)
 static void put_json(const bench *b)
 {
     cJSON *json = cJSON_CreateObject(), *forms, *names;
-    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
-    cJSON_AddStringToObject(json, "scene", b->args->scene);
-    cJSON_AddStringToObject(json, "device", b->session->device_info.name);
-    cJSON_AddStringToObject(json, "driver", b->session->device_info.driver);
+    json_add_origin(json, b->session, b->args->scene);
     cJSON_AddNumberToObject(json, "width", b->session->info.width);
     cJSON_AddNumberToObject(json, "height", b->session->info.height);
     cJSON_AddNumberToObject(json, "max_depth", b->session->info.max_depth);

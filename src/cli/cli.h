@@ -158,6 +158,8 @@ int save_json(const char *path, const struct cJSON *json);
 void print_json(const struct cJSON *json); /* to standard output */
 struct cJSON *json_floats(const float *values, uint32_t count);
 struct cJSON *json_shape(const bl_parameter_info *info);
+/* Where results come from: version, scene, device, driver. */
+void json_add_origin(struct cJSON *json, const cli_session *session, const char *scene);
 uint64_t host_peak_bytes(void);
 
 /* ---- picture.c ---- */

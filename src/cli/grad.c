@@ -143,10 +143,7 @@ void grad_add_effort(cJSON *json, const cli_session *session, const bl_stats *st
 static cJSON *summary(const work *w)
 {
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
-    cJSON_AddStringToObject(json, "scene", w->args->scene);
-    cJSON_AddStringToObject(json, "device", w->session->device_info.name);
-    cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
+    json_add_origin(json, w->session, w->args->scene);
     cJSON_AddStringToObject(json, "ray_backend", bl_job_rays(w->job));
     cJSON_AddStringToObject(json, "mode", "reverse");
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");

@@ -111,10 +111,7 @@ static int save_images(const work *w)
 static cJSON *summary(const work *w)
 {
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
-    cJSON_AddStringToObject(json, "scene", w->args->scene);
-    cJSON_AddStringToObject(json, "device", w->session->device_info.name);
-    cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
+    json_add_origin(json, w->session, w->args->scene);
     cJSON_AddStringToObject(json, "mode", "forward");
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
     cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);

@@ -290,6 +290,14 @@ cJSON *json_floats(const float *values, uint32_t count)
     return array;
 }
 
+void json_add_origin(cJSON *json, const cli_session *session, const char *scene)
+{
+    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
+    cJSON_AddStringToObject(json, "scene", scene);
+    cJSON_AddStringToObject(json, "device", session->device_info.name);
+    cJSON_AddStringToObject(json, "driver", session->device_info.driver);
+}
+
 cJSON *json_shape(const bl_parameter_info *info)
 {
     cJSON *array = cJSON_CreateArray();
