@@ -14,33 +14,39 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     return conductor_check_material(o, err);
 }
 
-static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_ref zero = t_f32(t, 0);
-    return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
-}
+/* A pair of directions and the facet that mirrors one into the other. Where there is none both are +z; what is computed from that is not used. */
+typedef struct facet {
+    ir_ref valid; /* bool: both are above the surface; and before the facet, which rounding can spoil where they are nearly opposite */
+    vec3 wi, wo, m;
+    ir_ref cosine; /* of wi to m */
+} facet;
 
-/* Where a direction lies below the surface +z stands in for it; what is computed from that is not used. */
-static vec3 raised(tracer *t, ir_ref above, vec3 v)
+static facet facet_between(tracer *t, vec3 wi, vec3 wo)
 {
-    ir_ref zero = t_f32(t, 0);
-    return v3_select(t, above, v, v3(zero, zero, t_f32(t, 1)));
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    vec3 up = v3(zero, zero, one);
+    facet a = {.valid = ir_and(f, ir_gt(f, wi.z, zero), ir_gt(f, wo.z, zero))};
+    a.wi = v3_select(t, a.valid, wi, up), a.wo = v3_select(t, a.valid, wo, up);
+    a.m = v3_normalize(t, v3_add(t, a.wi, a.wo));
+    ir_ref cosine = v3_dot(t, a.wi, a.m), before = ir_gt(f, cosine, zero);
+    a.valid = ir_and(f, a.valid, before), a.cosine = ir_select(f, before, cosine, one);
+    return a;
 }
 
 static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
-    ir_ref above = both_above(t, wi, wo);
-    wi = raised(t, above, wi), wo = raised(t, above, wo);
-    vec3 m = v3_normalize(t, v3_add(t, wi, wo));
-    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), wi, m);
-    return ir_select(f, above, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), v3_dot(t, wi, m))), t_f32(t, 0));
+    facet a = facet_between(t, wi, wo);
+    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.cosine)), t_f32(t, 0));
 }
 
 static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)u_lobe;
-    vec3 from = raised(t, ir_gt(t->f, wi.z, t_f32(t, 0)), wi);
+    ir_ref zero = t_f32(t, 0);
+    vec3 from = v3_select(t, ir_gt(t->f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
     vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
     vec3 wo = v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
     return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
@@ -51,16 +57,15 @@ static color roughconductor_value(tracer *t, const class_node *n, ir_ref record,
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    ir_ref above = both_above(t, wi, wo), alpha = microfacet_alpha(t, n, record, uv);
-    wi = raised(t, above, wi), wo = raised(t, above, wo);
-    vec3 m = v3_normalize(t, v3_add(t, wi, wo));
-    ir_ref visible = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, wi), microfacet_visible(t, microfacet_kind_of(n), alpha, wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, m), visible), ir_mul(f, t_f32(t, 4), wi.z));
+    microfacet_kind kind = microfacet_kind_of(n);
+    ir_ref alpha = microfacet_alpha(t, n, record, uv);
+    facet a = facet_between(t, wi, wo);
+    ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
+    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible), ir_mul(f, t_f32(t, 4), a.wi.z));
     color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
-    ir_ref cosine = v3_dot(t, wi, m);
-    COLOR_EACH(reflectance, fresnel_conductor(t, cosine, eta.c[c], k.c[c]));
+    COLOR_EACH(reflectance, fresnel_conductor(t, a.cosine, eta.c[c], k.c[c]));
     color value = color_scale(t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
-    return color_select(t, above, value, color_all(t_f32(t, 0)));
+    return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
 
 static const plugin_param roughconductor_params[] = {

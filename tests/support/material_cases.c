@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "support/material_cases.h"
+
+#define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define FLOAT(name, value) "<float name='" name "' value='" value "'/>"
+#define STRING(name, value) "<string name='" name "' value='" value "'/>"
+#define BOOLEAN(name, value) "<boolean name='" name "' value='" value "'/>"
+#define BITMAP(name, file) "<texture type='bitmap' name='" name "'>" STRING("filename", file) BOOLEAN("raw", "true") "</texture>"
+#define BSDF(type, id, inside) "<bsdf type='" type "' id='" id "'>" inside "</bsdf>"
+#define IT(type, inside) BSDF(type, "it", inside)
+#define REF(id) "<ref id='" id "'/>"
+
+#define INDICES(inside) FLOAT("int_ior", inside) FLOAT("ext_ior", "1")
+#define GLASS RGB("specular_reflectance", ".9,.8,.7") RGB("specular_transmittance", ".8,.95,.9")
+#define METAL RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5")
+#define ROUGH(kind, alpha) STRING("distribution", kind) FLOAT("alpha", alpha)
+#define ALL_NORMALS BOOLEAN("sample_visible", "false")
+#define LEAF(id, value) BSDF("diffuse", id, RGB("reflectance", value))
+
+#define OF_GLASS "it.specular_reflectance.value", "it.specular_transmittance.value", "it.eta"
+#define OF_METAL "it.eta.value", "it.k.value", "it.specular_reflectance.value"
+#define OF_PLASTIC "it.diffuse_reflectance.value", "it.specular_reflectance.value", "it.eta"
+
+const material_case material_cases[] = {
+    {.name = "diffuse", .xml = IT("diffuse", RGB("reflectance", ".9,.5,.1")), .parameters = {"it.reflectance.value"}, .cosines = {0.7}},
+    {.name = "diffuse by bitmap", .xml = IT("diffuse", BITMAP("reflectance", "texture.pfm")), .parameters = {"it.reflectance.data"}, .dark = true},
+
+    {.name = "dielectric", .xml = IT("dielectric", GLASS INDICES("1.5")), .parameters = {OF_GLASS}, .eta = 1.5, .cosines = {0.8, -0.8, -0.3},
+     .black = true},
+    {.name = "thindielectric", .xml = IT("thindielectric", GLASS INDICES("1.5")), .parameters = {OF_GLASS}, .eta = 1, .cosines = {0.8, -0.2}, .black = true},
+    {.name = "conductor", .xml = IT("conductor", METAL), .parameters = {OF_METAL}, .cosines = {0.8}, .black = true},
+    {.name = "null", .xml = IT("null", ""), .eta = 1, .cosines = {0.3, -0.9}, .black = true},
+
+    {.name = "plastic", .xml = IT("plastic", RGB("diffuse_reflectance", ".9,.5,.1") INDICES("1.6")), .parameters = {OF_PLASTIC}, .cosines = {0.95, 0.2}},
+    {.name = "plastic, nonlinear", .xml = IT("plastic", RGB("diffuse_reflectance", ".9,.5,.1") BOOLEAN("nonlinear", "true")), .parameters = {OF_PLASTIC}},
+    {.name = "plastic, black", .xml = IT("plastic", RGB("diffuse_reflectance", "0") BOOLEAN("nonlinear", "true")), .cosines = {0.5}, .black = true},
+    {.name = "plastic, black, requested", .xml = IT("plastic", RGB("diffuse_reflectance", "0")), .requested = true,
+     .parameters = {"it.diffuse_reflectance.value"}, .inwards = 1, .cosines = {0.5}, .black = true},
+    {.name = "plastic, no coat, requested", .xml = IT("plastic", RGB("specular_reflectance", "0")), .requested = true,
+     .parameters = {"it.specular_reflectance.value"}, .inwards = 1, .cosines = {0.5}},
+
+    {.name = "rough metal, ggx", .xml = IT("roughconductor", METAL ROUGH("ggx", ".3")), .parameters = {OF_METAL, "it.alpha.value"}, .cosines = {0.9, 0.3}},
+    {.name = "rough metal, ggx, all normals", .xml = IT("roughconductor", METAL ROUGH("ggx", ".4") ALL_NORMALS), .cosines = {0.6}},
+    {.name = "rough metal, beckmann", .xml = IT("roughconductor", METAL ROUGH("beckmann", ".25")), .parameters = {OF_METAL, "it.alpha.value"},
+     .cosines = {0.9, 0.3}},
+    {.name = "rough metal, alpha by bitmap", .xml = IT("roughconductor", METAL BITMAP("alpha", "grey.pfm")), .parameters = {"it.alpha.data"},
+     .cosines = {0.6}, .dark = true},
+
+    {.name = "rough glass, ggx", .xml = IT("roughdielectric", GLASS ROUGH("ggx", ".4") INDICES("1.5")), .parameters = {OF_GLASS, "it.alpha.value"}, .eta = 1.5,
+     .cosines = {0.9, 0.3, -0.8}},
+    {.name = "rough glass, beckmann", .xml = IT("roughdielectric", GLASS ROUGH("beckmann", ".3") INDICES("1.5")), .parameters = {OF_GLASS, "it.alpha.value"},
+     .eta = 1.5, .cosines = {0.8, -0.5}},
+    {.name = "rough glass, ggx, requested", .xml = IT("roughdielectric", ROUGH("ggx", ".4") INDICES("1.5")), .parameters = {"it.eta"}, .requested = true,
+     .eta = 1.5, .cosines = {0.9, -0.5}},
+    {.name = "rough bubble, ggx", .xml = IT("roughdielectric", ROUGH("ggx", ".5") INDICES(".7")), .parameters = {"it.eta"}, .eta = 0.7, .cosines = {0.6, -0.6}},
+    {.name = "rough glass, all normals", .xml = IT("roughdielectric", ROUGH("GGX", ".35") ALL_NORMALS), .eta = 1.5046 / 1.000277, .cosines = {0.7}},
+
+    {.name = "mask", .xml = IT("mask", FLOAT("opacity", ".6") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value", "leaf.reflectance.value"},
+     .cosines = {0.7, -0.7}},
+    {.name = "mask of opacity 0, requested", .xml = IT("mask", FLOAT("opacity", "0") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value"},
+     .requested = true, .inwards = 1, .cosines = {0.7}, .black = true},
+    {.name = "mask of opacity 1, requested", .xml = IT("mask", FLOAT("opacity", "1") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value"},
+     .requested = true, .inwards = -1, .cosines = {0.7}},
+    {.name = "twosided, two materials", .xml = IT("twosided", LEAF("front", ".9,.5,.1") BSDF("roughconductor", "back", METAL ROUGH("ggx", ".3"))),
+     .parameters = {"front.reflectance.value", "back.alpha.value", "back.k.value"}, .cosines = {0.7, -0.7}},
+    {.name = "twosided, glass", .xml = IT("twosided", BOOLEAN("allow_transmission", "true") BSDF("roughdielectric", "glass", ROUGH("ggx", ".4") INDICES("1.5"))),
+     .parameters = {"glass.alpha.value"}, .cosines = {0.7}, .one_way = true /* light that crosses meets the front again */, .eta = 1.5},
+    {.name = "blend", .xml = IT("blendbsdf", FLOAT("weight", ".35") LEAF("leaf", ".9,.5,.1") BSDF("roughconductor", "metal", METAL ROUGH("ggx", ".3"))),
+     .parameters = {"it.weight.value", "leaf.reflectance.value", "metal.alpha.value"}, .cosines = {0.7}},
+    {.name = "blend of weight 1, requested", .xml = IT("blendbsdf", FLOAT("weight", "1") LEAF("leaf", ".9,.5,.1") BSDF("plastic", "coat", "")),
+     .parameters = {"it.weight.value"}, .requested = true, .inwards = -1, .cosines = {0.7}},
+    {.name = "blend by bitmap", .xml = IT("blendbsdf", BITMAP("weight", "grey.pfm") LEAF("leaf", ".9,.5,.1") BSDF("conductor", "metal", METAL)),
+     .parameters = {"it.weight.data", "leaf.reflectance.value", "metal.k.value"}, .cosines = {0.7}, .dark = true},
+    {.name = "blend of mask and glass",
+     .xml = IT("blendbsdf", FLOAT("weight", ".4") BSDF("mask", "holes", FLOAT("opacity", ".7") LEAF("leaf", ".9,.5,.1")) BSDF("dielectric", "glass", GLASS)),
+     .parameters = {"it.weight.value", "holes.opacity.value", "glass.specular_transmittance.value"}, .cosines = {0.7}},
+};
+const uint32_t material_case_count = sizeof material_cases / sizeof material_cases[0];
+
+uint32_t material_case_parameter_count(const material_case *c)
+{
+    uint32_t n = 0;
+    while (n < MATERIAL_PARAMETERS && c->parameters[n])
+        n++;
+    return n;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/material_probe.h"
+
+#include "render/classes.h"
+#include "support/scene_cases.h"
+
+/* Where on the surface the material is asked. */
+static vec2 place(tracer *t) { return (vec2){t_f32(t, 0.25f), t_f32(t, 0.75f)}; }
+
+/* wi 3, u 3 -> wo 3, pdf, delta, lobe, eta */
+static void trace_sample(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_ref in[6];
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    bsdf_sample r = bsdf_of(n)->sample(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), place(t), in[3], in[4], in[5]);
+    ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
+}
+
+/* wi 3, wo 3, delta, lobe -> pdf, value 3 */
+static void trace_at(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_ref in[8], at = t_u32(t, record);
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
+    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
+    color v = bsdf_of(n)->value(t, n, at, wi, wo, place(t), in[6], in[7]);
+    ir_return(t->f, (ir_ref[]){bsdf_of(n)->pdf(t, n, at, wi, wo, place(t)), v.c[0], v.c[1], v.c[2]}, 4);
+}
+
+material_probe material_probe_create(const material_case *c, const char *folder)
+{
+    arena a = {0};
+    bl_error err = {0};
+    material_probe s = {.what = c, .module = ir_module_create()};
+    scene_case room = {.body = arena_printf(&a, "%s<shape type='rectangle'><ref id='it'/></shape><emitter type='constant'/>", c->xml)};
+    s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters, c->requested ? material_case_parameter_count(c) : 0);
+    if (scene_eval_run(s.e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK) /* for derived values */
+        fail_msg("%s: %s", c->name, err.text);
+    const plan *p = s.e->plan;
+    uint32_t shape = p->words.data[HEADER_SHAPES], record = p->words.data[shape + SHAPE_BSDF_RECORD];
+    const class_node *n = p->bsdfs.data[p->words.data[shape + SHAPE_BSDF_CLASS]];
+    ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, -1);
+    trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
+    trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
+    if (ir_finish(s.module, &err) != BL_OK)
+        fail_msg("%s: %s", c->name, err.text);
+    arena_free(&a);
+    return s;
+}
+
+void material_probe_destroy(material_probe *p)
+{
+    ir_module_destroy(p->module);
+    scene_eval_destroy(p->e);
+}
+
+static void run(const material_probe *s, ir_func *f, const ir_value *in, ir_value *out)
+{
+    const scene_eval *e = s->e;
+    ir_eval_buffer buffers[2] = {{.words = e->plan->words.data, .count = e->plan->words.count}, {.reals = e->values, .count = e->plan->value_count}};
+    bl_error err = {0};
+    if (ir_eval(f, in, out, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = !s->single}, &err) != BL_OK)
+        fail_msg("%s: %s", s->what->name, err.text);
+}
+
+/* As the interpreter would hold it. */
+static ir_value real(const material_probe *p, double v) { return (ir_value){.f = p->single ? (double)(float)v : v}; }
+
+material_sample material_probe_sample(const material_probe *p, const double wi[3], const double u[3])
+{
+    ir_value in[6], out[7];
+    for (int k = 0; k < 3; k++)
+        in[k] = real(p, wi[k]), in[3 + k] = real(p, u[k]);
+    run(p, p->sample, in, out);
+    return (material_sample){.wo = {out[0].f, out[1].f, out[2].f}, .pdf = out[3].f, .delta = out[4].b, .lobe = out[5].u, .eta = out[6].f};
+}
+
+material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+{
+    ir_value in[8], out[4];
+    for (int k = 0; k < 3; k++)
+        in[k] = real(p, wi[k]), in[3 + k] = real(p, wo[k]);
+    in[6].b = delta, in[7].u = lobe;
+    run(p, p->at, in, out);
+    return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
+}
+
+void material_direction(double cosine, double azimuth, double out[3])
+{
+    double r = sqrt(fmax(1 - cosine * cosine, 0));
+    out[0] = r * cos(azimuth), out[1] = r * sin(azimuth), out[2] = cosine;
+}

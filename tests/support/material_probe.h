@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One material of the table alone, in the interpreter: its traced functions called with numbers. Local frame, as in render/plan.h. */
+#ifndef TEST_MATERIAL_PROBE_H
+#define TEST_MATERIAL_PROBE_H
+
+#include "support/material_cases.h"
+#include "support/scene_eval.h"
+
+typedef struct material_probe {
+    const material_case *what;
+    scene_eval *e;
+    ir_module *module;
+    ir_func *sample, *at;
+    bool single; /* f32 instead of f64 */
+} material_probe;
+
+/* folder: of scene_files_create. Fails the running test with a message if anything goes wrong, as do the others. */
+material_probe material_probe_create(const material_case *c, const char *folder);
+void material_probe_destroy(material_probe *p);
+
+typedef struct material_sample {
+    double wo[3], pdf, eta;
+    bool delta;
+    uint32_t lobe;
+} material_sample;
+material_sample material_probe_sample(const material_probe *p, const double wi[3], const double u[3]);
+
+typedef struct material_value {
+    double pdf, rgb[3]; /* pdf: of the continuous lobes */
+} material_value;
+material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe);
+
+/* The unit vector with this cosine to +z and this azimuth. */
+void material_direction(double cosine, double azimuth, double out[3]);
+
+#endif
