@@ -119,6 +119,19 @@ bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err
 bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err);
 void image_free(scene_image *image);
 
+/* ---- volumes: grids of numbers (malloc'ed; volume_free) ---- */
+
+typedef struct scene_volume {
+    uint32_t size[3], channels; /* x, y, z; 1, 3 or 6 */
+    float low[3], high[3];      /* the box that the file names */
+    float *values;              /* [z][y][x][channel], finite */
+} scene_volume;
+
+/* Mitsuba's .vol, version 3. */
+bl_result volume_load_vol(const char *path, scene_volume *out, bl_error *err);
+bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_error *err);
+void volume_free(scene_volume *v);
+
 /* ---- bounding volume hierarchy (layout of nodes: spirv_gen/opt/ray_bvh.c) ---- */
 
 typedef struct scene_bvh {

@@ -60,6 +60,15 @@ static bl_result try_serialized(const uint8_t *data, size_t size, bl_error *err)
     return worst;
 }
 
+static bl_result try_volume(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_volume volume;
+    bl_result result = volume_parse_vol(data, size, &volume, err);
+    assert_true((result == BL_OK) == (volume.values != NULL));
+    volume_free(&volume);
+    return result;
+}
+
 static bl_result try_spectrum(const uint8_t *data, size_t size, bl_error *err)
 {
     double rgb[3];
@@ -171,6 +180,12 @@ static void spectra(void **state)
     try_all("steps.spd", try_spectrum, SIZE_MAX / 2);
 }
 
+static void volumes(void **state)
+{
+    (void)state;
+    try_all("grid.vol", try_volume, 0);
+}
+
 static void scenes(void **state)
 {
     (void)state;
@@ -180,6 +195,7 @@ static void scenes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm),
-                                       cmocka_unit_test(meshes), cmocka_unit_test(spectra), cmocka_unit_test(scenes)};
+                                       cmocka_unit_test(meshes), cmocka_unit_test(spectra),
+                                       cmocka_unit_test(volumes), cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
