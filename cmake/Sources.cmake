@@ -94,6 +94,7 @@ set(render_sources
     src/render/bsdf/conductor.c
     src/render/bsdf/dielectric.c
     src/render/bsdf/diffuse.c
+    src/render/bsdf/facet.c
     src/render/bsdf/fresnel.c
     src/render/bsdf/ior.c
     src/render/bsdf/mask.c

@@ -30,15 +30,16 @@ static facets facets_create(microfacet_kind kind, bool visible)
     tracer t = {.f = s.sample = ir_func_create(s.module, "sample")};
     for (int k = 0; k < 6; k++)
         p[k] = ir_param(t.f, IR_F32);
-    vec3 m = microfacet_sample(&t, kind, visible, p[0], v3(p[1], p[2], p[3]), p[4], p[5]);
+    vec3 m = microfacet_sample(&t, kind, visible, (vec2){p[0], p[0]}, v3(p[1], p[2], p[3]), p[4], p[5]);
     ir_return(t.f, (ir_ref[]){m.x, m.y, m.z}, 3);
     t.f = s.at = ir_func_create(s.module, "at");
     for (int k = 0; k < 7; k++)
         p[k] = ir_param(t.f, IR_F32);
     vec3 wi = v3(p[1], p[2], p[3]);
     m = v3(p[4], p[5], p[6]);
-    ir_return(t.f, (ir_ref[]){microfacet_distribution(&t, kind, p[0], m), microfacet_visible(&t, kind, p[0], wi),
-                              microfacet_pdf(&t, kind, visible, p[0], wi, m)}, 3);
+    vec2 alpha = {p[0], p[0]};
+    ir_return(t.f, (ir_ref[]){microfacet_distribution(&t, kind, alpha, m), microfacet_visible(&t, kind, alpha, wi),
+                              microfacet_pdf(&t, kind, visible, alpha, wi, m)}, 3);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s", err.text);
     return s;

@@ -31,17 +31,30 @@ uint32_t microfacet_variant(const render_scene *s, const scene_object *o)
     return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
 }
 
-ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
-    return ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
+    ir_ref alpha = ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
+    return (vec2){alpha, alpha};
 }
+
+/* The same roughness in all directions of the plane, known while tracing: that needs fewer operations. */
+static bool isotropic(vec2 alpha) { return alpha.x.id == alpha.y.id; }
 
 static ir_ref square_of_plane(tracer *t, vec3 v) { return t_mad(t, v.x, v.x, t_sqr(t, v.y)); }
 
-ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 m)
+/* As ax ay times (mx / ax)^2 + (my / ay)^2. */
+static ir_ref stretched_square(tracer *t, vec2 alpha, vec3 m)
 {
     ir_func *f = t->f;
-    ir_ref alpha2 = t_sqr(t, alpha), cos2 = t_sqr(t, m.z), sin2 = square_of_plane(t, m);
+    ir_ref ratio = ir_div(f, alpha.y, alpha.x);
+    return ir_add(f, ir_mul(f, t_sqr(t, m.x), ratio), ir_div(f, t_sqr(t, m.y), ratio));
+}
+
+ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m)
+{
+    ir_func *f = t->f;
+    ir_ref alpha2 = ir_mul(f, alpha.x, alpha.y), cos2 = t_sqr(t, m.z);
+    ir_ref sin2 = isotropic(alpha) ? square_of_plane(t, m) : stretched_square(t, alpha, m);
     if (kind == MICROFACET_GGX)
         return ir_div(f, alpha2, ir_mul(f, t_f32(t, pi), t_sqr(t, t_mad(t, alpha2, cos2, sin2))));
     cos2 = ir_max(f, cos2, t_f32(t, 1e-12f)); /* at the horizon the exponential is 0, and must not become 0 / 0 */
@@ -49,11 +62,21 @@ ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, ve
     return ir_div(f, ir_exp(f, exponent), ir_mul(f, ir_mul(f, t_f32(t, pi), alpha2), t_sqr(t, cos2)));
 }
 
-/* Beckmann's by the rational approximation of Walter et al., as in Mitsuba. */
-ir_ref microfacet_visible(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 v)
+/* Of v projected along the surface, in units of the roughness: tan^2 of its angle times the roughness that v meets, squared. */
+static ir_ref rough_slope(tracer *t, vec2 alpha, vec3 v)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), tan2 = ir_div(f, square_of_plane(t, v), t_sqr(t, v.z)), slope2 = ir_mul(f, t_sqr(t, alpha), tan2);
+    if (isotropic(alpha))
+        return ir_mul(f, t_sqr(t, alpha.x), ir_div(f, square_of_plane(t, v), t_sqr(t, v.z)));
+    vec3 scaled = {ir_mul(f, alpha.x, v.x), ir_mul(f, alpha.y, v.y), v.z};
+    return ir_div(f, square_of_plane(t, scaled), t_sqr(t, v.z));
+}
+
+/* Beckmann's by the rational approximation of Walter et al., as in Mitsuba. */
+ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), slope2 = rough_slope(t, alpha, v);
     if (kind == MICROFACET_GGX)
         return ir_div(f, t_f32(t, 2), ir_add(f, one, ir_sqrt(f, ir_add(f, one, slope2))));
     ir_ref a = ir_div(f, one, ir_sqrt(f, ir_max(f, slope2, t_f32(t, 1e-8f))));
@@ -64,29 +87,34 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 v)
 
 static bool samples_visible(microfacet_kind kind, bool visible) { return visible && kind == MICROFACET_GGX; }
 
-static vec3 sample_cap(tracer *t, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2)
+static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    vec3 stretched = v3_normalize(t, v3(ir_mul(f, alpha, wi.x), ir_mul(f, alpha, wi.y), wi.z));
+    vec3 stretched = v3_normalize(t, v3(ir_mul(f, alpha.x, wi.x), ir_mul(f, alpha.y, wi.y), wi.z));
     ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u2), ir_add(f, one, stretched.z)), stretched.z);
     ir_ref r = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, z)));
     vec3 m = v3_add(t, v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z), stretched);
-    return v3_normalize(t, v3(ir_mul(f, alpha, m.x), ir_mul(f, alpha, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
+    return v3_normalize(t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
 
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2)
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     if (samples_visible(kind, visible))
         return sample_cap(t, alpha, wi, u1, u2);
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
-    ir_ref slope2 = ir_mul(f, t_sqr(t, alpha), kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)));
+    ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)), x = ir_cos(f, phi), y = ir_sin(f, phi);
+    if (!isotropic(alpha)) {
+        ir_ref r = t_safe_sqrt(t, square);
+        return v3_normalize(t, v3(ir_mul(f, ir_mul(f, r, alpha.x), x), ir_mul(f, ir_mul(f, r, alpha.y), y), one));
+    }
+    ir_ref slope2 = ir_mul(f, t_sqr(t, alpha.x), square);
     ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, t_safe_sqrt(t, slope2));
-    return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), cosine);
+    return v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine);
 }
 
-ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, vec3 m)
+ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m)
 {
     ir_func *f = t->f;
     ir_ref d = microfacet_distribution(t, kind, alpha, m);

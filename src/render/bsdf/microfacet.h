@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough surfaces of microfacets, the same in all directions of the plane (Walter, Marschner, Li and Torrance 2007). Local frame; alpha is the
- * roughness, at least MICROFACET_LEAST_ALPHA. */
+ * Rough surfaces of microfacets (Walter, Marschner, Li and Torrance 2007; with two roughnesses Heitz 2014). Local frame; alpha is the
+ * roughness along x and y, at least MICROFACET_LEAST_ALPHA. */
 #ifndef BL_RENDER_MICROFACET_H
 #define BL_RENDER_MICROFACET_H
 
@@ -17,14 +17,14 @@ microfacet_kind microfacet_named(const scene_object *o);
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
-ir_ref microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
-ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 m);
+ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);
 /* Share of the facets of normal m that v sees (Smith); v.z > 0 and v.m > 0. */
-ir_ref microfacet_visible(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 v);
+ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
 /* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of all, by their area seen along z. */
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, ir_ref u1, ir_ref u2);
-ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, ir_ref alpha, vec3 wi, vec3 m);
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2);
+ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m);
 
 #endif

@@ -4,7 +4,7 @@
  *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi),   m halfway between wi and wo.
  *
  * Sampled by a normal and the reflection about it; density that of the normal over 4 wi.m. */
-#include "render/bsdf/fresnel.h"
+#include "render/bsdf/facet.h"
 #include "render/bsdf/microfacet.h"
 
 static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -14,32 +14,12 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     return conductor_check_material(o, err);
 }
 
-/* A pair of directions and the facet that mirrors one into the other. Where there is none both are +z; what is computed from that is not used. */
-typedef struct facet {
-    ir_ref valid; /* bool: both are above the surface; and before the facet, which rounding can spoil where they are nearly opposite */
-    vec3 wi, wo, m;
-    ir_ref cosine; /* of wi to m */
-} facet;
-
-static facet facet_between(tracer *t, vec3 wi, vec3 wo)
-{
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 up = v3(zero, zero, one);
-    facet a = {.valid = ir_and(f, ir_gt(f, wi.z, zero), ir_gt(f, wo.z, zero))};
-    a.wi = v3_select(t, a.valid, wi, up), a.wo = v3_select(t, a.valid, wo, up);
-    a.m = v3_normalize(t, v3_add(t, a.wi, a.wo));
-    ir_ref cosine = v3_dot(t, a.wi, a.m), before = ir_gt(f, cosine, zero);
-    a.valid = ir_and(f, a.valid, before), a.cosine = ir_select(f, before, cosine, one);
-    return a;
-}
-
 static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
-    facet a = facet_between(t, wi, wo);
+    facet a = facet_reflecting(t, wi, wo);
     ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
-    return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.cosine)), t_f32(t, 0));
+    return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
 static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -58,12 +38,12 @@ static color roughconductor_value(tracer *t, const class_node *n, ir_ref record,
     (void)delta, (void)lobe;
     ir_func *f = t->f;
     microfacet_kind kind = microfacet_kind_of(n);
-    ir_ref alpha = microfacet_alpha(t, n, record, uv);
-    facet a = facet_between(t, wi, wo);
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
+    facet a = facet_reflecting(t, wi, wo);
     ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
     ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible), ir_mul(f, t_f32(t, 4), a.wi.z));
     color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
-    COLOR_EACH(reflectance, fresnel_conductor(t, a.cosine, eta.c[c], k.c[c]));
+    COLOR_EACH(reflectance, fresnel_conductor(t, a.wi_m, eta.c[c], k.c[c]));
     color value = color_scale(t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }

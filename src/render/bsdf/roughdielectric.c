@@ -7,7 +7,7 @@
  *
  * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed solid angle. Sampled
  * by a normal, then by F there. At given directions all is smooth in alpha and eta, so their gradients are complete. */
-#include "render/bsdf/fresnel.h"
+#include "render/bsdf/facet.h"
 #include "render/bsdf/microfacet.h"
 
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -20,41 +20,9 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
     return BL_OK;
 }
 
-/* A pair of directions, turned (by -1 if need be) so that wi.z > 0, and the facet that connects them. */
-typedef struct facet {
-    ir_ref valid;    /* bool: there is one, and both see it from the right side; where not, stand-ins for which all is finite */
-    ir_ref reflects; /* bool */
-    ir_ref n;        /* index of the far side over the near one */
-    vec3 wi, wo, m;  /* m.z > 0 */
-    ir_ref wi_m, wo_m, h2; /* cosines, the second negative for transmission; |h|^2 */
-} facet;
-
 static ir_ref eta_seen_from(tracer *t, const class_node *n, ir_ref record, vec3 wi)
 {
-    ir_ref eta = interface_eta(t, n, record);
-    return ir_select(t->f, ir_ge(t->f, wi.z, t_f32(t, 0)), eta, ir_div(t->f, t_f32(t, 1), eta));
-}
-
-static vec3 turned(tracer *t, vec3 wi, vec3 v) { return v3_select(t, ir_ge(t->f, wi.z, t_f32(t, 0)), v, v3_neg(t, v)); }
-
-static facet facet_between(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo)
-{
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = {.n = eta_seen_from(t, n, record, wi), .wi = turned(t, wi, wi), .wo = turned(t, wi, wo)};
-    a.reflects = ir_gt(f, a.wo.z, zero);
-    vec3 up = v3(zero, zero, one);
-    ir_ref oblique = ir_and(f, ir_gt(f, a.wi.z, zero), ir_ne(f, a.wo.z, zero));
-    vec3 h = v3_add(t, a.wi, v3_scale(t, a.wo, ir_select(f, a.reflects, one, a.n)));
-    h = v3_select(t, ir_lt(f, h.z, zero), v3_neg(t, h), h);
-    a.valid = ir_and(f, oblique, ir_gt(f, h.z, zero));
-    ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h);
-    a.valid = ir_and(f, a.valid, ir_and(f, ir_gt(f, wi_h, zero), ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
-    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up), h = v3_select(t, a.valid, h, up);
-    a.h2 = v3_dot(t, h, h);
-    a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
-    a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
-    return a;
+    return facet_index(t, interface_eta(t, n, record), wi);
 }
 
 /* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a root: from 0, but with a derivative by
@@ -68,7 +36,7 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, const fresn
 static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
-    facet a = facet_between(t, n, record, wi, wo);
+    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
     ir_ref of_normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
     ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
@@ -80,20 +48,17 @@ static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record,
 static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    vec3 from = turned(t, wi, wi);
+    vec3 from = facet_turned(t, wi, wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
-    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), cosine = v3_dot(t, from, m);
+    ir_ref cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, eta_seen_from(t, n, record, wi));
     ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, n, &at));
-    ir_ref along = ir_select(f, reflects, ir_add(f, cosine, cosine), t_mad(t, cosine, at.eta_ti, at.cos_t));
-    vec3 wo = v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, one, at.eta_ti)));
-    /* a reflection that ends up below the surface, or a refraction above it, is lost */
-    ir_ref right = ir_and(f, ir_gt(f, cosine, zero), ir_select(f, reflects, ir_gt(f, wo.z, zero), ir_lt(f, wo.z, zero)));
-    wo = turned(t, wi, wo);
+    facet_sample s = facet_scatter(t, from, m, cosine, &at, reflects);
+    vec3 wo = facet_turned(t, wi, s.wo);
     return (bsdf_sample){.wo = wo,
-                         .pdf = ir_select(f, right, roughdielectric_pdf(t, n, record, wi, wo, uv), zero),
-                         .eta = ir_select(f, reflects, one, at.eta_it),
+                         .pdf = ir_select(f, s.right, roughdielectric_pdf(t, n, record, wi, wo, uv), t_f32(t, 0)),
+                         .eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it),
                          .delta = ir_bool(f, false),
                          .lobe = t_u32(t, 0)};
 }
@@ -102,8 +67,9 @@ static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    facet a = facet_between(t, n, record, wi, wo);
-    ir_ref alpha = microfacet_alpha(t, n, record, uv), one = t_f32(t, 1);
+    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
+    ir_ref one = t_f32(t, 1);
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
     ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a.wi), microfacet_visible(t, microfacet_kind_of(n), alpha, a.wo));
     ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a.m), seen), a.wi.z);
     ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See facet.h. The half vector of refraction is that of Walter, Marschner, Li and Torrance 2007, section 4.2. */
+#include "render/bsdf/facet.h"
+
+vec3 facet_turned(tracer *t, vec3 wi, vec3 v) { return v3_select(t, ir_ge(t->f, wi.z, t_f32(t, 0)), v, v3_neg(t, v)); }
+
+ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi)
+{
+    return ir_select(t->f, ir_ge(t->f, wi.z, t_f32(t, 0)), eta, ir_div(t->f, t_f32(t, 1), eta));
+}
+
+facet facet_between(tracer *t, ir_ref n, vec3 wi, vec3 wo)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    facet a = {.n = n, .wi = facet_turned(t, wi, wi), .wo = facet_turned(t, wi, wo)};
+    a.reflects = ir_gt(f, a.wo.z, zero);
+    vec3 up = v3(zero, zero, one);
+    ir_ref oblique = ir_and(f, ir_gt(f, a.wi.z, zero), ir_ne(f, a.wo.z, zero));
+    vec3 h = v3_add(t, a.wi, v3_scale(t, a.wo, ir_select(f, a.reflects, one, a.n)));
+    h = v3_select(t, ir_lt(f, h.z, zero), v3_neg(t, h), h);
+    a.valid = ir_and(f, oblique, ir_gt(f, h.z, zero));
+    ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h);
+    a.valid = ir_and(f, a.valid, ir_and(f, ir_gt(f, wi_h, zero), ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
+    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up), h = v3_select(t, a.valid, h, up);
+    a.h2 = v3_dot(t, h, h);
+    a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
+    a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
+    return a;
+}
+
+facet facet_reflecting(tracer *t, vec3 wi, vec3 wo)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    vec3 up = v3(zero, zero, one);
+    facet a = {.valid = ir_and(f, ir_gt(f, wi.z, zero), ir_gt(f, wo.z, zero)), .reflects = ir_bool(f, true)};
+    a.wi = v3_select(t, a.valid, wi, up), a.wo = v3_select(t, a.valid, wo, up);
+    vec3 h = v3_add(t, a.wi, a.wo);
+    a.h2 = v3_dot(t, h, h);
+    a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
+    ir_ref cosine = v3_dot(t, a.wi, a.m), before = ir_gt(f, cosine, zero); /* rounding can spoil that where wi and wo are nearly opposite */
+    a.valid = ir_and(f, a.valid, before);
+    a.wi_m = a.wo_m = ir_select(f, before, cosine, one);
+    return a;
+}
+
+facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fresnel *at, ir_ref reflects)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    ir_ref along = ir_select(f, reflects, ir_add(f, cosine, cosine), t_mad(t, cosine, at->eta_ti, at->cos_t));
+    vec3 wo = v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, t_f32(t, 1), at->eta_ti)));
+    /* a reflection that ends up below the surface, or a refraction above it, is lost */
+    ir_ref side = ir_select(f, reflects, ir_gt(f, wo.z, zero), ir_lt(f, wo.z, zero));
+    return (facet_sample){.wo = wo, .right = ir_and(f, ir_gt(f, cosine, zero), side)};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The facet of a rough surface that takes light from one direction to another, for every material made of microfacets. Local frame. */
+#ifndef BL_RENDER_FACET_H
+#define BL_RENDER_FACET_H
+
+#include "render/bsdf/fresnel.h"
+
+/* A pair of directions, turned (by -1 if need be) so that wi.z > 0, and the facet that connects them. */
+typedef struct facet {
+    ir_ref valid;    /* bool: there is one, and both see it from the right side; where not, stand-ins for which all is finite */
+    ir_ref reflects; /* bool */
+    ir_ref n;        /* index of the far side over the near one */
+    vec3 wi, wo, m;  /* m.z > 0 */
+    ir_ref wi_m, wo_m, h2; /* cosines, the second negative for transmission; |h|^2, h being m before it was normalised */
+} facet;
+
+/* n: index of the side that wi does not lie on over that of its own. */
+facet facet_between(tracer *t, ir_ref n, vec3 wi, vec3 wo);
+/* The same of a surface that only reflects, and only above: n is not set, wo_m is wi_m. */
+facet facet_reflecting(tracer *t, vec3 wi, vec3 wo);
+
+/* v, or -v where wi lies below the surface. */
+vec3 facet_turned(tracer *t, vec3 wi, vec3 v);
+/* eta (index below over index above) as wi sees it: far side over near side. */
+ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi);
+
+typedef struct facet_sample {
+    vec3 wo;
+    ir_ref right; /* bool: wo lies on the side that it should */
+} facet_sample;
+/* Reflection about m, or refraction: from.z > 0, and so on for all results. at: Fresnel at `cosine`, from.m, with the index as `from` sees it. */
+facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fresnel *at, ir_ref reflects);
+
+#endif
