@@ -1,7 +1,8 @@
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
 """750 shapes with 24 materials of 5 kinds: kernels hold 5 bodies of each function of materials, not 24, and `bench --ablation` shows what each
-optimisation of the compiler does to them. `dispatch.py SCENE.xml` writes the scene, for measuring."""
+optimisation of the compiler does to them, on fewer shapes: the naive form has functions for each. `dispatch.py SCENE.xml` writes the scene, for
+measuring."""
 import json
 import os
 import random
@@ -11,8 +12,9 @@ import sys
 import tempfile
 
 PROGRAM = os.environ.get("BL_PROGRAM", "build/backlight")
-SHAPES, MATERIALS = 750, 24
-OPTIMISATIONS = ["dead", "call_results", "call_arguments", "call_unused", "merge", "inline_single", "loop_states", "loads"]
+SHAPES, FEW_SHAPES, MATERIALS = 750, 30, 24
+OPTIMISATIONS = ["dead", "call_results", "call_arguments", "call_unused", "merge", "inline_single", "loop_states", "loads", "folding", "numbering",
+                 "sharing", "shape_sharing"]
 
 
 def rgb(name, r):
@@ -30,10 +32,10 @@ def material(k, r):
     return bodies[k % len(bodies)]
 
 
-def scene(path, size):
+def scene(path, size, shapes):
     r = random.Random(1)
-    shapes = "\n".join('<shape type="sphere"><point name="center" x="%.3f" y="%.3f" z="%.3f"/><float name="radius" value="0.12"/><ref id="m%d"/></shape>'
-                       % (r.uniform(-2, 2), r.uniform(-2, 2), r.uniform(-2, 2), k % MATERIALS) for k in range(SHAPES))
+    spheres = "\n".join('<shape type="sphere"><point name="center" x="%.3f" y="%.3f" z="%.3f"/><float name="radius" value="0.12"/><ref id="m%d"/></shape>'
+                       % (r.uniform(-2, 2), r.uniform(-2, 2), r.uniform(-2, 2), k % MATERIALS) for k in range(shapes))
     with open(path, "w", encoding="utf-8") as f:
         f.write("""<scene version="3.0.0">
 <integrator type="path"><integer name="max_depth" value="5"/></integrator>
@@ -44,7 +46,7 @@ def scene(path, size):
 %s
 %s
 </scene>
-""" % (size, size, "\n".join(material(k, r) for k in range(MATERIALS)), shapes))
+""" % (size, size, "\n".join(material(k, r) for k in range(MATERIALS)), spheres))
 
 
 def run(*arguments):
@@ -63,18 +65,24 @@ def check_bodies(path):
 
 def check_ablation(path):
     rows = {v["variant"]: v for v in json.loads(run("bench", path, "--ablation", "--json", "--rounds", "1", "--spp", "1"))["variants"]}
-    assert list(rows) == ["all"] + ["without " + name for name in OPTIMISATIONS] + ["none"], list(rows)
+    assert list(rows) == (["all"] + ["without " + name for name in OPTIMISATIONS] +
+                          ["none but sharing, shape_sharing", "none but shape_sharing", "none"]), list(rows)
     best, none = rows["all"], rows["none"]
     for key in ("ops", "call_bytes", "spirv_words"):
         assert best[key] < none[key], (key, best[key], none[key])
     assert all(v["run_seconds"] > 0 and v["own_seconds"] > 0 and v["calls"] >= best["calls"] for v in rows.values()), rows
+    assert all(v["same_image"] for v in rows.values()), rows
     assert rows["without call_unused"]["call_bytes"] > best["call_bytes"], rows
+    shared, shapes = rows["none but sharing, shape_sharing"]["functions"], rows["none but shape_sharing"]["functions"]
+    assert shapes - shared == 2 * (MATERIALS - 5), (shared, shapes)
+    assert none["functions"] - shapes == FEW_SHAPES - 1, (shapes, none["functions"])
 
 
 if len(sys.argv) > 1:
-    scene(sys.argv[1], 128)
+    scene(sys.argv[1], 128, SHAPES)
 else:
     with tempfile.TemporaryDirectory() as folder:
-        scene(os.path.join(folder, "scene.xml"), 16)
+        scene(os.path.join(folder, "scene.xml"), 16, SHAPES)
         check_bodies(os.path.join(folder, "scene.xml"))
-        check_ablation(os.path.join(folder, "scene.xml"))
+        scene(os.path.join(folder, "few.xml"), 16, FEW_SHAPES)
+        check_ablation(os.path.join(folder, "few.xml"))

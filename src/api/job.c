@@ -118,11 +118,16 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 
 /* ---- kernels ---- */
 
-const char *bl_optimisation_name(uint32_t k) { return k < OPT_SWITCH_COUNT ? opt_switch_names[k] : NULL; }
+const char *bl_optimisation_name(uint32_t k)
+{
+    if (k < OPT_SWITCH_COUNT)
+        return opt_switch_names[k];
+    return k - OPT_SWITCH_COUNT < PLAN_SWITCH_COUNT ? plan_switch_names[k - OPT_SWITCH_COUNT] : NULL;
+}
 
 opt_options job_lowering(const bl_job *job)
 {
-    return (opt_options){.off = job->desc.passes_off, .ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
+    return (opt_options){.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
                          .stack_size = job->scene->bvh.depth + 1,
                          .gradient_elements = job->plan->gradient_count,
                          .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
@@ -497,7 +502,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     plan_rays rays = PLAN_RAYS_BVH;
     if (r == BL_OK)
         r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
-    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays);
+    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight bench --ablation: kernels with all optimisations of the compiler, without each one of them, and with none.
+ * backlight bench --ablation: kernels with all optimisations of the compiler, without each one of them, with none but the sharing of
+ * functions, and with none at all: the naive form, in which every material, light and shape has functions of its own. Of a scene with hundreds
+ * of shapes its compilation takes minutes.
  *
  * Every variant runs once a round, one after the other; a slowdown is the ratio to the variant with all of them within the round, and medians
  * over the rounds are printed. Compilation by the driver includes what it puts off to the first dispatch: what the first run with two samples
@@ -10,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct variant {
     char *name;
@@ -18,14 +21,18 @@ typedef struct variant {
     bl_job *job;
     bl_kernel_info kernel;
     double driver_seconds, *busy, *slowdown; /* per round */
+    bool same_image; /* bit for bit that of the first variant, as it should be where the driver keeps to the order of operations */
 } variant;
 
 typedef struct ablation {
     const cli_ablation *args;
     const cli_session *session;
     variant *variants;
-    uint32_t per_pass, count; /* of a pass: all, without each, none */
+    float *first_image; /* of two samples, by the variant with all optimisations */
+    uint32_t switches, per_pass, count; /* per_pass: all, without each, and BARE */
 } ablation;
+
+enum { BARE = 3 }; /* variants without anything but the last 2, 1, 0 optimisations, which are the sharing of functions */
 
 static int run_variant(const ablation *a, variant *v, uint32_t spp, double *took)
 {
@@ -40,15 +47,33 @@ static int run_variant(const ablation *a, variant *v, uint32_t spp, double *took
     return CLI_OK;
 }
 
+static uint32_t switched_off(const ablation *a, uint32_t k)
+{
+    if (k == 0)
+        return 0;
+    return k <= a->switches ? 1u << (k - 1) : (1u << (k - BARE)) - 1;
+}
+
+static char *variant_name(const ablation *a, uint32_t k)
+{
+    const char *last = bl_optimisation_name(a->switches - 1);
+    if (k == 0)
+        return text_format("all");
+    if (k <= a->switches)
+        return text_format("without %s", bl_optimisation_name(k - 1));
+    uint32_t left = a->per_pass - 1 - k;
+    return left == 0 ? text_format("none") : left == 1 ? text_format("none but %s", last)
+                                           : text_format("none but %s, %s", bl_optimisation_name(a->switches - 2), last);
+}
+
 static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
 {
-    bool all = k == 0, none = k == a->per_pass - 1;
-    bl_job_desc desc = {.passes_off = all ? 0 : none ? ~0u : 1u << (k - 1)};
+    bl_job_desc desc = {.passes_off = switched_off(a, k)};
     double first, second, start;
     if (pass != BL_PASS_PRIMAL)
         desc.parameters = a->args->names, desc.parameter_count = a->args->name_count;
     v->pass = pass, v->off = desc.passes_off;
-    v->name = all ? text_format("all") : none ? text_format("none") : text_format("without %s", bl_optimisation_name(k - 1));
+    v->name = variant_name(a, k);
     v->busy = memory_or_exit(a->args->rounds * sizeof *v->busy);
     v->slowdown = memory_or_exit(a->args->rounds * sizeof *v->slowdown);
     CLI_TRY(session_create_job(a->session, desc, &v->job));
@@ -58,6 +83,10 @@ static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
     first = seconds_now() - start, start = seconds_now();
     CLI_TRY(run_variant(a, v, 2, &second));
     v->driver_seconds = v->kernel.driver_seconds + fmax(0, first - (seconds_now() - start));
+    size_t size = 3 * sizeof *a->first_image * a->session->info.width * a->session->info.height;
+    if (k == 0 && pass == BL_PASS_PRIMAL)
+        memcpy(a->first_image, a->args->image, size);
+    v->same_image = pass != BL_PASS_PRIMAL || memcmp(a->first_image, a->args->image, size) == 0;
     return CLI_OK;
 }
 
@@ -85,11 +114,12 @@ static void print_table(const ablation *a)
     for (uint32_t i = 0; i < a->count; i++) {
         const variant *v = &a->variants[i];
         if (i % a->per_pass == 0)
-            printf("\n%-24s %7s %6s %6s %9s %9s %9s %9s %9s %9s %7s\n", pass_name(v), "ops", "bodies", "calls", "call B", "state B", "words",
+            printf("\n%-32s %7s %6s %6s %9s %9s %9s %9s %9s %9s %7s\n", pass_name(v), "ops", "bodies", "calls", "call B", "state B", "words",
                    "ours ms", "driver ms", "run s", "slower");
-        printf("%-24s %7u %6u %6u %9u %9u %9llu %9.1f %9.1f %9.3f %6.2fx\n", v->name, v->kernel.ops, v->kernel.functions, v->kernel.calls,
+        printf("%-32s %7u %6u %6u %9u %9u %9llu %9.1f %9.1f %9.3f %6.2fx%s\n", v->name, v->kernel.ops, v->kernel.functions, v->kernel.calls,
                v->kernel.call_bytes, v->kernel.state_bytes, (unsigned long long)v->kernel.spirv_words, 1e3 * own_seconds(v),
-               1e3 * v->driver_seconds, median(v->busy, a->args->rounds), median(v->slowdown, a->args->rounds));
+               1e3 * v->driver_seconds, median(v->busy, a->args->rounds), median(v->slowdown, a->args->rounds),
+               v->same_image ? "" : "  another image");
     }
 }
 
@@ -110,6 +140,8 @@ static cJSON *variant_json(const ablation *a, const variant *v)
     cJSON_AddNumberToObject(json, "run_seconds", median(v->busy, a->args->rounds));
     cJSON_AddItemToObject(json, "run_seconds_rounds", cJSON_CreateDoubleArray(v->busy, (int)a->args->rounds));
     cJSON_AddNumberToObject(json, "slowdown", median(v->slowdown, a->args->rounds));
+    if (v->pass == BL_PASS_PRIMAL)
+        cJSON_AddBoolToObject(json, "same_image", v->same_image);
     return json;
 }
 
@@ -131,11 +163,13 @@ static void put_json(const ablation *a)
 
 int bench_ablation(const cli_session *session, const cli_ablation *args)
 {
-    ablation a = {.args = args, .session = session, .per_pass = 2};
-    while (bl_optimisation_name(a.per_pass - 2))
-        a.per_pass++;
+    ablation a = {.args = args, .session = session};
+    while (bl_optimisation_name(a.switches))
+        a.switches++;
+    a.per_pass = 1 + a.switches + BARE;
     a.count = args->name_count ? 2 * a.per_pass : a.per_pass;
     a.variants = memory_or_exit(a.count * sizeof *a.variants);
+    a.first_image = memory_or_exit(3 * sizeof *a.first_image * session->info.width * session->info.height);
     int status = measure(&a);
     if (status == CLI_OK && session->common->json)
         put_json(&a);
@@ -145,6 +179,6 @@ int bench_ablation(const cli_session *session, const cli_ablation *args)
         bl_job_destroy(a.variants[i].job);
         free(a.variants[i].name), free(a.variants[i].busy), free(a.variants[i].slowdown);
     }
-    free(a.variants);
+    free(a.variants), free(a.first_image);
     return status;
 }

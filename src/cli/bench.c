@@ -447,7 +447,7 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
     {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds), .help = "how often each pass is measured (default: 5)"},
-    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "instead: kernels with all optimisations of the compiler, without each one, and with none; the gradient pass only with --param"},
+    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "instead: kernels with all optimisations of the compiler, without each one, and with none (minutes, where there are hundreds of shapes); the gradient pass only with --param"},
 };
 // clang-format on
 const cli_command command_bench = {.name = "bench",

@@ -11,6 +11,8 @@
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
+const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "sharing", "shape_sharing"};
+
 /* ---- classes ---- */
 
 static class_node *new_node(plan *p, const render_class *cls)
@@ -106,9 +108,9 @@ static void unite_requests(class_node *into, const class_node *from)
         unite_requests(into->child[k], from->child[k]);
 }
 
-static uint32_t class_add(class_list *list, class_node *n)
+static uint32_t class_add(const plan *p, class_list *list, class_node *n)
 {
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < list->count && !(p->off & PLAN_SHARE); i++)
         if (strcmp(list->data[i]->key, n->key) == 0) {
             unite_requests(list->data[i], n);
             return i;
@@ -143,7 +145,7 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
         p->gradient_count += count;
         p->update_requested = true;
     }
-    uint32_t cls = class_add(&p->updates, classify(p, o)); /* a tree of its own: united with other instances of this list only */
+    uint32_t cls = class_add(p, &p->updates, classify(p, o)); /* a tree of its own: united with other instances of this list only */
     array_push(&p->update_words, cls);
     array_push(&p->update_words, record);
     p->update_count++;
@@ -159,7 +161,7 @@ static uint32_t place_table(plan *p, const scene_object *o, uint32_t record)
     const render_class *cls = (const render_class *)o->cls;
     d->table_placed = true, d->table = p->value_count;
     p->value_count += cls->table_words(p->scene, o);
-    uint32_t index = class_add(&p->tables, classify(p, o)), function = 0;
+    uint32_t index = class_add(p, &p->tables, classify(p, o)), function = 0;
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
@@ -217,7 +219,7 @@ static instance instantiate(plan *p, class_list *list, const scene_object *o, in
     if (seen && seen[o->index].record)
         return seen[o->index];
     class_node *n = classify(p, o);
-    instance i = {.cls = class_add(list, n), .record = reserve_words(p, n->words + (n->words == 0))};
+    instance i = {.cls = class_add(p, list, n), .record = reserve_words(p, n->words + (n->words == 0))};
     write_record(p, n, o, i.record);
     if (seen)
         seen[o->index] = i;
@@ -230,7 +232,7 @@ static instance instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_ba
     class_node *n = classify(p, p->scene->emitters.data[emitter]);
     n->variant = shape->kind;
     n->key = arena_printf(&p->memory, "%s on %s", n->key, shape_kinds[shape->kind]->name);
-    instance i = {.cls = class_add(&p->emitters, n), .record = reserve_words(p, n->words)};
+    instance i = {.cls = class_add(p, &p->emitters, n), .record = reserve_words(p, n->words)};
     write_record(p, n, p->scene->emitters.data[emitter], i.record);
     uint32_t *extra = p->words.data + i.record + n->extra_word;
     extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
@@ -346,11 +348,11 @@ uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; 
 
 bool plan_can_bake(const render_scene *s) { return s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
 
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays)
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off)
 {
     plan *p = calloc(1, sizeof *p);
     BL_ASSERT(p, "out of memory");
-    p->scene = s;
+    p->scene = s, p->off = off;
     p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     for (uint32_t i = 0; i < s->parameters.count; i++)
         p->gradient_offset[i] = PLAN_NONE;

@@ -128,6 +128,7 @@ typedef struct plan_table {
 
 typedef struct plan {
     const render_scene *scene;
+    uint32_t off;              /* plan_switch */
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
@@ -176,16 +177,24 @@ typedef enum plan_rays {
     PLAN_RAYS_QUERY  /* whoever runs the kernels builds the acceleration structure and puts its address into words[HEADER_ACCEL] */
 } plan_rays;
 
-/* requested: parameter indices. */
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays);
+/* What recording does to make kernels small, and can leave out, for measuring what it is worth. */
+typedef enum plan_switch {
+    PLAN_FOLD = 1,         /* constants fold */
+    PLAN_NUMBER = 2,       /* equal values are one */
+    PLAN_SHARE = 4,        /* materials and lights of a class share its functions and differ by their records; else each has its own */
+    PLAN_SHARE_SHAPES = 8, /* the same for the interactions of shapes of a kind; where rays hit is asked by kind in any case */
+    PLAN_SWITCH_COUNT = 4
+} plan_switch;
+extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
+
+/* requested: parameter indices. off: plan_switch, what to leave out. */
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
 void plan_destroy(plan *p);
 uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
-/* Index of the object's class in a list; for area emitters of different shape kinds the kind is part of the class. */
-uint32_t plan_class_index(const plan *p, const class_list *list, const scene_object *o);
 
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);

@@ -29,7 +29,7 @@ scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const c
     uint32_t *indices = checked(calloc(count + 1u, sizeof *indices));
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
-    e->plan = plan_create(e->scene, indices, count, bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH);
+    e->plan = plan_create(e->scene, indices, count, bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH, 0);
     free(indices);
     uint32_t n = e->scene->values.count, pixels = e->scene->width * e->scene->height;
     e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));

@@ -85,7 +85,7 @@ typedef struct hit {
 
 static hit *run_backend(const render_scene *s, plan_rays rays, const float *line, uint32_t count)
 {
-    plan *p = plan_create(s, NULL, 0, rays);
+    plan *p = plan_create(s, NULL, 0, rays, 0);
     gpu_accel *accel = NULL;
     if (p->query && rays_build(device.device, p, &accel, &device.err) != BL_OK)
         fail_msg("%s", device.err.text);

@@ -35,7 +35,7 @@ static loaded load(const char *xml)
     loaded l = {0};
     if (try_load(xml, NULL, 0, &l.scene, &err) != BL_OK)
         fail_msg("%s", err.text);
-    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH);
+    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH, 0);
     l.values = calloc(l.scene->values.count + 1u, sizeof *l.values);
     for (uint32_t i = 0; i < l.scene->values.count; i++)
         l.values[i] = (double)l.scene->values.data[i];

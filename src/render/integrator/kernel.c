@@ -85,6 +85,7 @@ ir_module *kernel_module(const plan *p)
     };
     for (int k = 0; k < BUFFER_COUNT; k++)
         ir_buffer_add(m, buffers[k].name, buffers[k].constant, buffers[k].gradient);
+    m->no_fold = p->off & PLAN_FOLD, m->no_merge = p->off & PLAN_NUMBER;
     m->buffers.data[BUFFER_VALUES].tangent = BUFFER_TANGENT;
     if (p->baked) {
         m->buffers.data[BUFFER_SCENE].known = p->words.data;

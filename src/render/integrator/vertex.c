@@ -129,6 +129,23 @@ static bool has_null(const class_node *n)
     return any;
 }
 
+static void make_shapes(walk *w)
+{
+    const render_scene *s = w->plan->scene;
+    walk_functions *fn = &w->fn;
+    bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
+    fn->interact = func_array(w, shared ? SHAPE_KIND_COUNT : s->shapes.count);
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
+            continue; /* an empty scene still needs one kind for its ray ops */
+        fn->intersect[fn->kinds++] = make_intersect(w, shape_kinds[k]);
+        if (shared)
+            fn->interact[fn->interacts++] = make_interact(w, shape_kinds[k]);
+    }
+    for (uint32_t i = 0; !shared && i < s->shapes.count; i++)
+        fn->interact[fn->interacts++] = make_interact(w, shape_kinds[s->shapes.data[i].kind]);
+}
+
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
 {
     const plan *p = w->plan;
@@ -136,12 +153,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
     for (uint32_t i = 0; i < p->bsdfs.count; i++)
         w->behind_null |= p->scene->hide_emitters && has_null(p->bsdfs.data[i]);
     w->t = (tracer){.f = f, .plan = p};
-    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
-        if (!p->scene->kind_used[k] && !(k == 0 && p->scene->primitives.count == 0))
-            continue; /* an empty scene still needs one kind for its ray ops */
-        w->fn.intersect[w->fn.kinds] = make_intersect(w, shape_kinds[k]);
-        w->fn.interact[w->fn.kinds++] = make_interact(w, shape_kinds[k]);
-    }
+    make_shapes(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, p->bsdfs.count), fn->bsdf_value = func_array(w, p->bsdfs.count);
     fn->bsdf_value_tracked = func_array(w, p->bsdfs.count);
@@ -199,7 +211,8 @@ static interaction intersect(walk *w, walk_position at)
     si.shape = ir_add(f, t_word(t, header, HEADER_SHAPES), ir_mul(f, t_word(t, si.entry, 10), t_u32(t, SHAPE_WORDS)));
     ir_ref in[11] = {si.entry, t_word(t, si.shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, hit[0], hit[2], hit[3]};
     ir_ref out[11];
-    ir_call(f, t_word(t, si.entry, 9), w->fn.interact, w->fn.kinds, in, 11, out);
+    ir_ref which = t_word(t, si.entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
+    ir_call(f, which, w->fn.interact, w->fn.interacts, in, 11, out);
     si.p = vec3_at(out), si.ng = vec3_at(out + 3), si.ns = vec3_at(out + 6), si.uv = (vec2){out[9], out[10]};
     return si;
 }

@@ -8,8 +8,10 @@
 
 /* Traced functions of a module, one per class (or kind) in the order of the plan's lists. */
 typedef struct walk_functions {
-    ir_func *intersect[SHAPE_KIND_COUNT], *interact[SHAPE_KIND_COUNT];
+    ir_func *intersect[SHAPE_KIND_COUNT]; /* of every kind in use */
     uint32_t kinds;
+    ir_func **interact; /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
+    uint32_t interacts;
     ir_func **bsdf_sample;     /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf, eta, delta, lobe */
     ir_func **bsdf_value;      /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value of the sample 3 */
     ir_func **bsdf_value_tracked;
