@@ -126,7 +126,9 @@ set(render_sources
     src/render/registry.c
     src/render/scene_build.c
     src/render/sensor/perspective.c
+    src/render/shape/cylinder.c
     src/render/shape/disk.c
+    src/render/shape/groups.c
     src/render/shape/kinds.c
     src/render/shape/mesh.c
     src/render/shape/sphere.c

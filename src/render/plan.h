@@ -46,7 +46,7 @@ typedef struct render_shape {
     float area;
 } render_shape;
 
-enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_KIND_COUNT };
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_KIND_COUNT };
 
 /* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
 typedef struct render_primitive {
@@ -314,7 +314,7 @@ typedef struct shape_kind_class {
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
-extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk;
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
 
 /* ---- sensor/perspective.c ---- */
 

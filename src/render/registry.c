@@ -124,6 +124,8 @@ static const plugin_class *const classes[] = {
     &shape_ply.base.plugin,
     &shape_serialized.base.plugin,
     &shape_disk.base.plugin,
+    &shape_cylinder.base.plugin,
+    &shape_merge.base.plugin,
     &sensor_perspective.plugin,
     &film_hdrfilm.plugin,
     &filter_box.base.plugin,

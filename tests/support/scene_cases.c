@@ -46,6 +46,10 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("disk", "<scale value='.3,.4,1'/><rotate x='1' angle='-70'/><translate value='.3,-.3,.6'/>", REF("red"))
          SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.1,-.2,1.9'/>", BLACK AREA("9,8,7")),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+    {.name = "cylinder light",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("cylinder", "<scale value='.3,-.3,.8'/><rotate x='1' angle='20'/><translate value='.5,.2,0'/>", REF("red"))
+         "<shape type='merge'>" SHAPE("cylinder", "<scale value='.1,.1,1.2'/><rotate y='1' angle='80'/><translate value='-.6,-.3,1.4'/>", BLACK AREA("9,8,7")) "</shape>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
     {.name = "point light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",

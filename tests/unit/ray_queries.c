@@ -176,7 +176,39 @@ static verdict test_sphere(const primitive *q, const float *line)
     return out;
 }
 
-static verdict test(const primitive *q, const float *line) { return q->kind == SHAPE_SPHERE ? test_sphere(q, line) : test_flat(q, line); }
+/* The first of the two roots that lies on the tube, about the ray's nearest point to the axis. */
+static verdict test_cylinder(const primitive *q, const float *line)
+{
+    double d[3] = {line[3], line[4], line[5]}, from[3], flat[3], nearest[3], square = dot(q->a, q->a);
+    for (int k = 0; k < 3; k++)
+        from[k] = (double)line[k] - q->p[k];
+    double start = dot(from, q->a) / square, slope = dot(d, q->a) / square;
+    for (int k = 0; k < 3; k++)
+        flat[k] = d[k] - slope * q->a[k], from[k] -= start * q->a[k];
+    double across = dot(flat, flat), middle = -dot(flat, from) / across;
+    if (!(across > 1e-4 * dot(d, d))) /* along the axis: anything may come out */
+        return (verdict){UNCLEAR, 0, INFINITY};
+    for (int k = 0; k < 3; k++)
+        nearest[k] = from[k] + middle * flat[k];
+    double reach = length(q->p) + length(q->a) + length(from) + fabs(start) * sqrt(square) + q->radius, inside = q->radius * q->radius - dot(nearest, nearest);
+    double margin = 4 * rounding * reach * (q->radius + length(nearest)), half = sqrt(fmax(inside, 0) / across);
+    verdict out = {.is = MISSED, .tolerance = (rounding * reach + margin / fmax(sqrt(fmax(inside, 0)), sqrt(margin))) / across};
+    int pierced = above(inside, margin);
+    for (int side = -1; side <= 1; side += 2) {
+        double t = middle + side * half, height = start + slope * t, slack = (out.tolerance + rounding * reach) / sqrt(square) * 2;
+        int is = clearer(clearer(pierced, within(t, out.tolerance, line)), clearer(above(height, slack), above(1 - height, slack)));
+        if (out.is == MISSED)
+            out.is = is, out.t = t;
+        else if (out.is == UNCLEAR && is != MISSED) /* one or the other */
+            out.tolerance += t - out.t;
+    }
+    return out;
+}
+
+static verdict test(const primitive *q, const float *line)
+{
+    return q->kind == SHAPE_SPHERE ? test_sphere(q, line) : q->kind == SHAPE_CYLINDER ? test_cylinder(q, line) : test_flat(q, line);
+}
 
 typedef struct world {
     render_scene *scene;
@@ -254,7 +286,7 @@ static void add_primitives(world *w)
         primitive *q = &w->primitives[i];
         float real[9];
         memcpy(real, entry, sizeof real);
-        *q = (primitive){.kind = entry[9], .shape = entry[10], .index = entry[11], .radius = (double)real[3]};
+        *q = (primitive){.kind = entry[9], .shape = entry[10], .index = entry[11], .radius = (double)real[entry[9] == SHAPE_CYLINDER ? 6 : 3]};
         for (int k = 0; k < 3; k++)
             q->p[k] = (double)real[k], q->a[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[3 + k], q->b[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[6 + k];
     }
@@ -342,6 +374,14 @@ static void add_disks(text *xml, uint32_t count)
                  i % 3 ? uniform(0, 360) : 90.0 * (i % 4), uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
 }
 
+static void add_cylinders(text *xml, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        text_add(xml, "<shape type='cylinder'><float name='radius' value='%.6f'/><transform name='to_world'><scale z='%.6f'/><rotate x='%d' y='1' z='%d' "
+                      "angle='%.6f'/><translate value='%.6f,%.6f,%.6f'/></transform></shape>", uniform(0.01, 0.15), uniform(0.05, 0.5), i % 3 != 0, i % 3 != 0,
+                 i % 3 ? uniform(0, 360) : 90.0 * (i % 4), uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
+}
+
 static void add_ply(text *xml, const char *file)
 {
     text_add(xml, "<shape type='ply'><string name='filename' value='%s'/><boolean name='face_normals' value='true'/></shape>", file);
@@ -364,6 +404,13 @@ static void edge_point(const primitive *q, const double *from, double *out)
         return;
     }
     double u = cos(angle), v = sin(angle);
+    if (q->kind == SHAPE_CYLINDER) { /* near a rim, at the side */
+        double other[3] = {uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)};
+        cross(q->a, other, side);
+        for (int k = 0; k < 3; k++)
+            out[k] = q->p[k] + (s < 0.5 ? 0 : 1) * q->a[k] + scale * q->radius * side[k] / (length(side) + 1e-30);
+        return;
+    }
     if (q->kind == SHAPE_TRIANGLES) {
         int edge = (int)uniform(0, 2.999);
         if (scene_random(&random_state) < 0.1)
@@ -440,9 +487,10 @@ static void every_kind(void **state)
     (void)state;
     text xml = {0};
     write_soup(400);
-    add_spheres(&xml, 300);
+    add_spheres(&xml, 200);
     add_ply(&xml, soup_file);
-    add_disks(&xml, 300);
+    add_disks(&xml, 200);
+    add_cylinders(&xml, 200);
     world w = world_load(xml.data, ".");
     text_free(&xml);
     assert_int_equal(w.count, 1000);

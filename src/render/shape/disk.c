@@ -2,7 +2,7 @@
  * Flat disk: the image of the unit disk facing +z under any affine map, so an ellipse in general. Entry of the hierarchy: centre c and the
  * images s, t of the x and y axes; hits are the coordinates (a, b) of c + a s + b t, inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of
  * (a, b). As a light it is sampled uniformly in area, which the affine map keeps uniform: the area is pi |s x t|. */
-#include "render/classes.h"
+#include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -60,10 +60,7 @@ static void disk_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, 
 
 static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
 {
-    ir_func *f = t->f;
-    ir_ref turn = ir_mul(f, ir_atan2(f, b, a), t_f32(t, 0.5f / pi));
-    turn = ir_select(f, ir_lt(f, turn, t_f32(t, 0)), ir_add(f, turn, t_f32(t, 1)), turn);
-    return (vec2){ir_sqrt(f, t_mad(t, a, a, t_sqr(t, b))), turn};
+    return (vec2){ir_sqrt(t->f, t_mad(t, a, a, t_sqr(t, b))), t_turn(t, b, a)};
 }
 
 static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
@@ -80,26 +77,14 @@ static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, 
     si->uv = disk_uv(t, u, v);
 }
 
-/* area density to solid angle: distance^2 / (cosine * area) */
-static ir_ref disk_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
-{
-    (void)data, (void)ref;
-    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, v3_dot(t, d, normal)));
-}
-
 static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
 {
-    ir_func *f = t->f;
     vec2 q = warp_disk_concentric(t, u1, u2);
-    vec3 to = v3_sub(t, disk_point(t, data, q.x, q.y), ref), n = v3_load(t, data, DISK_NORMAL);
-    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = disk_uv(t, q.x, q.y)};
-    s.facing = ir_lt(f, v3_dot(t, s.d, n), t_f32(t, 0));
-    s.pdf = disk_pdf(t, data, inverse_area, ref, s.d, distance, n);
-    return s;
+    interaction at = {.p = disk_point(t, data, q.x, q.y), .ng = v3_load(t, data, DISK_NORMAL), .uv = disk_uv(t, q.x, q.y)};
+    return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, disk_pdf};
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density};
 
 static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
 static const plugin_param disk_params[] = {

@@ -6,4 +6,5 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_TRIANGLES] = &shape_kind_triangles,
     [SHAPE_SPHERE] = &shape_kind_sphere,
     [SHAPE_DISK] = &shape_kind_disk,
+    [SHAPE_CYLINDER] = &shape_kind_cylinder,
 };

@@ -3,7 +3,7 @@
  * intersection, interaction, sampling uniformly in area.
  *
  * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and v2. */
-#include "render/classes.h"
+#include "render/shape/area.h"
 
 /* ---- loading ---- */
 
@@ -228,12 +228,6 @@ static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3
     }
 }
 
-/* area density to solid angle: distance^2 / (cosine * area) */
-static ir_ref area_to_solid_angle(tracer *t, ir_ref inverse_area, ir_ref distance, ir_ref cosine)
-{
-    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, cosine));
-}
-
 static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
@@ -253,28 +247,17 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
     }
     vec3 v0 = v3(p[0][0], p[0][1], p[0][2]);
     vec3 e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), v0), e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), v0);
-    vec3 n = v3_normalize(t, v3_cross(t, e1, e2));
-    vec3 to = v3_sub(t, v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))), ref);
-    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = b};
-    ir_ref cosine = v3_dot(t, s.d, n);
-    s.facing = ir_lt(f, cosine, zero);
-    s.pdf = area_to_solid_angle(t, inverse_area, distance, cosine);
+    interaction at = {.p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
+                      .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b};
     if (t->plan->scene->has_uvs) {
         ir_ref uv[2] = {b.x, b.y};
         attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
-        s.uv = (vec2){uv[0], uv[1]};
+        at.uv = (vec2){uv[0], uv[1]};
     }
-    return s;
+    return area_toward(t, inverse_area, ref, &at);
 }
 
-static ir_ref triangle_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
-{
-    (void)data, (void)ref;
-    return area_to_solid_angle(t, inverse_area, distance, v3_dot(t, d, normal));
-}
-
-const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, triangle_pdf};
+const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density};
 
 /* ---- classes ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Analytic sphere. Entry of the hierarchy: centre, radius. uv = (phi / 2 pi, theta / pi) in object space. As a light it is sampled
  * uniformly in the cone it fills seen from outside, and uniformly in area from inside. */
-#include "render/classes.h"
+#include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
@@ -72,9 +72,7 @@ static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
     ir_func *f = t->f;
     ir_ref x = v3_dot(t, v3_load(t, data, SPHERE_ROTATION), n), y = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 3), n);
     ir_ref z = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 6), n);
-    ir_ref turn = ir_mul(f, ir_atan2(f, y, x), t_f32(t, 0.5f / pi));
-    turn = ir_select(f, ir_lt(f, turn, t_f32(t, 0)), ir_add(f, turn, t_f32(t, 1)), turn);
-    return (vec2){turn, ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
+    return (vec2){t_turn(t, y, x), ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
 }
 
 static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)

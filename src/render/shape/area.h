@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What shapes that are lights by area, and shapes round an axis, have in common. */
+#ifndef BL_RENDER_SHAPE_AREA_H
+#define BL_RENDER_SHAPE_AREA_H
+
+#include "render/classes.h"
+
+/* A shape kind's `pdf`: uniform density over the area as one over solid angle, distance^2 / (|cos| area). */
+static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+{
+    (void)data, (void)ref;
+    return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, v3_dot(t, d, normal)));
+}
+
+/* The point p, ng, uv of a light's surface, chosen uniformly in area, as seen from ref. */
+static inline emitter_sample area_toward(tracer *t, ir_ref inverse_area, vec3 ref, const interaction *at)
+{
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, at->p, ref);
+    ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = at->uv};
+    s.facing = ir_lt(f, v3_dot(t, s.d, at->ng), t_f32(t, 0));
+    s.pdf = area_density(t, at->entry, inverse_area, ref, s.d, distance, at->ng);
+    return s;
+}
+
+/* Angle of (x, y) as a share of a turn, in [0, 1). */
+static inline ir_ref t_turn(tracer *t, ir_ref y, ir_ref x)
+{
+    ir_func *f = t->f;
+    ir_ref turn = ir_mul(f, ir_atan2(f, y, x), t_f32(t, 0.5f / 3.14159265358979323846f));
+    return ir_select(f, ir_lt(f, turn, t_f32(t, 0)), ir_add(f, turn, t_f32(t, 1)), turn);
+}
+
+#endif

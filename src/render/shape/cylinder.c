@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tube without caps, from p0 to p1 in object space: the unit tube around z, scaled, turned to p1 - p0 by Frame(axis) (Duff et al. 2017, which
+ * fixes where phi starts) and moved by to_world, which may turn, mirror and scale it, but not make its section an ellipse or shear it.
+ * Entry of the hierarchy: p0, axis a = p1 - p0, radius, 1 / |a|^2; hits are the height (0 .. 1) along the axis and 0. uv = (phi / 2 pi, height).
+ * Normals point outwards. As a light it is sampled uniformly in area (2 pi r |a|). */
+#include "render/shape/area.h"
+
+static const float pi = 3.14159265358979323846f;
+
+enum cylinder_word { CYLINDER_BASE, CYLINDER_S = 3 /* unit images of the local x and y axes */, CYLINDER_T = 6, CYLINDER_AXIS = 9,
+                     CYLINDER_RADIUS = 12, CYLINDER_SIGN, CYLINDER_WORDS };
+enum { ENTRY_AXIS = 3, ENTRY_RADIUS = 6, ENTRY_INVERSE };
+
+/* ---- loading ---- */
+
+static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* The first two axes of a right-handed frame around unit n, as frame_around. */
+static void frame_axes(const double n[3], double s[3], double t[3])
+{
+    double sign = n[2] >= 0 ? 1 : -1, a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
+    s[0] = 1 + sign * n[0] * n[0] * a, s[1] = sign * b, s[2] = -sign * n[0];
+    t[0] = b, t[1] = sign + n[1] * n[1] * a, t[2] = -n[1];
+}
+
+static void turn(const double m[16], const double v[3], double out[3])
+{
+    for (int k = 0; k < 3; k++)
+        out[k] = m[4 * k] * v[0] + m[4 * k + 1] * v[1] + m[4 * k + 2] * v[2];
+}
+
+typedef struct tube {
+    double base[3], axis[3], s[3], t[3]; /* in the world; s and t of length radius */
+    double radius;
+} tube;
+
+/* false: not round any more, or without extent */
+static bool transform_tube(const scene_object *o, tube *out)
+{
+    const double *m = scene_get(o, "to_world")->matrix, *p0 = scene_get(o, "p0")->vector, *p1 = scene_get(o, "p1")->vector;
+    double d[3], n[3], s[3], t[3], r = scene_number(o, "radius");
+    for (int k = 0; k < 3; k++)
+        d[k] = p1[k] - p0[k];
+    double length = sqrt(dot3(d, d));
+    for (int k = 0; k < 3; k++)
+        n[k] = d[k] / length;
+    frame_axes(n, s, t);
+    turn(m, p0, out->base);
+    turn(m, d, out->axis);
+    turn(m, s, out->s);
+    turn(m, t, out->t);
+    for (int k = 0; k < 3; k++)
+        out->base[k] += m[4 * k + 3], out->s[k] *= r, out->t[k] *= r;
+    out->radius = sqrt(dot3(out->s, out->s));
+    double other = sqrt(dot3(out->t, out->t)), high = sqrt(dot3(out->axis, out->axis)), slack = 1e-4 * out->radius;
+    return out->radius > 0 && high > 0 && fabs(out->radius - other) <= slack && fabs(dot3(out->s, out->t)) <= slack * other &&
+           fabs(dot3(out->s, out->axis)) <= slack * high && fabs(dot3(out->t, out->axis)) <= slack * high;
+}
+
+static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    tube c;
+    if (!(scene_number(o, "radius") > 0))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: the radius must be positive");
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: to_world must be affine (last row 0 0 0 1)");
+    if (!transform_tube(o, &c))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "cylinder: p0 and p1 must differ, and to_world must keep the section round and at a right angle to the axis");
+    double square = dot3(c.axis, c.axis), length = sqrt(square), area = 2 * (double)pi * c.radius * length;
+    if (!isfinite((float)square) || !isfinite((float)area) || !((float)square > 0))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: its size is out of range");
+    render_primitive p = {.entry[9] = SHAPE_CYLINDER, .entry[10] = s->shapes.count};
+    uint32_t words[CYLINDER_WORDS];
+    for (int k = 0; k < 3; k++) {
+        double extent = c.radius * sqrt(fmax(0, 1 - c.axis[k] * c.axis[k] / square)) + 1e-6 * (c.radius + length);
+        double top = c.base[k] + c.axis[k];
+        p.bounds[k] = nextafterf((float)(fmin(c.base[k], top) - extent), -INFINITY);
+        p.bounds[3 + k] = nextafterf((float)(fmax(c.base[k], top) + extent), INFINITY);
+        p.entry[k] = words[CYLINDER_BASE + k] = float_word((float)c.base[k]);
+        p.entry[ENTRY_AXIS + k] = words[CYLINDER_AXIS + k] = float_word((float)c.axis[k]);
+        words[CYLINDER_S + k] = float_word((float)(c.s[k] / c.radius));
+        words[CYLINDER_T + k] = float_word((float)(c.t[k] / c.radius));
+    }
+    p.entry[ENTRY_RADIUS] = words[CYLINDER_RADIUS] = float_word((float)c.radius);
+    p.entry[ENTRY_INVERSE] = float_word((float)(1 / square));
+    words[CYLINDER_SIGN] = float_word(scene_number(o, "flip_normals") != 0 ? -1.0f : 1.0f);
+    render_shape shape = {.object = o, .kind = SHAPE_CYLINDER, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
+                          .area = (float)area, .data = s->geometry.count};
+    for (int k = 0; k < CYLINDER_WORDS; k++)
+        array_push(&s->geometry, words[k]);
+    array_push(&s->primitives, p);
+    array_push(&s->shapes, shape);
+    s->kind_used[SHAPE_CYLINDER] = true;
+    return BL_OK;
+}
+
+/* ---- traced ---- */
+
+/* Roots about the point of the ray nearest to the axis, as for the sphere, in the plane of the section. A ray along the axis divides by zero:
+ * every test then fails. */
+static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    vec3 axis = v3_load(t, data, ENTRY_AXIS), from = v3_sub(t, o, v3_load(t, data, 0));
+    ir_ref r = t_real(t, data, ENTRY_RADIUS), inverse = t_real(t, data, ENTRY_INVERSE), zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref start = ir_mul(f, v3_dot(t, from, axis), inverse), slope = ir_mul(f, v3_dot(t, d, axis), inverse);
+    vec3 from_flat = v3_sub(t, from, v3_scale(t, axis, start)), d_flat = v3_sub(t, d, v3_scale(t, axis, slope));
+    ir_ref per = ir_div(f, one, v3_dot(t, d_flat, d_flat)), middle = ir_neg(f, ir_mul(f, v3_dot(t, d_flat, from_flat), per));
+    vec3 nearest = v3_add(t, from_flat, v3_scale(t, d_flat, middle));
+    ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest)), per), half = t_safe_sqrt(t, square);
+    ir_ref at[2] = {ir_sub(f, middle, half), ir_add(f, middle, half)}, height[2], hit[2];
+    for (int k = 0; k < 2; k++) {
+        height[k] = t_mad(t, at[k], slope, start);
+        ir_ref inside = ir_and(f, ir_ge(f, height[k], zero), ir_le(f, height[k], one));
+        hit[k] = ir_and(f, inside, ir_and(f, ir_gt(f, at[k], tmin), ir_lt(f, at[k], tmax)));
+    }
+    ir_ref pierced = ir_ge(f, square, zero), any = ir_and(f, pierced, ir_or(f, hit[0], hit[1]));
+    out[0] = ir_select(f, any, ir_select(f, hit[0], at[0], at[1]), tmax);
+    out[1] = ir_select(f, hit[0], height[0], height[1]);
+    out[2] = zero;
+}
+
+/* p, geometric normal and uv of the point at `height` whose offset from the axis has the direction `out` (any length). */
+static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, interaction *si)
+{
+    vec3 n = v3_normalize(t, out), axis = v3_load(t, data, CYLINDER_AXIS), base = v3_load(t, data, CYLINDER_BASE);
+    si->p = v3_add(t, v3_add(t, base, v3_scale(t, axis, height)), v3_scale(t, n, t_real(t, data, CYLINDER_RADIUS)));
+    si->ng = si->ns = v3_scale(t, n, t_real(t, data, CYLINDER_SIGN));
+    ir_ref x = v3_dot(t, n, v3_load(t, data, CYLINDER_S)), y = v3_dot(t, n, v3_load(t, data, CYLINDER_T));
+    si->uv = (vec2){t_turn(t, y, x), height};
+}
+
+static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    (void)entry, (void)v;
+    vec3 at = v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), v3_load(t, data, CYLINDER_BASE));
+    vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T); /* only what lies in the section: p may be off along the axis */
+    cylinder_point(t, data, u, v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))), si);
+}
+
+static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref phi = ir_mul(f, u1, t_f32(t, 2 * pi));
+    vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T);
+    interaction si = {0};
+    cylinder_point(t, data, u2, v3_add(t, v3_scale(t, s, ir_cos(f, phi)), v3_scale(t, e, ir_sin(f, phi))), &si);
+    return area_toward(t, inverse_area, ref, &si);
+}
+
+const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_param cylinder_params[] = {
+    {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},
+    {"p1", PLUGIN_POINT, 0, "0,0,1", 0, 0, "centre of the other"},
+    {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; the section must stay round"},
+};
+const shape_class shape_cylinder = {
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, 2, "tube without caps"}, .load = cylinder_load}};

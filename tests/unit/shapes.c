@@ -1,0 +1,351 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every curved shape against a fine mesh of it: traced intersection and interaction, run in the interpreter, against a loop over the triangles
+ * of a surface (u, v) -> point that is written down here again. Where the mesh is clearly hit the shape is, at the same distance, with the
+ * surface's normal and uv; where it is clearly missed so is the shape. As lights: points lie on the surface, uniformly in area. And what
+ * wrong parameters say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/integrator/kernel.h"
+#include "support/scene_cases.h"
+
+enum { SIDE = 96, RAYS = 400, IN = 8, OUT = 12 };
+static const double pi = 3.14159265358979323846;
+
+/* ---- surfaces ---- */
+
+/* flip_normals true, and a matrix that turns, mirrors and scales */
+static const double placed[16] = {0, 0, 1.2, .1, -1.2, 0, 0, .2, 0, 1.2, 0, -.3, 0, 0, 0, 1};
+#define PLACED "<transform name='to_world'><matrix value='0 0 1.2 .1  -1.2 0 0 .2  0 1.2 0 -.3  0 0 0 1'/></transform>"
+
+static void move(const double m[16], const double v[3], double out[3])
+{
+    for (int k = 0; k < 3; k++)
+        out[k] = m[4 * k] * v[0] + m[4 * k + 1] * v[1] + m[4 * k + 2] * v[2] + m[4 * k + 3];
+}
+
+static void cylinder(double u, double v, double p[3])
+{
+    p[0] = cos(2 * pi * u), p[1] = sin(2 * pi * u), p[2] = v;
+}
+
+/* p0 = (.1, .2, .3), p1 = (.1, .8, 1.1): along n = (0, .6, .8), whose frame is s = (1, 0, 0), t = (0, .8, -.6) */
+static void cylinder_placed(double u, double v, double p[3])
+{
+    double x = .5 * cos(2 * pi * u), y = .5 * sin(2 * pi * u), q[3] = {.1 + x, .2 + .6 * v + .8 * y, .3 + .8 * v - .6 * y};
+    move(placed, q, p);
+}
+
+static void sphere(double u, double v, double p[3])
+{
+    double q[3] = {.5 + .7 * cos(2 * pi * u) * sin(pi * v), .7 * sin(2 * pi * u) * sin(pi * v), .7 * cos(pi * v)};
+    move(placed, q, p);
+}
+
+typedef struct surface {
+    const char *name, *xml; /* xml: of the shape */
+    void (*point)(double u, double v, double p[3]);
+    double sign; /* of the normal beside the outward one */
+    double area; /* 0: no light */
+    double centre[3];
+} surface;
+
+static const surface surfaces[] = {
+    {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}},
+    {"cylinder, placed", "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float name='radius' value='.5'/>"
+                         "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}},
+    {"sphere, placed", "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED "</shape>", sphere, 1, 0,
+     {.1, -.4, -.3}},
+};
+enum { SURFACES = sizeof surfaces / sizeof *surfaces };
+
+/* ---- the shape, traced ---- */
+
+typedef struct traced {
+    render_scene *scene;
+    plan *plan;
+    ir_module *module;
+    ir_func *f;
+} traced;
+
+static bl_result try_load(const char *xml, render_scene **scene, bl_error *err)
+{
+    arena a = {0};
+    scene_load_options o = {.registry = &render_registry};
+    scene_description *d;
+    bl_result r = scene_load_string(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/>%s</scene>", xml), ".", &o, &d, err);
+    if (r == BL_OK)
+        r = render_scene_create(d, NULL, scene, err);
+    arena_free(&a);
+    return r;
+}
+
+static traced begin(const char *xml)
+{
+    traced l = {0};
+    bl_error err = {0};
+    if (try_load(xml, &l.scene, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH);
+    l.module = kernel_module(l.plan);
+    l.f = ir_func_create(l.module, "test");
+    return l;
+}
+
+static void end(traced *l, const ir_ref *results, uint32_t count)
+{
+    bl_error err = {0};
+    ir_return(l->f, results, count);
+    if (ir_finish(l->module, &err) != BL_OK)
+        fail_msg("%s", err.text);
+}
+
+static void run(const traced *l, const double *in, uint32_t parameters, double *out, uint32_t results)
+{
+    ir_value args[16], got[16];
+    bl_error err = {0};
+    uint32_t words[1] = {0};
+    ir_eval_buffer buffers[BUFFER_COUNT] = {[BUFFER_SCENE] = {.words = l->plan->words.data, .count = l->plan->words.count}};
+    for (int k = BUFFER_SCENE + 1; k < BUFFER_COUNT; k++)
+        buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = true};
+    for (uint32_t k = 0; k < parameters; k++)
+        args[k].f = in[k];
+    if (ir_eval(l->f, args, got, &env, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t k = 0; k < results; k++)
+        out[k] = got[k].f;
+}
+
+static void release(traced *l)
+{
+    ir_module_destroy(l->module);
+    plan_destroy(l->plan);
+    render_scene_destroy(l->scene);
+}
+
+static const shape_kind_class *kind_of(const traced *l) { return shape_kinds[l->scene->shapes.data[0].kind]; }
+static uint32_t data_of(const traced *l) { return l->plan->words.data[l->plan->words.data[HEADER_SHAPES] + SHAPE_DATA]; }
+
+/* Closest over all entries of the scene, as a loop that is unrolled here: t, p, ng, ns, uv. */
+static traced trace_hits(const char *xml)
+{
+    traced l = begin(xml);
+    tracer t = {.f = l.f, .plan = l.plan};
+    ir_ref in[IN], best[4] = {{0}};
+    for (int k = 0; k < IN; k++)
+        in[k] = ir_param(l.f, IR_F32);
+    vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]);
+    best[0] = in[7], best[1] = best[2] = t_f32(&t, 0), best[3] = t_u32(&t, l.plan->words.data[HEADER_ENTRIES]);
+    for (uint32_t k = 0; k < l.scene->primitives.count; k++) {
+        ir_ref entry = t_u32(&t, l.plan->words.data[HEADER_ENTRIES] + 12 * k), hit[3];
+        kind_of(&l)->intersect(&t, entry, o, d, in[6], best[0], hit);
+        ir_ref closer = ir_lt(l.f, hit[0], best[0]);
+        for (int j = 0; j < 3; j++)
+            best[j] = ir_select(l.f, closer, hit[j], best[j]);
+        best[3] = ir_select(l.f, closer, entry, best[3]);
+    }
+    interaction si = {0};
+    kind_of(&l)->interact(&t, best[3], t_u32(&t, data_of(&l)), o, d, best[0], best[1], best[2], &si);
+    ir_ref out[OUT] = {best[0], si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z, si.ns.x, si.ns.y, si.ns.z, si.uv.x, si.uv.y};
+    end(&l, out, OUT);
+    return l;
+}
+
+/* ---- its mesh ---- */
+
+typedef struct mesh_hit {
+    double t, u, v, cosine;
+} mesh_hit;
+
+static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static void cross(const double *a, const double *b, double *out)
+{
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* The nearest triangle; its cosine is that between normal and ray, by which silhouettes are known. */
+static bool hit_triangle(const double p[3][3], const double *o, const double *d, double *t, double *b, double *cosine)
+{
+    double e1[3], e2[3], s[3], pv[3], qv[3], n[3];
+    for (int k = 0; k < 3; k++)
+        e1[k] = p[1][k] - p[0][k], e2[k] = p[2][k] - p[0][k], s[k] = o[k] - p[0][k];
+    cross(d, e2, pv), cross(s, e1, qv), cross(e1, e2, n);
+    double determinant = dot(e1, pv);
+    b[0] = dot(s, pv) / determinant, b[1] = dot(d, qv) / determinant, *t = dot(e2, qv) / determinant;
+    *cosine = dot(n, d) / sqrt(dot(n, n));
+    return b[0] >= 0 && b[1] >= 0 && b[0] + b[1] <= 1 && *t > 0;
+}
+
+static mesh_hit hit_mesh(const surface *s, const double *o, const double *d)
+{
+    static double grid[SIDE + 1][SIDE + 1][3];
+    static const surface *made;
+    mesh_hit best = {.t = INFINITY};
+    for (int i = 0; made != s && i <= SIDE; i++)
+        for (int j = 0; j <= SIDE; j++)
+            s->point((double)i / SIDE, (double)j / SIDE, grid[i][j]);
+    made = s;
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            for (int half = 0; half < 2; half++) {
+                const double *a = grid[i + half][j + half], *b = grid[i + 1][j], *c = grid[i][j + 1];
+                double p[3][3], t, w[2], cosine;
+                for (int k = 0; k < 3; k++)
+                    p[0][k] = a[k], p[1][k] = half ? c[k] : b[k], p[2][k] = half ? b[k] : c[k];
+                if (!hit_triangle(p, o, d, &t, w, &cosine) || t >= best.t)
+                    continue;
+                double along = half ? 1 - w[0] : w[0], up = half ? 1 - w[1] : w[1];
+                best = (mesh_hit){.t = t, .u = (i + along) / SIDE, .v = (j + up) / SIDE, .cosine = cosine};
+            }
+    return best;
+}
+
+/* Unit normal of the surface, outward: away from `centre`. */
+static void surface_normal(const surface *s, double u, double v, double n[3])
+{
+    double a[3], b[3], p[3], du[3], dv[3], out[3], h = 1e-5;
+    s->point(u + h, v, a), s->point(u - h, v, b);
+    for (int k = 0; k < 3; k++)
+        du[k] = a[k] - b[k];
+    s->point(u, v + h, a), s->point(u, v - h, b);
+    for (int k = 0; k < 3; k++)
+        dv[k] = a[k] - b[k];
+    cross(du, dv, n);
+    s->point(u, v, p);
+    for (int k = 0; k < 3; k++)
+        out[k] = p[k] - s->centre[k];
+    double scale = s->sign * (dot(n, out) < 0 ? -1 : 1) / sqrt(dot(n, n));
+    for (int k = 0; k < 3; k++)
+        n[k] *= scale;
+}
+
+/* ---- tests ---- */
+
+static double uniform(uint32_t *state, double low, double high) { return low + (high - low) * scene_random(state); }
+
+static void make_ray(const surface *s, uint32_t *random, double in[IN])
+{
+    double target[3], d[3];
+    s->point(uniform(random, 0, 1), uniform(random, 0, 1), target);
+    for (int k = 0; k < 3; k++) {
+        in[k] = s->centre[k] + uniform(random, -2.5, 2.5);
+        d[k] = target[k] + uniform(random, -.3, .3) - in[k];
+    }
+    for (int k = 0; k < 3; k++)
+        in[3 + k] = d[k] / sqrt(dot(d, d));
+    in[6] = 0, in[7] = 1e6;
+}
+
+static void shapes_equal_their_meshes(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (int i = 0; i < SURFACES; i++) {
+        const surface *s = &surfaces[i];
+        traced l = trace_hits(s->xml);
+        uint32_t hits = 0, misses = 0, unclear = 0;
+        for (int r = 0; r < RAYS; r++) {
+            double in[IN], got[OUT], n[3], p[3];
+            make_ray(s, &random, in);
+            run(&l, in, IN, got, OUT);
+            mesh_hit h = hit_mesh(s, in, in + 3);
+            bool hit = got[0] < in[7];
+            if (isfinite(h.t) != hit || (hit && (fabs(h.cosine) < 0.2 || fabs(h.t - got[0]) > 0.01))) {
+                unclear++; /* silhouettes and rims of a mesh are not the shape's: few rays see the difference */
+                continue;
+            }
+            if (!hit) {
+                misses++;
+                continue;
+            }
+            hits++;
+            s->point(got[10], got[11], p); /* the point with that uv is the one that was hit */
+            surface_normal(s, got[10], got[11], n);
+            for (int k = 0; k < 3; k++) {
+                double on_ray = in[k] + got[0] * in[3 + k];
+                if (!(fabs(p[k] - on_ray) < 1e-4) || !(fabs(got[1 + k] - on_ray) < 1e-4))
+                    fail_msg("%s: p[%d] %g, by uv %g, on the ray %g", s->name, k, got[1 + k], p[k], on_ray);
+                if (!(fabs(got[4 + k] - n[k]) < 1e-3) || !(fabs(got[7 + k] - n[k]) < 1e-3))
+                    fail_msg("%s: normal[%d] %g and %g, of the surface %g", s->name, k, got[4 + k], got[7 + k], n[k]);
+            }
+        }
+        print_message("%s: %u hits, %u misses, %u at edges\n", s->name, hits, misses, unclear);
+        assert_true(hits > RAYS / 4 && misses > RAYS / 50 && unclear < RAYS / 5);
+        release(&l);
+    }
+}
+
+/* Means of position and of its squares over (u1, u2) are those over the surface; density as `pdf` says. */
+static void lights_are_sampled_by_area(void **state)
+{
+    (void)state;
+    enum { GRID = 60 };
+    for (int i = 0; i < SURFACES; i++) {
+        const surface *s = &surfaces[i];
+        if (s->area == 0)
+            continue;
+        traced l = begin(s->xml);
+        tracer t = {.f = l.f, .plan = l.plan};
+        ir_ref u1 = ir_param(l.f, IR_F32), u2 = ir_param(l.f, IR_F32), data = t_u32(&t, data_of(&l));
+        vec3 from = v3(t_f32(&t, 2), t_f32(&t, 1.5f), t_f32(&t, -1));
+        emitter_sample e = kind_of(&l)->sample(&t, data, t_f32(&t, 1 / l.scene->shapes.data[0].area), from, u1, u2);
+        end(&l, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.distance, e.pdf, e.uv.x, e.uv.y, ir_to_f32(l.f, e.facing)}, 8);
+        assert_true(fabs((double)l.scene->shapes.data[0].area - s->area) < 1e-5 * s->area);
+        double mean[6] = {0}, expected[6] = {0};
+        for (int k = 0; k < GRID * GRID; k++) {
+            double in[2] = {(k % GRID + .5) / GRID, (k / GRID + .5) / GRID}, got[8], p[3], n[3], q[3], ref[3] = {2, 1.5, -1};
+            run(&l, in, 2, got, 8);
+            s->point(got[5], got[6], p);
+            surface_normal(s, got[5], got[6], n);
+            s->point(in[0], in[1], q); /* the surfaces here have constant area per du dv */
+            for (int j = 0; j < 3; j++) {
+                assert_true(fabs(ref[j] + got[3] * got[j] - p[j]) < 1e-5);
+                mean[j] += p[j], mean[3 + j] += p[j] * p[j], expected[j] += q[j], expected[3 + j] += q[j] * q[j];
+            }
+            double cosine = dot(got, n);
+            assert_true(fabs(got[4] * fabs(cosine) * s->area / (got[3] * got[3]) - 1) < 1e-4);
+            assert_true((cosine < 0) == (got[7] != 0));
+        }
+        for (int j = 0; j < 6; j++)
+            assert_true(fabs(mean[j] - expected[j]) / (GRID * GRID) < 1e-3);
+        release(&l);
+    }
+}
+
+static const struct {
+    const char *xml, *reason;
+} bad[] = {
+    {"<shape type='cylinder'><float name='radius' value='0'/></shape>", "the radius must be positive"},
+    {"<shape type='cylinder'><point name='p1' value='0,0,0'/></shape>", "p0 and p1 must differ"},
+    {"<shape type='cylinder'><transform name='to_world'><scale x='2'/></transform></shape>", "keep the section round"},
+    {"<shape type='cylinder'><transform name='to_world'><scale value='0'/></transform></shape>", "keep the section round"},
+    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 .5 0  0 1 0 0  0 0 1 0  0 0 0 1'/></transform></shape>", "at a right angle"},
+    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 1 1'/></transform></shape>", "affine"},
+    {"<shape type='cylinder'><transform name='to_world'><scale value='1e30'/></transform></shape>", "out of range"},
+};
+
+static void bad_shapes_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        render_scene *s = NULL;
+        bl_error err = {0};
+        if (try_load(bad[i].xml, &s, &err) == BL_OK)
+            fail_msg("%s: no error", bad[i].xml);
+        if (!strstr(err.text, bad[i].reason))
+            fail_msg("%s: %s", bad[i].xml, err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(lights_are_sampled_by_area),
+                                       cmocka_unit_test(bad_shapes_say_why)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
