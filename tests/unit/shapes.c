@@ -91,7 +91,7 @@ static traced begin(const char *xml)
     bl_error err = {0};
     if (try_load(xml, &l.scene, &err) != BL_OK)
         fail_msg("%s", err.text);
-    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH);
+    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH, 0);
     l.module = kernel_module(l.plan);
     l.f = ir_func_create(l.module, "test");
     return l;
