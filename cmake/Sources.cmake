@@ -121,6 +121,8 @@ set(render_sources
     src/render/integrator/tracked.c
     src/render/integrator/update.c
     src/render/integrator/vertex.c
+    src/render/entries.c
+    src/render/levels.c
     src/render/plan.c
     src/render/random.c
     src/render/registry.c

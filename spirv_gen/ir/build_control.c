@@ -266,9 +266,9 @@ static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32
     return ir_append(f, (ir_inst){.op = (uint8_t)op, .b = push_operands(f, intersect, kinds, args, 8)});
 }
 
-void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8], ir_ref results[4])
+void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8], ir_ref results[5])
 {
-    memset(results, 0, 4 * sizeof *results);
+    memset(results, 0, 5 * sizeof *results);
     emit_results(f, emit_ray(f, IR_RAY_CLOSEST, intersect, kinds, args), results);
 }
 
@@ -288,7 +288,7 @@ ir_operands ir_call_operands(const ir_func *f, ir_inst call)
 uint32_t ir_result_count(const ir_func *f, ir_inst call)
 {
     if (call.op == IR_RAY_CLOSEST)
-        return 4;
+        return 5;
     if (call.op == IR_RAY_ANY)
         return 1;
     return f->module->functions.data[ir_call_operands(f, call).targets[0]]->results.count;
@@ -297,7 +297,7 @@ uint32_t ir_result_count(const ir_func *f, ir_inst call)
 ir_type ir_result_type(const ir_func *f, ir_inst call, uint32_t k)
 {
     if (call.op == IR_RAY_CLOSEST)
-        return k == 1 ? IR_U32 : IR_F32;
+        return k == 1 || k == 4 ? IR_U32 : IR_F32;
     if (call.op == IR_RAY_ANY)
         return IR_BOOL;
     const ir_func *target = f->module->functions.data[ir_call_operands(f, call).targets[0]];

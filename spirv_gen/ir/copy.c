@@ -46,7 +46,7 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
     ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
     ir_ref *args = malloc((o.arg_count + 1) * sizeof *args);
     uint32_t result_count = ir_result_count(c->from, i);
-    ir_ref *results = calloc(result_count + 4, sizeof *results);
+    ir_ref *results = calloc(result_count + 5, sizeof *results);
     BL_ASSERT(targets && args && results, "out of memory");
     for (uint32_t k = 0; k < o.target_count; k++)
         targets[k] = new_function(c, o.targets[k]);

@@ -33,7 +33,8 @@ typedef struct opt_options {
     uint32_t scene_buffer;   /* buffer with nodes and entries */
     uint32_t node_base_word; /* word of the scene buffer that holds the word offset of the packed nodes */
     uint32_t entry_base_word; /* ... of entry 0 */
-    uint32_t stack_size;     /* entries of the traversal stack: depth of the tree + 1 */
+    uint32_t level_word;     /* word of the scene buffer that holds the word offset of the outer level's record; 0: there is one level */
+    uint32_t stack_size;     /* entries of the traversal stack: depth of the tree + 1; of two levels the sum of both */
     opt_accumulate accumulate;
     uint32_t gradient_elements; /* elements of the gradient buffer, if known: few of them are summed privately; 0: never */
     uint32_t scale_buffer;      /* FIXED: buffer with the f32 scale of gradient element i at scale_base + i */

@@ -13,6 +13,16 @@
  *     [9] kind = index of the intersection function   [10] shape   [11] primitive in the shape
  * options.stack_size is at least the number of inner nodes on the longest path from the root plus 1. tmin >= 0.
  *
+ * Two levels (options.level_word): the tree at node_base is the outer one, its leaves are inner trees seen through a map, each as often as one
+ * likes (instances). The nodes of inner trees follow; their references count from node_base, too. Level record at any word w, of the
+ * outer level (whose place word[level_word] is) and of each leaf of it:
+ *     w + [0..11] map from the world to the level, 3 rows of 4   [12..14], [15..17] origin and cell of its grid (f32)
+ *     w + [18] reference of its root; of the outer level, whose map is the identity, 0
+ *   reference: bits 31 and 30 set: enter the level whose record stands at the word in bits 0..29
+ * A ray is mapped but not normalised, so distances are the same on both levels. Entering an inner level pushes the reference of the outer one:
+ * so going back is entering a level, too, one that goes on with the stack instead of at its root. `find_leaf` alternates between changes of
+ * level and descents until it stands at an entry.
+ *
  * Traversal: the per-lane stack holds references still to visit, the nearer child is visited first; its bottom is the reference
  * 0xFFFFFFFF, which ends the outer loop. `descend` is a loop of its own, because on a CPU device all code of a loop body runs for every
  * trip whatever the lanes need, so that loops are the only code that can be skipped. A trip of the outer loop is then one leaf entry; a
@@ -36,18 +46,25 @@
 #define LEAF 0x80000000u
 #define LEAF_FIRST 0x0FFFFFFFu
 #define LEAF_COUNT 0x70000000u
+#define LEVEL 0xC0000000u
+#define LEVEL_PLACE 0x3FFFFFFFu
 #define END 0xFFFFFFFFu
 #define EXIT_SLACK (1.0f + 1.0f / 1048576.0f)
 #define SMALLEST_DIRECTION 1e-9f
 
 enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
+enum { RECORD_MAP, RECORD_GRID = 12, RECORD_ROOT = 18 };
+/* What a level sets, as loop state: the ray, scale and shift, its record. */
+enum { STATE_RAY, STATE_SCALE = 6, STATE_SHIFT = 9, STATE_LEVEL = 12, LEVEL_STATE };
 
 typedef struct traversal {
     ir_func *f;
     const opt_options *o;
     ir_func *const *intersect;
     uint32_t kinds;
-    ir_ref ray[8];
+    ir_ref world[8];
+    ir_ref ray[8];                    /* on the level where the traversal stands */
+    ir_ref level;                     /* its record's place; 0 where there is one level */
     ir_ref scale[3], shift[3];        /* of cells to distances along the ray */
     ir_ref near_plane[3], far_plane[3]; /* words, from a node's reference, of the planes that the ray meets first and last */
     ir_ref node_base, entry_base, stack;
@@ -55,10 +72,21 @@ typedef struct traversal {
 
 /* Results of a closest traversal. */
 typedef struct found {
-    ir_ref t, entry, u, v;
+    ir_ref t, entry, u, v, level;
 } found;
 
-static void prepare_axis(traversal *t, uint32_t axis)
+/* Words of the planes that a ray of this direction meets first and last. */
+static void choose_planes(traversal *t, uint32_t axis)
+{
+    ir_func *f = t->f;
+    ir_ref negative = ir_lt(f, t->ray[RAY_DIRECTION + axis], ir_f32(f, 0));
+    ir_ref least = ir_add(f, t->node_base, ir_u32(f, axis)), most = ir_add(f, t->node_base, ir_u32(f, axis + 3));
+    t->near_plane[axis] = ir_select(f, negative, most, least);
+    t->far_plane[axis] = ir_select(f, negative, least, most);
+}
+
+/* Of the grid at base + first: origin, then cell. */
+static void prepare_axis(traversal *t, uint32_t axis, ir_ref base, uint32_t first)
 {
     ir_func *f = t->f;
     ir_ref d = t->ray[RAY_DIRECTION + axis];
@@ -66,13 +94,11 @@ static void prepare_axis(traversal *t, uint32_t axis)
     ir_ref smallest = ir_select(f, negative, ir_f32(f, -SMALLEST_DIRECTION), ir_f32(f, SMALLEST_DIRECTION));
     ir_ref clamped = ir_select(f, ir_lt(f, ir_abs(f, d), ir_f32(f, SMALLEST_DIRECTION)), smallest, d);
     ir_ref inverse = ir_div(f, ir_f32(f, 1), clamped);
-    ir_ref origin = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, t->node_base, ir_u32(f, axis)));
-    ir_ref cell = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, t->node_base, ir_u32(f, axis + 3)));
+    ir_ref origin = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, base, ir_u32(f, first + axis)));
+    ir_ref cell = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, base, ir_u32(f, first + axis + 3)));
     t->scale[axis] = ir_mul(f, cell, inverse);
     t->shift[axis] = ir_mul(f, ir_sub(f, origin, t->ray[RAY_ORIGIN + axis]), inverse);
-    ir_ref least = ir_add(f, t->node_base, ir_u32(f, axis)), most = ir_add(f, t->node_base, ir_u32(f, axis + 3));
-    t->near_plane[axis] = ir_select(f, negative, most, least);
-    t->far_plane[axis] = ir_select(f, negative, least, most);
+    choose_planes(t, axis);
 }
 
 static void prepare(traversal *t)
@@ -80,8 +106,9 @@ static void prepare(traversal *t)
     ir_func *f = t->f;
     t->node_base = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->node_base_word));
     for (uint32_t axis = 0; axis < 3; axis++)
-        prepare_axis(t, axis);
+        prepare_axis(t, axis, t->node_base, 0);
     t->entry_base = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->entry_base_word));
+    t->level = t->o->level_word ? ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)) : ir_u32(f, 0);
     t->stack = ir_local(f, IR_U32, t->o->stack_size);
     ir_lstore(f, t->stack, ir_u32(f, 0), ir_u32(f, END));
 }
@@ -136,6 +163,88 @@ static void descend(const traversal *t, ir_ref tmax, ir_ref state[2])
     ir_endloop(f, loop, (ir_ref[]){next, ir_select(f, both, ir_add(f, top, one), kept)}, 2);
 }
 
+/* ---- levels ---- */
+
+static void put_level(const traversal *t, ir_ref *state)
+{
+    for (uint32_t k = 0; k < 6; k++)
+        state[STATE_RAY + k] = t->ray[k];
+    for (uint32_t axis = 0; axis < 3; axis++)
+        state[STATE_SCALE + axis] = t->scale[axis], state[STATE_SHIFT + axis] = t->shift[axis];
+    state[STATE_LEVEL] = t->level;
+}
+
+static void take_level(traversal *t, const ir_ref *state)
+{
+    for (uint32_t k = 0; k < 6; k++)
+        t->ray[k] = state[STATE_RAY + k];
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        t->scale[axis] = state[STATE_SCALE + axis], t->shift[axis] = state[STATE_SHIFT + axis];
+        choose_planes(t, axis);
+    }
+    t->level = state[STATE_LEVEL];
+}
+
+/* The world's ray on the level whose record is at `record`. */
+static void enter_level(traversal *t, ir_ref record)
+{
+    ir_func *f = t->f;
+    for (uint32_t row = 0; row < 3; row++) {
+        ir_ref map[4];
+        for (uint32_t k = 0; k < 4; k++)
+            map[k] = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_MAP + 4 * row + k)));
+        for (uint32_t what = RAY_ORIGIN; what <= RAY_DIRECTION; what += RAY_DIRECTION) {
+            ir_ref sum = ir_add(f, ir_mul(f, map[0], t->world[what]), ir_add(f, ir_mul(f, map[1], t->world[what + 1]), ir_mul(f, map[2], t->world[what + 2])));
+            t->ray[what + row] = what == RAY_ORIGIN ? ir_add(f, sum, map[3]) : sum;
+        }
+    }
+    for (uint32_t axis = 0; axis < 3; axis++)
+        prepare_axis(t, axis, record, RECORD_GRID);
+    t->level = record;
+}
+
+/* Follows `at` = (reference, top of stack) as long as it says which level to go to. */
+static void change_level(traversal *t, ir_ref at[2])
+{
+    ir_func *f = t->f;
+    ir_ref one = ir_u32(f, 1), state[2 + LEVEL_STATE] = {at[0], at[1]};
+    put_level(t, state + 2);
+    ir_ref outer = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)), loop = ir_loop(f, state, 2 + LEVEL_STATE), top = state[1];
+    ir_while(f, ir_and(f, ir_ge(f, state[0], ir_u32(f, LEVEL)), ir_ne(f, state[0], ir_u32(f, END))));
+    ir_ref next[2 + LEVEL_STATE], record = ir_and(f, state[0], ir_u32(f, LEVEL_PLACE));
+    ir_ref root = ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_ROOT))), back = ir_eq(f, root, ir_u32(f, 0));
+    enter_level(t, record);
+    ir_lstore(f, t->stack, top, ir_or(f, outer, ir_u32(f, LEVEL))); /* counts only on the way in */
+    next[0] = ir_select(f, back, pop(t, top), root);
+    next[1] = ir_select(f, back, ir_sub(f, top, one), ir_add(f, top, one));
+    put_level(t, next + 2);
+    ir_endloop(f, loop, next, 2 + LEVEL_STATE);
+    at[0] = state[0], at[1] = state[1];
+    take_level(t, state + 2);
+}
+
+/* Goes on from `at` = (reference, top of stack) to the next leaf of entries, or the end. */
+static void find_leaf(traversal *t, ir_ref tmax, ir_ref at[2])
+{
+    ir_func *f = t->f;
+    if (!t->o->level_word) {
+        descend(t, tmax, at);
+        return;
+    }
+    ir_ref state[2 + LEVEL_STATE] = {at[0], at[1]}, next[2 + LEVEL_STATE];
+    put_level(t, state + 2);
+    ir_ref loop = ir_loop(f, state, 2 + LEVEL_STATE), past_leaf = ir_ge(f, ir_sub(f, state[0], ir_u32(f, LEAF)), ir_u32(f, LEVEL - LEAF));
+    ir_while(f, ir_and(f, past_leaf, ir_ne(f, state[0], ir_u32(f, END))));
+    take_level(t, state + 2);
+    next[0] = state[0], next[1] = state[1];
+    change_level(t, next);
+    descend(t, tmax, next);
+    put_level(t, next + 2);
+    ir_endloop(f, loop, next, 2 + LEVEL_STATE);
+    at[0] = state[0], at[1] = state[1];
+    take_level(t, state + 2);
+}
+
 /* t, u, v of the intersection with one entry. */
 static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_ref results[3])
 {
@@ -159,40 +268,58 @@ static void advance(const traversal *t, const ir_ref at[2], ir_ref next[2])
     next[1] = ir_select(f, more, at[1], ir_sub(f, at[1], ir_u32(f, 1)));
 }
 
-static found closest(const traversal *t)
+/* Number of loop states that a level takes; it follows the others. */
+static uint32_t level_states(const traversal *t) { return t->o->level_word ? LEVEL_STATE : 0; }
+
+static found closest(traversal *t)
 {
+    enum { OWN = 7 };
     ir_func *f = t->f;
-    ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[2];
-    ir_ref s[6] = {ir_u32(f, ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, END), zero, zero};
-    ir_ref loop = ir_loop(f, s, 6);
+    ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
+    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, END), zero, zero, t->level};
+    uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
+    put_level(t, s + OWN);
+    ir_ref loop = ir_loop(f, s, count);
+    if (t->o->level_word)
+        take_level(t, s + OWN);
     ir_ref at[2] = {s[0], s[1]};
-    descend(t, s[2], at);
+    find_leaf(t, s[2], at);
     ir_while(f, ir_ne(f, at[0], ir_u32(f, END)));
     ir_ref entry = ir_and(f, at[0], ir_u32(f, LEAF_FIRST));
     intersect_entry(t, entry, s[2], r);
     advance(t, at, next);
     ir_ref closer = ir_lt(f, r[0], s[2]);
-    ir_endloop(f, loop,
-               (ir_ref[]){next[0], next[1], ir_select(f, closer, r[0], s[2]), ir_select(f, closer, entry, s[3]),
-                          ir_select(f, closer, r[1], s[4]), ir_select(f, closer, r[2], s[5])},
-               6);
-    return (found){s[2], s[3], s[4], s[5]};
+    next[2] = ir_select(f, closer, r[0], s[2]), next[3] = ir_select(f, closer, entry, s[3]);
+    next[4] = ir_select(f, closer, r[1], s[4]), next[5] = ir_select(f, closer, r[2], s[5]);
+    if (t->o->level_word) {
+        next[6] = ir_select(f, closer, t->level, s[6]);
+        put_level(t, next + OWN);
+    }
+    ir_endloop(f, loop, next, count);
+    return (found){s[2], s[3], s[4], s[5], s[6]};
 }
 
 /* The first hit ends the loop. */
-static ir_ref any(const traversal *t)
+static ir_ref any(traversal *t)
 {
+    enum { OWN = 3 };
     ir_func *f = t->f;
-    ir_ref end = ir_u32(f, END), tmax = t->ray[RAY_TMAX], r[3] = {{0}, {0}, {0}}, next[2];
-    ir_ref s[3] = {ir_u32(f, ROOT), ir_u32(f, 1), ir_bool(f, false)};
-    ir_ref loop = ir_loop(f, s, 3);
+    ir_ref end = ir_u32(f, END), tmax = t->ray[RAY_TMAX], r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
+    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, ROOT), ir_u32(f, 1), ir_bool(f, false)};
+    put_level(t, s + OWN);
+    ir_ref loop = ir_loop(f, s, OWN + level_states(t));
+    if (t->o->level_word)
+        take_level(t, s + OWN);
     ir_ref at[2] = {s[0], s[1]};
-    descend(t, tmax, at);
+    find_leaf(t, tmax, at);
     ir_while(f, ir_ne(f, at[0], end));
     intersect_entry(t, ir_and(f, at[0], ir_u32(f, LEAF_FIRST)), tmax, r);
     advance(t, at, next);
     ir_ref blocked = ir_lt(f, r[0], tmax);
-    ir_endloop(f, loop, (ir_ref[]){ir_select(f, blocked, end, next[0]), next[1], blocked}, 3);
+    next[0] = ir_select(f, blocked, end, next[0]), next[2] = blocked;
+    if (t->o->level_word)
+        put_level(t, next + OWN);
+    ir_endloop(f, loop, next, OWN + level_states(t));
     return s[2];
 }
 
@@ -208,13 +335,13 @@ static bool lower_ray(ir_copier *c, uint32_t id, ir_inst inst)
         intersect[k] = pass->functions[o.targets[k]];
     traversal t = {.f = c->to, .o = pass->options, .intersect = intersect, .kinds = o.target_count};
     for (uint32_t k = 0; k < 8; k++)
-        t.ray[k] = ir_copied(c, o.args[k]);
+        t.ray[k] = t.world[k] = ir_copied(c, o.args[k]);
     prepare(&t);
     if (inst.op == IR_RAY_ANY) {
         opt_replace_results(c, id, (ir_ref[]){any(&t)});
     } else {
         found h = closest(&t);
-        opt_replace_results(c, id, (ir_ref[]){h.t, h.entry, h.u, h.v});
+        opt_replace_results(c, id, (ir_ref[]){h.t, h.entry, h.u, h.v, h.level});
     }
     free(intersect);
     return true;

@@ -7,7 +7,9 @@
  *         if t < nearest so far: keep u, v; commit t
  *     what is committed -> t, entry, u, v
  *
- * Entry index = instance custom index + primitive index (gpu/accel.c); entries are laid out as for the hierarchy, without its nodes.
+ * Entry index = instance custom index + primitive index (gpu/accel.c); entries are laid out as for the hierarchy, without its nodes. With
+ * two levels (rays.level_word) the custom index is the row of a table of (first entry, level record), and the traced functions get the
+ * ray as the device has it on the inner level; distances are the same on both.
  * Barycentrics of a triangle are the device's, in the order of Moeller and Trumbore's u and v.
  *
  * The device demands 0 <= tmin <= tmax and finite numbers. A ray that does not have them hits nothing in the hierarchy either (a path
@@ -136,11 +138,26 @@ static void begin_query(const ray_query *q)
 
 /* ---- candidates ---- */
 
+/* Word k of the row that an instance's custom index names. */
+static uint32_t instance_word(const ray_query *q, uint32_t custom, uint32_t k)
+{
+    spv_gen *g = q->g;
+    uint32_t word = spv_type(g, IR_U32), two = spv_u32(g, 2), table = spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.level_word));
+    uint32_t row = SPV_VALUE(g, SpvOpIAdd, word, table, SPV_VALUE(g, SpvOpIMul, word, custom, two));
+    return spv_load_word(g, g->options.rays.scene_buffer, SPV_VALUE(g, SpvOpIAdd, word, row, spv_u32(g, k)));
+}
+
+static uint32_t custom_index(const ray_query *q, uint32_t which)
+{
+    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionInstanceCustomIndexKHR, spv_type(q->g, IR_U32), q->g->query, which);
+}
+
 static uint32_t entry_of(const ray_query *q, uint32_t which)
 {
     spv_gen *g = q->g;
-    uint32_t word = spv_type(g, IR_U32);
-    uint32_t first = SPV_VALUE(g, SpvOpRayQueryGetIntersectionInstanceCustomIndexKHR, word, g->query, which);
+    uint32_t word = spv_type(g, IR_U32), first = custom_index(q, which);
+    if (g->options.rays.level_word)
+        first = instance_word(q, first, 0);
     uint32_t index = SPV_VALUE(g, SpvOpRayQueryGetIntersectionPrimitiveIndexKHR, word, g->query, which);
     return SPV_VALUE(g, SpvOpIAdd, word, first, index);
 }
@@ -172,6 +189,17 @@ static uint32_t nearest(const ray_query *q)
     return either(q->g, &s, IR_F32, t, q->ray[RAY_TMAX]);
 }
 
+/* Origin and direction on the candidate's level. */
+static void inner_ray(const ray_query *q, uint32_t ray[6])
+{
+    spv_gen *g = q->g;
+    uint32_t real = spv_type(g, IR_F32), three = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){real, 3}, 2);
+    uint32_t o = SPV_VALUE(g, SpvOpRayQueryGetIntersectionObjectRayOriginKHR, three, g->query, q->candidate);
+    uint32_t d = SPV_VALUE(g, SpvOpRayQueryGetIntersectionObjectRayDirectionKHR, three, g->query, q->candidate);
+    for (uint32_t k = 0; k < 6; k++)
+        ray[k] = SPV_VALUE(g, SpvOpCompositeExtract, real, k < 3 ? o : d, k % 3);
+}
+
 /* Calls the intersection function of the entry at word `data`; the triangles' has no case. */
 static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_t results[3])
 {
@@ -182,6 +210,8 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
         targets[k] = q->operands->targets[k == triangles ? (triangles == 0 ? 1 : 0) : k];
     for (uint32_t k = 0; k < 8; k++)
         args[k + 1] = k == RAY_TMAX ? limit : q->ray[k];
+    if (g->options.rays.level_word)
+        inner_ray(q, args + 1);
     if (q->boxes > 1) {
         uint32_t offset = spv_u32(g, ENTRY_KIND), at = SPV_VALUE(g, SpvOpIAdd, spv_type(g, IR_U32), data, offset);
         selector = spv_load_word(g, g->options.rays.scene_buffer, at);
@@ -262,25 +292,28 @@ static void committed_uv(const ray_query *q, uint32_t type, uint32_t uv[2])
     }
 }
 
-static void closest_results(const ray_query *q, uint32_t results[4])
+static void closest_results(const ray_query *q, uint32_t results[5])
 {
     spv_gen *g = q->g;
-    uint32_t type = committed_type(q), none = spv_u32(g, ~0u), zero = f32(g, 0), uv[2];
+    uint32_t type = committed_type(q), none = spv_u32(g, ~0u), zero = f32(g, 0), uv[2], level = none;
     selection s = begin_if(g, is_hit(q, type));
     uint32_t t = committed_t(q), entry = entry_of(q, q->committed);
     committed_uv(q, type, uv);
+    if (g->options.rays.level_word)
+        level = instance_word(q, custom_index(q, q->committed), 1);
     end_if(g, &s);
     results[0] = either(g, &s, IR_F32, t, q->ray[RAY_TMAX]);
     results[1] = either(g, &s, IR_U32, entry, none);
     results[2] = either(g, &s, IR_F32, uv[U], zero);
     results[3] = either(g, &s, IR_F32, uv[V], zero);
+    results[4] = g->options.rays.level_word ? either(g, &s, IR_U32, level, none) : none;
 }
 
 void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     ir_operands operands = ir_call_operands(frame->f, inst);
     ray_query q = {.g = g, .operands = &operands, .any = inst.op == IR_RAY_ANY};
-    uint32_t results[4] = {0};
+    uint32_t results[5] = {0};
     if (!g->options.rays.query) {
         spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id, ir_op_table[inst.op].name);
         return;

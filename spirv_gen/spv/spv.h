@@ -11,6 +11,8 @@ typedef struct spv_rays {
     uint32_t scene_buffer;
     uint32_t accel_word;      /* holds the device address of the acceleration structure, low word first */
     uint32_t entry_base_word; /* holds the word offset of entry 0 */
+    uint32_t level_word;      /* holds the word offset of the table of instances: (first entry, level record) of each; 0: one level,
+                                 and an instance's custom index is its first entry */
     uint32_t triangle_kind;   /* index of the intersection function of triangles, which the device intersects itself; ~0: there are none */
 } spv_rays;
 

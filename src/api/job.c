@@ -127,11 +127,11 @@ const char *bl_optimisation_name(uint32_t k)
 
 opt_options job_lowering(const bl_job *job)
 {
-    return (opt_options){.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .ray_queries = job->plan->query, .scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
-                         .stack_size = job->scene->bvh.depth + 1,
-                         .gradient_elements = job->plan->gradient_count,
-                         .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
-                         .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
+    opt_options o = {.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .gradient_elements = job->plan->gradient_count,
+                     .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
+                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
+    plan_ray_options(job->plan, &o);
+    return o;
 }
 
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)

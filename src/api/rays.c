@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's primitives.
  *
- * Entry k of the scene buffer is box k, or triangle k - box_count, of the structure (render/plan.c orders them so). Triangles are given with
+ * Entry k of a group is its box k, or its triangle k - box_count (render/entries.c orders them so). Triangles are given with
  * the corners of their meshes, boxes with the bounds of what is in them. Geometry does not change while a job lives; once vertices
  * can, this is the place that has to follow them (src/gpu/README.md, Recipes). */
 #include "api/handles.h"
@@ -37,24 +37,54 @@ static void triangle_corners(const render_scene *s, const render_primitive *p, f
         memcpy(out + 3 * k, words + mesh[MESH_POSITIONS] + 3 * face[k], 3 * sizeof *out);
 }
 
-bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
+/* Corners and bounds of a group's primitives, in the order of its entries; both malloc'ed. */
+static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out, bl_error *err)
 {
     const render_scene *s = p->scene;
-    uint32_t boxes = p->box_count, triangles = s->primitives.count - boxes;
+    uint32_t boxes = g->box_count, triangles = g->count - boxes;
     float *bounds = malloc((size_t)boxes * 6 * sizeof *bounds + 1), *corners = malloc((size_t)triangles * 9 * sizeof *corners + 1);
-    bl_result r = bounds && corners ? BL_OK : error_set(err, BL_ERROR_MEMORY, "no memory for the corners of %u triangles", triangles);
-    for (uint32_t k = 0; r == BL_OK && k < s->primitives.count; k++) {
-        const render_primitive *primitive = &s->primitives.data[p->order[k]];
+    *out = (gpu_accel_group){.triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes};
+    if (!bounds || !corners)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for the corners of %u triangles", triangles);
+    for (uint32_t k = 0; k < g->count; k++) {
+        const render_primitive *primitive = &s->primitives.data[p->order[g->first + k]];
         if (k < boxes)
             memcpy(bounds + 6 * (size_t)k, primitive->bounds, sizeof primitive->bounds);
         else
             triangle_corners(s, primitive, corners + 9 * (size_t)(k - boxes));
     }
-    if (r == BL_OK)
-        r = gpu_accel_create(d, &(gpu_accel_desc){.triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes,
-                                                  .first_triangle = boxes, .label = "scene"}, out, err);
-    free(bounds);
-    free(corners);
+    return BL_OK;
+}
+
+/* Custom indices: rows of the table of instances; without one, entries. */
+static void list_instances(const plan *p, gpu_accel_instance *list)
+{
+    const render_scene *s = p->scene;
+    list[0] = (gpu_accel_instance){.to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .triangle_index = p->groups[0].box_count};
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        list[k] = (gpu_accel_instance){.group = s->instances.data[k].group, .triangle_index = 2 * k, .box_index = 2 * k + 1};
+        memcpy(list[k].to_world, s->instances.data[k].to_world, sizeof list[k].to_world);
+    }
+}
+
+bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
+{
+    const render_scene *s = p->scene;
+    uint32_t instances = s->has_groups ? s->instances.count : 1;
+    gpu_accel_group *groups = calloc(p->group_count + 1, sizeof *groups);
+    gpu_accel_instance *list = calloc(instances + 1, sizeof *list);
+    bl_result r = groups && list ? BL_OK : error_set(err, BL_ERROR_MEMORY, "out of memory");
+    for (uint32_t g = 0; r == BL_OK && g < p->group_count; g++)
+        r = gather(p, &p->groups[g], &groups[g], err);
+    if (r == BL_OK) {
+        list_instances(p, list);
+        r = gpu_accel_create(d, &(gpu_accel_desc){.groups = groups, .group_count = p->group_count, .instances = list, .instance_count = instances,
+                                                  .label = "scene"}, out, err);
+    }
+    for (uint32_t g = 0; groups && g < p->group_count; g++)
+        free((void *)(uintptr_t)groups[g].triangles), free((void *)(uintptr_t)groups[g].boxes);
+    free(groups);
+    free(list);
     if (r != BL_OK)
         return r;
     uint64_t address = gpu_accel_address(*out);
@@ -64,6 +94,6 @@ bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
 
 spv_rays rays_lowering(const plan *p)
 {
-    return (spv_rays){.query = p->query, .scene_buffer = BUFFER_SCENE, .accel_word = HEADER_ACCEL, .entry_base_word = HEADER_ENTRIES,
+    return (spv_rays){.query = p->query, .scene_buffer = BUFFER_SCENE, .accel_word = HEADER_ACCEL, .entry_base_word = HEADER_ENTRIES, .level_word = p->scene->has_groups ? HEADER_INSTANCES : 0,
                       .triangle_kind = p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Acceleration structures of static geometry (VK_KHR_acceleration_structure): at the bottom one of all triangles and one of all boxes, because
- * a bottom level holds one kind of geometry, and a top level with an instance of each that there is.
+ * Acceleration structures of static geometry (VK_KHR_acceleration_structure): at the bottom, for each group, one of all triangles and one of
+ * all boxes, because a bottom level holds one kind of geometry, and a top level with the instances of each that there is.
  *
  * Kernels find the top level by its device address, so there is no descriptor. Inputs and scratch memory live as long as a build, which is
  * waited for; what is left are the levels, each in a buffer of its own. */
@@ -16,11 +16,13 @@ typedef struct level {
     gpu_buffer *storage;
 } level;
 
-enum { LEVEL_TRIANGLES, LEVEL_BOXES, LEVEL_TOP, LEVEL_COUNT };
+/* Levels of group g are 2 g + one of the first two; the top one is the last. */
+enum { LEVEL_TRIANGLES, LEVEL_BOXES };
 
 struct gpu_accel {
     gpu_device *device;
-    level levels[LEVEL_COUNT];
+    level *levels;
+    uint32_t level_count;
     char *label;
 };
 
@@ -114,7 +116,7 @@ static bl_result upload(gpu_accel *a, const void *data, uint64_t size, gpu_buffe
     return result;
 }
 
-static bl_result build_triangles(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
+static bl_result build_triangles(gpu_accel *a, level *l, const gpu_accel_group *desc, bl_error *err)
 {
     gpu_buffer *corners;
     TRY(upload(a, desc->triangles, (uint64_t)desc->triangle_count * TRIANGLE_BYTES, &corners, err));
@@ -128,13 +130,12 @@ static bl_result build_triangles(gpu_accel *a, const gpu_accel_desc *desc, bl_er
                                .maxVertex = 3 * desc->triangle_count - 1,
                                .indexType = VK_INDEX_TYPE_NONE_KHR},
         .flags = VK_GEOMETRY_OPAQUE_BIT_KHR};
-    bl_result result = build_level(a, &a->levels[LEVEL_TRIANGLES], VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry,
-                                   desc->triangle_count, err);
+    bl_result result = build_level(a, l, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry, desc->triangle_count, err);
     gpu_buffer_destroy(corners);
     return result;
 }
 
-static bl_result build_boxes(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
+static bl_result build_boxes(gpu_accel *a, level *l, const gpu_accel_group *desc, bl_error *err)
 {
     gpu_buffer *boxes;
     TRY(upload(a, desc->boxes, (uint64_t)desc->box_count * BOX_BYTES, &boxes, err));
@@ -145,38 +146,44 @@ static bl_result build_boxes(gpu_accel *a, const gpu_accel_desc *desc, bl_error 
                            .data.deviceAddress = gpu_buffer_address(boxes),
                            .stride = BOX_BYTES},
         .flags = VK_GEOMETRY_OPAQUE_BIT_KHR};
-    bl_result result =
-        build_level(a, &a->levels[LEVEL_BOXES], VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry, desc->box_count, err);
+    bl_result result = build_level(a, l, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry, desc->box_count, err);
     gpu_buffer_destroy(boxes);
     return result;
 }
 
-static void add_instance(const gpu_accel *a, const level *l, uint32_t first, VkAccelerationStructureInstanceKHR *list, uint32_t *count)
+static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, uint32_t which, VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
+    const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
         return;
-    list[(*count)++] = (VkAccelerationStructureInstanceKHR){
-        .transform.matrix = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
-        .instanceCustomIndex = first & (CUSTOM_INDEX_END - 1),
+    VkAccelerationStructureInstanceKHR *out = &list[(*count)++];
+    *out = (VkAccelerationStructureInstanceKHR){
+        .instanceCustomIndex = (which == LEVEL_TRIANGLES ? instance->triangle_index : instance->box_index) & (CUSTOM_INDEX_END - 1),
         .mask = EVERY_RAY,
         .flags = VK_GEOMETRY_INSTANCE_TRIANGLE_FACING_CULL_DISABLE_BIT_KHR,
         .accelerationStructureReference = level_address(a, l)};
+    memcpy(out->transform.matrix, instance->to_world, sizeof instance->to_world);
 }
 
 static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
 {
-    VkAccelerationStructureInstanceKHR list[2] = {0};
+    VkAccelerationStructureInstanceKHR *list = calloc(2 * (size_t)desc->instance_count + 1, sizeof *list);
     uint32_t count = 0;
     gpu_buffer *instances;
-    add_instance(a, &a->levels[LEVEL_TRIANGLES], desc->first_triangle, list, &count);
-    add_instance(a, &a->levels[LEVEL_BOXES], desc->first_box, list, &count);
-    TRY(upload(a, list, sizeof list, &instances, err));
+    if (!list)
+        return error_set(err, BL_ERROR_MEMORY, "out of memory");
+    for (uint32_t k = 0; k < desc->instance_count; k++)
+        for (uint32_t which = LEVEL_TRIANGLES; which <= LEVEL_BOXES; which++)
+            add_instance(a, &desc->instances[k], which, list, &count);
+    bl_result uploaded = upload(a, list, (count + !count) * sizeof *list, &instances, err);
+    free(list);
+    TRY(uploaded);
     VkAccelerationStructureGeometryKHR geometry = {
         .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR,
         .geometryType = VK_GEOMETRY_TYPE_INSTANCES_KHR,
         .geometry.instances = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR,
                                .data.deviceAddress = gpu_buffer_address(instances)}};
-    bl_result result = build_level(a, &a->levels[LEVEL_TOP], VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR, &geometry, count, err);
+    bl_result result = build_level(a, &a->levels[a->level_count - 1], VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR, &geometry, count, err);
     gpu_buffer_destroy(instances);
     return result;
 }
@@ -188,21 +195,25 @@ static bl_result check_desc(const gpu_device *d, const gpu_accel_desc *desc, con
     const gpu_candidate *c = d->candidate;
     if (!c->info.ray_query)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query)", c->info.name);
-    if (desc->triangle_count > c->max_accel_primitives || desc->box_count > c->max_accel_primitives)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': %u triangles and %u boxes; %s takes at most %llu of a kind", label,
-                         desc->triangle_count, desc->box_count, c->info.name, (unsigned long long)c->max_accel_primitives);
-    if (desc->first_triangle >= CUSTOM_INDEX_END || desc->first_box >= CUSTOM_INDEX_END)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': first indices %u and %u; ray queries have 24 bits for them", label,
-                         desc->first_triangle, desc->first_box);
+    for (uint32_t k = 0; k < desc->group_count; k++)
+        if (desc->groups[k].triangle_count > c->max_accel_primitives || desc->groups[k].box_count > c->max_accel_primitives)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': %u triangles and %u boxes; %s takes at most %llu of a kind", label,
+                             desc->groups[k].triangle_count, desc->groups[k].box_count, c->info.name, (unsigned long long)c->max_accel_primitives);
+    for (uint32_t k = 0; k < desc->instance_count; k++)
+        if (desc->instances[k].triangle_index >= CUSTOM_INDEX_END || desc->instances[k].box_index >= CUSTOM_INDEX_END)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': indices %u and %u of instance %u; ray queries have 24 bits for them", label,
+                             desc->instances[k].triangle_index, desc->instances[k].box_index, k);
     return BL_OK;
 }
 
 static bl_result build(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
 {
-    if (desc->triangle_count)
-        TRY(build_triangles(a, desc, err));
-    if (desc->box_count)
-        TRY(build_boxes(a, desc, err));
+    for (uint32_t k = 0; k < desc->group_count; k++) {
+        if (desc->groups[k].triangle_count)
+            TRY(build_triangles(a, &a->levels[2 * k + LEVEL_TRIANGLES], &desc->groups[k], err));
+        if (desc->groups[k].box_count)
+            TRY(build_boxes(a, &a->levels[2 * k + LEVEL_BOXES], &desc->groups[k], err));
+    }
     return build_top(a, desc, err);
 }
 
@@ -212,9 +223,14 @@ bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel 
     const char *label = desc->label ? desc->label : "acceleration structure";
     TRY(check_desc(d, desc, label, err));
     gpu_accel *a = calloc(1, sizeof *a);
-    if (a)
+    if (a) {
         a->label = strdup(label);
-    if (!a || !a->label) {
+        a->level_count = 2 * desc->group_count + 1;
+        a->levels = calloc(a->level_count, sizeof *a->levels);
+    }
+    if (!a || !a->label || !a->levels) {
+        if (a)
+            free(a->label), free(a->levels);
         free(a);
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
@@ -231,21 +247,22 @@ void gpu_accel_destroy(gpu_accel *a)
 {
     if (!a)
         return;
-    for (int k = LEVEL_COUNT; k-- > 0;) {
+    for (uint32_t k = a->level_count; k-- > 0;) {
         if (a->levels[k].handle)
             a->device->vk.DestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle, NULL);
         gpu_buffer_destroy(a->levels[k].storage);
     }
+    free(a->levels);
     free(a->label);
     free(a);
 }
 
-uint64_t gpu_accel_address(const gpu_accel *a) { return level_address(a, &a->levels[LEVEL_TOP]); }
+uint64_t gpu_accel_address(const gpu_accel *a) { return level_address(a, &a->levels[a->level_count - 1]); }
 
 uint64_t gpu_accel_size(const gpu_accel *a)
 {
     uint64_t size = 0;
-    for (int k = 0; k < LEVEL_COUNT; k++)
+    for (uint32_t k = 0; k < a->level_count; k++)
         size += a->levels[k].storage ? gpu_buffer_size(a->levels[k].storage) : 0;
     return size;
 }

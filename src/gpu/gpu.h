@@ -83,13 +83,21 @@ bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t s
 
 typedef struct gpu_accel gpu_accel;
 
-/* Static geometry, copied. A hit's (instance custom index + primitive index) is first_box + k for box k and first_triangle + k for
- * triangle k; both firsts are below 2^24. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
-typedef struct gpu_accel_desc {
+/* Static geometry, copied. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
+typedef struct gpu_accel_group {
     const float *triangles; /* 9 floats each: three corners */
     const float *boxes;     /* 6 floats each: least xyz, most xyz */
     uint32_t triangle_count, box_count; /* may be 0, both */
-    uint32_t first_triangle, first_box;
+} gpu_accel_group;
+typedef struct gpu_accel_instance {
+    uint32_t group;
+    float to_world[12];                  /* 3 rows of 4 */
+    uint32_t triangle_index, box_index;  /* custom index of its triangles, of its boxes; both below 2^24 */
+} gpu_accel_instance;
+typedef struct gpu_accel_desc {
+    const gpu_accel_group *groups;
+    const gpu_accel_instance *instances;
+    uint32_t group_count, instance_count; /* may be 0 */
     const char *label;
 } gpu_accel_desc;
 bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel **out, bl_error *err);

@@ -13,7 +13,7 @@ extern const texture_class texture_constant, texture_bitmap, texture_checkerboar
 extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_mask, bsdf_null, bsdf_plastic,
     bsdf_roughconductor, bsdf_roughdielectric, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_constant, emitter_envmap;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge;
+extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge, shape_shapegroup, shape_instance;
 extern const filter_class filter_box, filter_tent, filter_gaussian;
 extern const render_class sensor_perspective, film_hdrfilm, sampler_independent, integrator_path, integrator_direct, integrator_prb,
     integrator_moment,

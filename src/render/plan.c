@@ -4,7 +4,6 @@
  * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor. Geometry's internal offsets (MESH_FACES ..)
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
-#include "spirv_gen/opt/opt.h"
 
 /* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
 #define LEAST_PROBABILITY 0.1f
@@ -193,7 +192,7 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, ui
         n->cls->extra(p, o, p->words.data + at + n->extra_word);
 }
 
-static uint32_t reserve_words(plan *p, uint32_t count)
+uint32_t plan_reserve(plan *p, uint32_t count)
 {
     uint32_t at = p->words.count;
     array_reserve(&p->words, at + count + 1);
@@ -204,7 +203,7 @@ static uint32_t reserve_words(plan *p, uint32_t count)
 
 static void append_words(plan *p, const uint32_t *words, uint32_t count)
 {
-    uint32_t at = reserve_words(p, count);
+    uint32_t at = plan_reserve(p, count);
     if (count)
         memcpy(p->words.data + at, words, count * sizeof(uint32_t));
 }
@@ -219,7 +218,7 @@ static instance instantiate(plan *p, class_list *list, const scene_object *o, in
     if (seen && seen[o->index].record)
         return seen[o->index];
     class_node *n = classify(p, o);
-    instance i = {.cls = class_add(p, list, n), .record = reserve_words(p, n->words + (n->words == 0))};
+    instance i = {.cls = class_add(p, list, n), .record = plan_reserve(p, n->words + (n->words == 0))};
     write_record(p, n, o, i.record);
     if (seen)
         seen[o->index] = i;
@@ -232,7 +231,7 @@ static instance instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_ba
     class_node *n = classify(p, p->scene->emitters.data[emitter]);
     n->variant = shape->kind;
     n->key = arena_printf(&p->memory, "%s on %s", n->key, shape_kinds[shape->kind]->name);
-    instance i = {.cls = class_add(p, &p->emitters, n), .record = reserve_words(p, n->words)};
+    instance i = {.cls = class_add(p, &p->emitters, n), .record = plan_reserve(p, n->words)};
     write_record(p, n, p->scene->emitters.data[emitter], i.record);
     uint32_t *extra = p->words.data + i.record + n->extra_word;
     extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
@@ -269,52 +268,14 @@ static void rebase_geometry(plan *p, uint32_t geometry)
     }
 }
 
-/* Primitives in the order of their entries: the hierarchy's; for ray queries boxes, then triangles, so that either's entries follow each other. */
-static void choose_order(plan *p)
-{
-    const render_scene *s = p->scene;
-    p->order = s->bvh.order;
-    if (!p->query)
-        return;
-    uint32_t n = s->primitives.count, *order = arena_alloc(&p->memory, (n + 1) * sizeof *order), at = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (s->primitives.data[i].entry[9] != SHAPE_TRIANGLES)
-            order[at++] = i;
-    p->box_count = at;
-    for (uint32_t i = 0; i < n; i++)
-        if (s->primitives.data[i].entry[9] == SHAPE_TRIANGLES)
-            order[at++] = i;
-    p->order = order;
-}
-
-static void write_entries(plan *p)
-{
-    const render_scene *s = p->scene;
-    uint32_t kind_index[SHAPE_KIND_COUNT] = {0}, used = 0;
-    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
-        if (s->kind_used[k])
-            kind_index[k] = used++;
-    p->words.data[HEADER_NODES] = p->words.count;
-    if (!p->query) {
-        uint32_t nodes = reserve_words(p, opt_packed_words(s->bvh.node_count));
-        opt_pack_nodes(s->bvh.nodes, s->bvh.node_count, p->words.data + nodes);
-    }
-    p->words.data[HEADER_ENTRIES] = p->words.count;
-    uint32_t at = reserve_words(p, (s->bvh.count + (s->bvh.count == 0)) * 12);
-    for (uint32_t i = 0; i < s->bvh.count; i++) {
-        memcpy(p->words.data + at + 12 * i, s->primitives.data[p->order[i]].entry, 12 * sizeof(uint32_t));
-        p->words.data[at + 12 * i + 9] = kind_index[p->words.data[at + 12 * i + 9]];
-    }
-}
-
 static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
-    reserve_words(p, HEADER_COUNT);
-    uint32_t geometry = reserve_words(p, 0);
+    plan_reserve(p, HEADER_COUNT);
+    uint32_t geometry = plan_reserve(p, 0);
     append_words(p, s->geometry.data, s->geometry.count);
     rebase_geometry(p, geometry);
-    uint32_t shapes = reserve_words(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = reserve_words(p, (s->emitters.count + 1) * 2);
+    uint32_t shapes = plan_reserve(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = plan_reserve(p, (s->emitters.count + 1) * 2);
     p->words.data[HEADER_SHAPES] = shapes, p->words.data[HEADER_EMITTERS] = lights;
     instance *of_shape = arena_alloc(&p->memory, (s->shapes.count + 1) * sizeof *of_shape);
     instance *seen = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *seen);
@@ -338,15 +299,15 @@ static void write_words(plan *p)
     array_free(&filters);
     p->words.data[HEADER_UPDATES] = p->words.count;
     append_words(p, p->update_words.data, p->update_words.count);
-    write_entries(p);
-    uint32_t sensor = reserve_words(p, SENSOR_WORDS); /* last: what is in front of it may be constant while it moves (kernel_module) */
+    plan_write_entries(p);
+    uint32_t sensor = plan_reserve(p, SENSOR_WORDS); /* last: what is in front of it may be constant while it moves (kernel_module) */
     perspective_record(s, s->sensor, NULL, p->words.data + sensor);
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
-bool plan_can_bake(const render_scene *s) { return s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
+bool plan_can_bake(const render_scene *s) { return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
 
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off)
 {
@@ -365,7 +326,6 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
     p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s);
     p->query = rays == PLAN_RAYS_QUERY;
-    choose_order(p);
     write_words(p);
     return p;
 }

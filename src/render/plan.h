@@ -22,6 +22,7 @@
 
 #include "render/trace.h"
 #include "scene/scene.h"
+#include "spirv_gen/opt/opt.h"
 
 enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8 };
 
@@ -43,8 +44,23 @@ typedef struct render_shape {
     uint32_t first_entry_primitive, primitive_count;
     const scene_object *bsdf, *emitter;
     uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
+    uint32_t group;        /* where there are groups: which one it stands in */
     float area;
 } render_shape;
+
+/* What stands in one shapegroup, or (the first) in none. */
+typedef struct render_group {
+    const scene_object *object; /* NULL: the first */
+    scene_bvh bvh;              /* over its own primitives; order: indices of the scene's */
+    float bounds[6];
+} render_group;
+
+/* A group where it is seen. Rows of 4. */
+typedef struct render_instance {
+    const scene_object *object; /* NULL: of the first group, which stands where it is */
+    uint32_t group;
+    float to_world[12], to_group[12];
+} render_instance;
 
 enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_KIND_COUNT };
 
@@ -64,7 +80,10 @@ typedef struct render_scene {
     ARRAY(uint32_t) geometry;          /* words: shape data */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
     ARRAY(uint32_t) emitter_shape;     /* shape of an area emitter, or PLAN_NONE */
-    scene_bvh bvh;
+    scene_bvh bvh;                     /* over the primitives; where there are groups, over the instances, one a leaf */
+    bool has_groups;                   /* shapegroups: two levels */
+    ARRAY(render_group) groups;        /* else empty */
+    ARRAY(render_instance) instances;
     void **object_data;                /* by object index: what a class's load hook left there */
     bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
     bool kind_used[SHAPE_KIND_COUNT];
@@ -126,6 +145,11 @@ typedef struct plan_table {
     uint32_t record, lanes;
 } plan_table;
 
+/* Entries of a group. ray queries: boxes, then triangles, so that either's follow each other. */
+typedef struct plan_group {
+    uint32_t first, count, box_count;
+} plan_group;
+
 typedef struct plan {
     const render_scene *scene;
     uint32_t off;              /* plan_switch */
@@ -145,13 +169,12 @@ typedef struct plan {
     class_node *filter;
     bool any_request;
     const uint32_t *order;     /* primitive of each entry */
-    uint32_t box_count;        /* query: entries before the first triangle's */
+    plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
+    uint32_t group_count;
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
     bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
-
-/* ---- scene_build.c ---- */
 
 typedef struct render_overrides {
     const char *integrator; /* NULL: the scene's */
@@ -159,6 +182,12 @@ typedef struct render_overrides {
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
+
+/* ---- levels.c: from shapes to one or two levels of hierarchies ---- */
+
+bl_result render_build_levels(render_scene *s, bl_error *err);
+
+/* ---- scene_build.c ---- */
 
 /* Takes ownership of the description (also on failure). */
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err);
@@ -192,9 +221,13 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
 void plan_destroy(plan *p);
+/* How the plan's rays are traced by passes; fields of other concern stay. */
+void plan_ray_options(const plan *p, opt_options *o);
 uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
+uint32_t plan_reserve(plan *p, uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
+void plan_write_entries(plan *p);               /* entries.c: hierarchies, levels, entries and the header's words of them */
 
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
@@ -280,6 +313,9 @@ typedef struct filter_class {
     vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2);
 } filter_class;
 
+/* Words of a level's record: what opt/ray_bvh.c reads, and the way back. */
+enum level_word { LEVEL_TO_GROUP, LEVEL_GRID = 12, LEVEL_ROOT = 18, LEVEL_TO_WORLD = 20, LEVEL_WORDS = 32 };
+
 typedef struct ray {
     vec3 o, d; /* d of unit length */
     ir_ref tmax;
@@ -294,6 +330,7 @@ typedef struct interaction {
     vec3 ns;     /* shading normal */
     vec2 uv;
     ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
+    ir_ref level;        /* where the scene has groups: that of the instance's level */
 } interaction;
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */

@@ -126,6 +126,8 @@ static const plugin_class *const classes[] = {
     &shape_disk.base.plugin,
     &shape_cylinder.base.plugin,
     &shape_merge.base.plugin,
+    &shape_shapegroup.base.plugin,
+    &shape_instance.base.plugin,
     &sensor_perspective.plugin,
     &film_hdrfilm.plugin,
     &filter_box.base.plugin,

@@ -157,31 +157,6 @@ static bl_result bind_lights(render_scene *s, bl_error *err)
     return BL_OK;
 }
 
-/* ---- geometry ---- */
-
-static bl_result build_hierarchy(render_scene *s, bl_error *err)
-{
-    uint32_t n = s->primitives.count;
-    float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
-    BL_ASSERT(bounds, "out of memory");
-    float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (uint32_t i = 0; i < n; i++) {
-        memcpy(bounds[i], s->primitives.data[i].bounds, sizeof *bounds);
-        for (int k = 0; k < 3; k++) {
-            low[k] = fminf(low[k], bounds[i][k]);
-            high[k] = fmaxf(high[k], bounds[i][3 + k]);
-        }
-    }
-    for (int k = 0; k < 3 && n; k++) {
-        s->center[k] = 0.5f * (low[k] + high[k]);
-        s->radius += (high[k] - low[k]) * (high[k] - low[k]);
-    }
-    s->radius = 0.5f * sqrtf(s->radius);
-    bl_result r = bvh_build((const float(*)[6])bounds, n, &s->bvh, err);
-    free(bounds);
-    return r;
-}
-
 /* ---- structure ---- */
 
 static const scene_object *default_child(const scene_object *o, plugin_category c) { return o ? scene_child(o, c) : NULL; }
@@ -274,7 +249,7 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = bind_lights(s, err);
     if (r == BL_OK)
-        r = build_hierarchy(s, err);
+        r = render_build_levels(s, err);
     if (r != BL_OK) {
         render_scene_destroy(s);
         return r;
@@ -296,6 +271,10 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->emitters);
     array_free(&s->emitter_shape);
     bvh_free(&s->bvh);
+    for (uint32_t k = 0; k < s->groups.count; k++)
+        bvh_free(&s->groups.data[k].bvh);
+    array_free(&s->groups);
+    array_free(&s->instances);
     free(s->object_data);
     scene_free(s->description);
     arena_free(&s->memory);

@@ -25,7 +25,9 @@ enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_F
 
 /* Words at the start of the scene buffer. */
 enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,
-                    HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */, HEADER_COUNT = 16 };
+                    HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
+                    HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
+                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_COUNT = 16 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {

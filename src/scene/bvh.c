@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A two-wide bounding volume hierarchy: binned surface area heuristic (Wald 2007) with 16 bins on each axis, leaves of 1 to 4.
+ * A two-wide bounding volume hierarchy: binned surface area heuristic (Wald 2007) with 16 bins on each axis, leaves of 1 to leaf_most (4).
  *
  * Node = 16 words: [0..2] left child's box minimum, [3..5] its maximum, [6..8] and [9..11] the right child's (f32), [12] left and
  * [13] right reference, [14] and [15] zero. A reference is the number of an inner node; or BVH_LEAF (bit 31) with count - 1 in bits
  * 28..30 and the index of the first entry of `order` in bits 0..27; or BVH_NONE, with the inverted box (+inf, -inf). Node 0 is the
  * root, and nodes follow each other depth first, so that near memory is near in space.
  *
- * Depth: a node with r levels left below and including itself may hold at most 4 * 2^r primitives; a split that would break this is
+ * Depth: a node with r levels left below and including itself may hold at most leaf_most * 2^r primitives; a split that would break this is
  * replaced by the median, which never does.
  *
  * Threads take ranges of primitives from a shared stack. A range of n primitives owns 2n - 1 places of the temporary tree, so where a
@@ -49,6 +49,7 @@ typedef struct builder {
     pthread_cond_t changed;
     ARRAY(task) tasks; /* under lock */
     uint32_t working;  /* under lock: threads that hold a task */
+    uint32_t leaf_most;
 } builder;
 
 /* ---- boxes ---- */
@@ -214,7 +215,7 @@ static uint32_t split_median(builder *b, const task *t, const span *s)
 }
 
 /* How many primitives fit below a node with `level` levels of inner nodes. */
-static uint64_t capacity(uint32_t level) { return (uint64_t)BVH_LEAF_MAX << level; }
+static uint64_t capacity(const builder *b, uint32_t level) { return (uint64_t)b->leaf_most << level; }
 
 /* Makes the node of a task: a leaf (false), or an inner node whose children are the two tasks. */
 static bool divide(builder *b, const task *t, task children[2])
@@ -227,14 +228,14 @@ static bool divide(builder *b, const task *t, task children[2])
         return false;
     split by = find_split(b, t, &s);
     double area = box_area(&node->bounds);
-    if (t->count <= BVH_LEAF_MAX &&
+    if (t->count <= b->leaf_most &&
         (by.axis < 0 || t->level == 0 ||
          primitive_cost * t->count * area <= traversal_cost * area + primitive_cost * by.cost))
         return false;
-    BL_ASSERT(t->level > 0 && t->count <= capacity(t->level), "%u primitives, %u levels", t->count, t->level);
+    BL_ASSERT(t->level > 0 && t->count <= capacity(b, t->level), "%u primitives, %u levels", t->count, t->level);
     uint32_t left = by.axis >= 0 ? partition(b, t, &s, by) : 0;
     uint32_t more = left > t->count - left ? left : t->count - left;
-    if (left == 0 || left == t->count || more > capacity(t->level - 1))
+    if (left == 0 || left == t->count || more > capacity(b, t->level - 1))
         left = split_median(b, t, &s);
     node->count = 0;
     node->right = t->place + 2 * left;
@@ -355,12 +356,13 @@ static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error
     return BL_OK;
 }
 
-bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out,
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads, scene_bvh *out,
                             bl_error *err)
 {
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));
-    builder b = {.bounds = bounds, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    BL_ASSERT(leaf_most >= 1 && leaf_most <= BVH_LEAF_MAX, "leaves of %u", leaf_most);
+    builder b = {.bounds = bounds, .leaf_most = leaf_most, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     b.order = malloc((count ? count : 1) * sizeof *b.order);
     b.tree = count ? malloc((2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
     if (!b.order || (count && !b.tree)) {
@@ -388,10 +390,10 @@ bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t t
     return BL_OK;
 }
 
-bl_result bvh_build(const float (*bounds)[6], uint32_t count, scene_bvh *out, bl_error *err)
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return bvh_build_threads(bounds, count, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
+    return bvh_build_threads(bounds, count, leaf_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
 }
 
 void bvh_free(scene_bvh *b)

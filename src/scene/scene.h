@@ -134,6 +134,8 @@ void volume_free(scene_volume *v);
 
 /* ---- bounding volume hierarchy (layout of nodes: spirv_gen/opt/ray_bvh.c) ---- */
 
+enum { BVH_LEAF_MAX = 4 };
+
 typedef struct scene_bvh {
     uint32_t *nodes; /* 16 words each; malloc'ed */
     uint32_t node_count;
@@ -142,9 +144,9 @@ typedef struct scene_bvh {
     uint32_t depth;  /* greatest number of inner nodes on a path from the root, so a traversal stack of depth + 1 suffices */
 } scene_bvh;
 
-/* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most 4, all cores; deterministic. Zero primitives give one
+/* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most leaf_most (1 .. BVH_LEAF_MAX) primitives, all cores; deterministic. Zero primitives give one
  * empty node. Non-finite bounds are an error. Depth is bounded (median split below a limit). */
-bl_result bvh_build(const float (*bounds)[6], uint32_t count, scene_bvh *out, bl_error *err);
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err);
 void bvh_free(scene_bvh *b);
 
 #endif

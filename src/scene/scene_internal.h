@@ -157,10 +157,10 @@ bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
 
 /* ---- bvh.c ---- */
 
-enum { BVH_DEPTH_MAX = 48, BVH_LEAF_MAX = 4 };
+enum { BVH_DEPTH_MAX = 48 };
 #define BVH_LEAF 0x80000000u
 #define BVH_NONE 0xFFFFFFFFu
 /* As bvh_build, with a given number of threads. The result does not depend on it. */
-bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t threads, scene_bvh *out, bl_error *err);
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads, scene_bvh *out, bl_error *err);
 
 #endif

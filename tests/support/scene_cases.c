@@ -50,6 +50,13 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("cylinder", "<scale value='.3,-.3,.8'/><rotate x='1' angle='20'/><translate value='.5,.2,0'/>", REF("red"))
          "<shape type='merge'>" SHAPE("cylinder", "<scale value='.1,.1,1.2'/><rotate y='1' angle='80'/><translate value='-.6,-.3,1.4'/>", BLACK AREA("9,8,7")) "</shape>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+    {.name = "instances",
+     .body = TWO_COLOURS FLOOR(REF("white")) "<bsdf type='dielectric' id='glass'/><shape type='shapegroup' id='group'>"
+         SHAPE("cylinder", "<scale value='.2,.2,.8'/>", REF("red")) SHAPE("sphere", "<scale value='.25'/><translate z='.9'/>", REF("glass"))
+         SHAPE("rectangle", "<scale value='.4'/><rotate x='1' angle='20'/><translate z='.4'/>", REF("white")) "</shape>"
+         SHAPE("instance", "<scale value='1,-.6,.8'/><rotate y='1' angle='20'/><translate value='.4,.2,.1'/>", REF("group"))
+         SHAPE("instance", "<rotate y='1' angle='-70'/><translate value='.2,-.3,.5'/>", REF("group")) LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "glass.specular_transmittance.value", "light.radiance.value"}},
     {.name = "point light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",

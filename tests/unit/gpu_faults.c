@@ -58,8 +58,9 @@ static bl_result build_accel(gpu_device *d, bl_error *err)
 {
     static const float triangles[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1}, boxes[6] = {0, 0, 0, 1, 1, 1};
     gpu_accel *a = NULL;
-    bl_result result = gpu_accel_create(
-        d, &(gpu_accel_desc){.triangles = triangles, .triangle_count = 2, .boxes = boxes, .box_count = 1, .first_triangle = 1}, &a, err);
+    const gpu_accel_group group = {.triangles = triangles, .triangle_count = 2, .boxes = boxes, .box_count = 1};
+    const gpu_accel_instance instance = {.to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .triangle_index = 1};
+    bl_result result = gpu_accel_create(d, &(gpu_accel_desc){.groups = &group, .instances = &instance, .group_count = 1, .instance_count = 1}, &a, err);
     if (result == BL_OK)
         assert_true(gpu_accel_address(a) != 0 && gpu_accel_size(a) > 0);
     gpu_accel_destroy(a);
@@ -231,7 +232,7 @@ static void accel_limits_are_checked(void **state)
     bl_error err = {0};
     if (!gpu_device_info(d)->ray_query)
         return;
-    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){.first_triangle = 1 << 24}, &a, &err), BL_ERROR_UNSUPPORTED);
+    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){.instances = &(gpu_accel_instance){.triangle_index = 1 << 24}, .instance_count = 1}, &a, &err), BL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "24 bits"));
     assert_null(a);
     assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){0}, &a, &err), BL_OK); /* nothing to hit */

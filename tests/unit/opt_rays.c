@@ -289,7 +289,7 @@ static ir_module *trace_query(const scene *s, bool spheres)
     for (int k = 0; k < 8; k++)
         args[k] = ir_param(f, IR_F32);
     ir_ray_closest(f, intersect, spheres ? 2 : 1, args, results);
-    results[4] = ir_ray_any(f, intersect, spheres ? 2 : 1, args);
+    results[4] = ir_ray_any(f, intersect, spheres ? 2 : 1, args); /* instead of the level: there is one */
     ir_return(f, results, 5);
     bl_error err = {0};
     opt_options o = {.scene_buffer = 0, .node_base_word = 0, .entry_base_word = 1, .stack_size = s->depth + 1};

@@ -55,7 +55,7 @@ static ir_module *trace_kernel(const plan *p)
             intersect[kinds++] = trace_intersect(m, p, shape_kinds[k]);
     ir_func *f = m->entry = ir_func_create(m, "main");
     tracer t = {.f = f, .plan = p};
-    ir_ref args[RAY_WORDS], hit[4], id = ir_global_id(f), none = t_u32(&t, PLAN_NONE), first = ir_mul(f, id, t_u32(&t, RAY_WORDS));
+    ir_ref args[RAY_WORDS], hit[5], id = ir_global_id(f), none = t_u32(&t, PLAN_NONE), first = ir_mul(f, id, t_u32(&t, RAY_WORDS));
     for (uint32_t k = 0; k < RAY_WORDS; k++)
         args[k] = ir_load(f, IR_F32, RAYS, t_offset(&t, first, k));
     ir_ray_closest(f, intersect, kinds, args, hit);
@@ -67,8 +67,8 @@ static ir_module *trace_kernel(const plan *p)
     for (uint32_t k = 0; k < HIT_WORDS; k++)
         ir_store(f, HITS, t_offset(&t, at, k), words[k]);
     ir_return(f, NULL, 0);
-    opt_options o = {.ray_queries = p->query, .scene_buffer = SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
-                     .stack_size = p->scene->bvh.depth + 1};
+    opt_options o = {0};
+    plan_ray_options(p, &o);
     bl_error err = {0};
     if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK)
         fail_msg("%s", err.text);
@@ -497,6 +497,67 @@ static void every_kind(void **state)
     compare(&w, ray_count());
 }
 
+/* A group of every kind, and where it is shown. */
+static const char *const shown[] = {"<scale value='1,-.5,.8'/><rotate x='1' y='2' angle='50'/><translate value='.2,-.4,.1'/>", "<scale value='.6'/><translate value='-.3,.3,0'/>",
+                                    "<rotate z='1' angle='30'/><scale value='.3,.9,1.1'/><translate x='.4'/>"};
+enum { SHOWN = sizeof shown / sizeof *shown, IN_GROUP = 40 };
+
+static void add_group_shape(text *xml, uint32_t k, const char *then)
+{
+    uint32_t kept = random_state;
+    random_state = 17 * k + 3; /* the same shape whenever it is asked for */
+    const char *type = k % 2 ? "sphere" : "cylinder";
+    double size = uniform(0.02, 0.2), x = uniform(-1, 1), y = uniform(-1, 1), z = uniform(-1, 1);
+    if (k % 4 == 3)
+        type = "disk";
+    if (k % 8 == 0)
+        type = "cube";
+    text_add(xml, "<shape type='%s'><transform name='to_world'><scale value='%.6f'/><rotate y='1' angle='%u'/><translate value='%.6f,%.6f,%.6f'/>%s</transform></shape>",
+             type, size, 25 * k, x, y, z, then);
+    random_state = kept;
+}
+
+/* Instances against the same shapes written out, where a map lets them be written out: spheres and cylinders stay round under the second alone. */
+static void instances(void **state)
+{
+    (void)state;
+    text two = {0}, one = {0};
+    add_group_shape(&two, 1, ""), add_group_shape(&one, 1, "");
+    text_add(&two, "<shape type='shapegroup' id='group'>");
+    for (uint32_t k = 0; k < IN_GROUP; k++)
+        add_group_shape(&two, k, "");
+    text_add(&two, "</shape><shape type='shapegroup' id='flat'>");
+    for (uint32_t k = 0; k < IN_GROUP; k += 8)
+        add_group_shape(&two, k, "");
+    text_add(&two, "</shape>");
+    for (uint32_t i = 0; i < SHOWN; i++) {
+        text_add(&two, "<shape type='instance'><ref id='%s'/><transform name='to_world'>%s</transform></shape>", i == 1 ? "group" : "flat", shown[i]);
+        for (uint32_t k = 0; k < IN_GROUP; k += i == 1 ? 1 : 8)
+            add_group_shape(&one, k, shown[i]);
+    }
+    world a = world_load(two.data, NULL), b = world_load(one.data, NULL);
+    text_free(&two), text_free(&one);
+    uint32_t count = ray_count() / 2, hits = 0, differ[2] = {0, 0}, aimed[2] = {0, 0};
+    float *rays = malloc((size_t)count * RAY_WORDS * sizeof *rays);
+    assert_non_null(rays);
+    for (uint32_t i = 0; i < count; i++)
+        make_ray(&b, i, rays + (size_t)i * RAY_WORDS);
+    hit *plain = run_backend(b.scene, PLAN_RAYS_BVH, rays, count);
+    hit *levels[2] = {run_backend(a.scene, PLAN_RAYS_BVH, rays, count), run_backend(a.scene, PLAN_RAYS_QUERY, rays, count)};
+    for (uint32_t i = 0; i < count; i++) {
+        hits += plain[i].shape != PLAN_NONE;
+        for (int k = 0; k < 2; k++)
+            if (levels[k][i].any != plain[i].any || !(fabsf(levels[k][i].t - plain[i].t) <= 1e-4f * (1 + fabsf(plain[i].t))))
+                *(i % 4 == 1 ? &aimed[k] : &differ[k]) += 1;
+    }
+    print_message("%u of %u rays hit; instances differ from copies on %u and %u of those aimed at edges and %u and %u others\n", hits, count, aimed[0],
+                  aimed[1], differ[0], differ[1]);
+    assert_true(hits > count / 10);
+    assert_true(differ[0] <= count / 1000 && differ[1] <= count / 1000 && aimed[0] < count / 16 && aimed[1] < count / 16);
+    free(plain), free(levels[0]), free(levels[1]), free(rays);
+    world_free(&a), world_free(&b);
+}
+
 static void boxes_only(void **state)
 {
     (void)state;
@@ -530,7 +591,7 @@ int main(void)
         print_message("no ray queries on %s\n", gpu_device_info(device.device)->name);
         return device_run_missing();
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(triangles), cmocka_unit_test(every_kind), cmocka_unit_test(boxes_only), cmocka_unit_test(large_mesh)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(triangles), cmocka_unit_test(every_kind), cmocka_unit_test(instances), cmocka_unit_test(boxes_only), cmocka_unit_test(large_mesh)};
     int failed = cmocka_run_group_tests_name("ray queries", tests, NULL, NULL);
     unlink(soup_file), unlink(ball_file);
     if (!failed) /* a test that failed has left its objects behind */

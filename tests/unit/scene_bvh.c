@@ -140,9 +140,9 @@ static void trees_are_valid(void **state)
             float(*bounds)[6] = malloc((counts[i] + 1) * sizeof *bounds);
             make_bounds(bounds, counts[i], kind);
             scene_bvh one, many;
-            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], 1, &one, NULL), BL_OK);
+            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 1, &one, NULL), BL_OK);
             check_bvh(&one, (const float(*)[6])bounds, counts[i]);
-            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], 7, &many, NULL), BL_OK);
+            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 7, &many, NULL), BL_OK);
             assert_int_equal(one.node_count, many.node_count);
             assert_memory_equal(one.nodes, many.nodes, 64 * (size_t)one.node_count);
             if (counts[i])
@@ -183,7 +183,7 @@ static void trees_are_good(void **state)
     scene_bvh bvh;
     (void)state;
     make_bounds(bounds, COUNT, CLUSTERED);
-    assert_int_equal(bvh_build((const float(*)[6])bounds, COUNT, &bvh, NULL), BL_OK);
+    assert_int_equal(bvh_build((const float(*)[6])bounds, COUNT, BVH_LEAF_MAX, &bvh, NULL), BL_OK);
     double cost = tree_cost(&bvh, (const float(*)[6])bounds);
     if (!(cost < 60))
         fail_msg("surface area cost %g", cost);
@@ -202,13 +202,13 @@ static void bad_bounds_are_errors(void **state)
         for (int axis = 0; axis < 6; axis++) {
             float kept = bounds[1][axis];
             bounds[1][axis] = bad[i];
-            assert_int_equal(bvh_build((const float(*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
+            assert_int_equal(bvh_build((const float(*)[6])bounds, 2, BVH_LEAF_MAX, &bvh, &err), BL_ERROR_SCENE);
             assert_non_null(strstr(err.text, "primitive 1"));
             assert_null(bvh.nodes);
             bounds[1][axis] = kept;
         }
     bounds[0][0] = 2; /* inverted */
-    assert_int_equal(bvh_build((const float(*)[6])bounds, 2, &bvh, &err), BL_ERROR_SCENE);
+    assert_int_equal(bvh_build((const float(*)[6])bounds, 2, BVH_LEAF_MAX, &bvh, &err), BL_ERROR_SCENE);
 }
 
 int main(void)

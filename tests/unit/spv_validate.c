@@ -264,7 +264,7 @@ static void rays_are_named(void **state)
 {
     ir_module *m = ir_module_create();
     ir_func *hit = trace_intersection(m), *f = ir_func_create(m, "main");
-    ir_ref args[8], results[4];
+    ir_ref args[8], results[5];
     (void)state;
     for (int i = 0; i < 8; i++)
         args[i] = ir_f32(f, (float)i);
@@ -279,7 +279,7 @@ static ir_module *ray_module(uint32_t kinds)
 {
     ir_func *f, *intersect[3];
     ir_module *m = kernel_module(&f);
-    ir_ref args[8], results[4], state = ir_u32(f, 0);
+    ir_ref args[8], results[5], state = ir_u32(f, 0);
     for (uint32_t k = 0; k < kinds; k++)
         intersect[k] = trace_intersection(m);
     ir_ref loop = ir_loop(f, &state, 1);

@@ -195,11 +195,35 @@ walk_position walk_camera(walk *w, ir_ref sample)
 
 /* ---- intersection ---- */
 
+static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
+    return v3(row[0], row[1], row[2]);
+}
+
+static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_dot(t, v3_load(t, record, map + 4 * k), d);
+    return v3(row[0], row[1], row[2]);
+}
+
+/* A group's normal in the world: by the transpose of the way in. */
+static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
+{
+    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4), z = v3_load(t, record, LEVEL_TO_GROUP + 8);
+    return v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+}
+
 static interaction intersect(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), hit[4];
+    ir_ref zero = t_f32(t, 0), hit[5];
+    bool levels = w->plan->scene->has_groups;
     ir_ref args[8] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, zero, at.tmax};
     if (w->plan->baked)
         baked_closest(w, &(ray){at.o, at.d, at.tmax}, hit);
@@ -209,11 +233,19 @@ static interaction intersect(walk *w, walk_position at)
     ir_ref entry = ir_select(f, si.valid, hit[1], t_u32(t, 0)), header = t_u32(t, 0);
     si.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
     si.shape = ir_add(f, t_word(t, header, HEADER_SHAPES), ir_mul(f, t_word(t, si.entry, 10), t_u32(t, SHAPE_WORDS)));
+    if (levels) {
+        si.level = ir_select(f, si.valid, hit[4], t_word(t, header, HEADER_LEVEL));
+        at.o = map_point(t, si.level, LEVEL_TO_GROUP, at.o), at.d = map_direction(t, si.level, LEVEL_TO_GROUP, at.d);
+    }
     ir_ref in[11] = {si.entry, t_word(t, si.shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, hit[0], hit[2], hit[3]};
     ir_ref out[11];
     ir_ref which = t_word(t, si.entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
     ir_call(f, which, w->fn.interact, w->fn.interacts, in, 11, out);
     si.p = vec3_at(out), si.ng = vec3_at(out + 3), si.ns = vec3_at(out + 6), si.uv = (vec2){out[9], out[10]};
+    if (levels) {
+        si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
+        si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
+    }
     return si;
 }
 
@@ -380,6 +412,8 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref h = ir_select(f, v->si.valid, v->si.entry, t_u32(t, PLAN_NONE));
+    if (w->plan->scene->has_groups)
+        h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->si.level);
     h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
     h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));

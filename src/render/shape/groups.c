@@ -1,7 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shapes that hold other shapes. merge: in Mitsuba a hint to join what it holds into fewer meshes; here its shapes are what they would be
- * without it. */
+ * without it. shapegroup: is not seen itself; an instance shows it, moved by to_world. Materials are those of the group's shapes. */
 #include "render/classes.h"
 
 static const plugin_slot merge_slots[] = {{PLUGIN_SHAPE, "shape", 0, 0}};
 const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", NULL, 0, merge_slots, 1, "shapes as if they stood there alone"}}};
+
+static const plugin_slot group_slots[] = {{PLUGIN_SHAPE, "shape", 1, 0}};
+
+static bl_result group_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)o, (void)err;
+    s->has_groups = true;
+    return BL_OK;
+}
+
+const shape_class shape_shapegroup = {
+    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", NULL, 0, group_slots, 1, "shapes for instances to show"}, .load = group_load}};
+
+static bl_result instance_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    double inverse[16];
+    render_instance instance = {.object = o};
+    if (scene_child(o, PLUGIN_SHAPE)->cls != &shape_shapegroup.base.plugin)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "instance: what it shows must be a shapegroup, not \"%s\"", scene_child(o, PLUGIN_SHAPE)->cls->name);
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world must be affine (last row 0 0 0 1)");
+    if (!matrix_invert(m, inverse) || matrix_determinant3(m) == 0)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world is singular");
+    for (int k = 0; k < 12; k++) {
+        instance.to_world[k] = (float)m[k], instance.to_group[k] = (float)inverse[k];
+        if (!isfinite(instance.to_world[k]) || !isfinite(instance.to_group[k]))
+            return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world or its inverse is out of range");
+    }
+    array_push(&s->instances, instance);
+    return BL_OK;
+}
+
+static const plugin_slot instance_slots[] = {{PLUGIN_SHAPE, "shapegroup", 1, 1}};
+static const plugin_param instance_params[] = {
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "where the group is shown; any affine map"},
+};
+const shape_class shape_instance = {
+    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 1, instance_slots, 1, "a shapegroup, shown"}, .load = instance_load}};

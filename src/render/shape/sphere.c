@@ -56,10 +56,15 @@ static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin
     vec3 c = v3_load(t, data, 0);
     ir_ref r = t_real(t, data, 3), zero = t_f32(t, 0);
     vec3 to = v3_sub(t, c, o);
-    ir_ref middle = v3_dot(t, to, d);
+    ir_ref middle = v3_dot(t, to, d), per = {0};
+    bool levels = t->plan->scene->has_groups; /* d may have any length */
+    if (levels) {
+        per = ir_div(f, t_f32(t, 1), v3_dot(t, d, d));
+        middle = ir_mul(f, middle, per);
+    }
     vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
     ir_ref square = ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest));
-    ir_ref half = t_safe_sqrt(t, square);
+    ir_ref half = t_safe_sqrt(t, levels ? ir_mul(f, square, per) : square);
     ir_ref near = ir_sub(f, middle, half), far = ir_add(f, middle, half);
     ir_ref hit_t = ir_select(f, ir_gt(f, near, tmin), near, far);
     ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));

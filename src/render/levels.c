@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From shapes to hierarchies. A scene without shapegroups has one, over all primitives. Otherwise every group has one over its own
+ * primitives, in its own space, what stands in no group is a group of its own that is seen once where it is, and the outer hierarchy is over
+ * instances. Leaves of the outer one hold one instance. Groups do not nest (Mitsuba). */
+#include "render/classes.h"
+
+enum { UNPLACED = 0 }; /* place of an object: its group + 1 */
+
+/* ---- which group a shape stands in ---- */
+
+typedef struct placing {
+    render_scene *scene;
+    uint32_t *place; /* by object index */
+    bl_error *err;
+} placing;
+
+static uint32_t group_of(render_scene *s, const scene_object *object)
+{
+    for (uint32_t g = 0; g < s->groups.count; g++)
+        if (s->groups.data[g].object == object)
+            return g;
+    render_group group = {.object = object};
+    array_push(&s->groups, group);
+    return s->groups.count - 1;
+}
+
+static bool is(const scene_object *o, const shape_class *cls) { return o->cls == &cls->base.plugin; }
+
+static bl_result place_children(placing *p, const scene_object *o, uint32_t group);
+
+static bl_result place_shape(placing *p, const scene_object *o, uint32_t group)
+{
+    if (is(o, &shape_shapegroup)) {
+        if (group)
+            return scene_error(p->err, BL_ERROR_SCENE, o->where, "shapegroup: groups cannot hold other groups");
+        bool known = p->place[o->index] != UNPLACED;
+        p->place[o->index] = 1;
+        return known ? BL_OK : place_children(p, o, group_of(p->scene, o));
+    }
+    if (is(o, &shape_instance)) {
+        if (group)
+            return scene_error(p->err, BL_ERROR_SCENE, o->where, "instance: groups cannot hold instances");
+        return place_children(p, o, 0);
+    }
+    if (p->place[o->index] != UNPLACED && p->place[o->index] != group + 1)
+        return scene_error(p->err, BL_ERROR_UNSUPPORTED, o->where, "%s: one shape in a shapegroup and outside of it, or in two; write it twice", o->cls->name);
+    p->place[o->index] = group + 1;
+    return place_children(p, o, group);
+}
+
+static bl_result place_children(placing *p, const scene_object *o, uint32_t group)
+{
+    for (uint32_t k = 0; k < o->child_count; k++)
+        if (o->children[k]->cls->category == PLUGIN_SHAPE)
+            TRY(place_shape(p, o->children[k], group));
+    return BL_OK;
+}
+
+static bl_result place_all(render_scene *s, bl_error *err)
+{
+    placing p = {.scene = s, .place = calloc(s->description->object_count + 1u, sizeof *p.place), .err = err};
+    BL_ASSERT(p.place, "out of memory");
+    render_group first = {0};
+    array_push(&s->groups, first);
+    bl_result r = place_children(&p, s->description->root, 0);
+    for (uint32_t i = 0; r == BL_OK && i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        shape->group = p.place[shape->object->index] - 1;
+        if (shape->group && shape->emitter)
+            r = scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape in a shapegroup cannot be a light");
+    }
+    for (uint32_t k = 0; r == BL_OK && k < s->instances.count; k++)
+        s->instances.data[k].group = group_of(s, scene_child(s->instances.data[k].object, PLUGIN_SHAPE));
+    free(p.place);
+    return r;
+}
+
+/* ---- hierarchies ---- */
+
+static void join(float into[6], const float box[6])
+{
+    for (int k = 0; k < 3; k++)
+        into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
+}
+
+/* Over the primitives that stand in group `group`, or over all. */
+static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh *bvh, float whole[6], bl_error *err)
+{
+    uint32_t n = s->primitives.count, count = 0, *member = malloc((size_t)(n + 1) * sizeof *member);
+    float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
+    BL_ASSERT(bounds && member, "out of memory");
+    for (uint32_t i = 0; i < n; i++) {
+        if (!all && s->shapes.data[s->primitives.data[i].entry[10]].group != group)
+            continue;
+        memcpy(bounds[count], s->primitives.data[i].bounds, sizeof *bounds);
+        join(whole, bounds[count]);
+        member[count++] = i;
+    }
+    bl_result r = bvh_build((const float(*)[6])bounds, count, BVH_LEAF_MAX, bvh, err);
+    for (uint32_t i = 0; r == BL_OK && i < count; i++)
+        bvh->order[i] = member[bvh->order[i]];
+    free(bounds);
+    free(member);
+    return r;
+}
+
+/* Box of a box's image. */
+static void map_box(const float m[12], const float box[6], float out[6])
+{
+    for (int row = 0; row < 3; row++) {
+        double low = (double)m[4 * row + 3], high = low;
+        for (int k = 0; k < 3; k++) {
+            double a = (double)m[4 * row + k] * (double)box[k], b = (double)m[4 * row + k] * (double)box[3 + k];
+            low += fmin(a, b), high += fmax(a, b);
+        }
+        double slack = 1e-6 * (fabs(low) + fabs(high) + high - low); /* rays are mapped in f32 */
+        out[row] = nextafterf((float)(low - slack), -INFINITY), out[3 + row] = nextafterf((float)(high + slack), INFINITY);
+    }
+}
+
+/* Instances of groups that hold something; the first group comes with its own. */
+static void keep_instances(render_scene *s)
+{
+    static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+    render_instance own = {0};
+    memcpy(own.to_world, identity, sizeof identity), memcpy(own.to_group, identity, sizeof identity);
+    array_push(&s->instances, own);
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < s->instances.count; k++)
+        if (s->groups.data[s->instances.data[k].group].bvh.count > 0)
+            s->instances.data[kept++] = s->instances.data[k];
+    s->instances.count = kept;
+}
+
+static bl_result build_outer(render_scene *s, float whole[6], bl_error *err)
+{
+    float(*bounds)[6] = malloc((size_t)(s->instances.count + 1) * sizeof *bounds);
+    BL_ASSERT(bounds, "out of memory");
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        const render_instance *i = &s->instances.data[k];
+        map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
+        join(whole, bounds[k]);
+    }
+    bl_result r = bvh_build((const float(*)[6])bounds, s->instances.count, 1, &s->bvh, err);
+    free(bounds);
+    return r;
+}
+
+bl_result render_build_levels(render_scene *s, bl_error *err)
+{
+    static const float empty[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    float whole[6];
+    memcpy(whole, empty, sizeof empty);
+    if (!s->has_groups) {
+        TRY(build_over(s, 0, true, &s->bvh, whole, err));
+    } else {
+        TRY(place_all(s, err));
+        for (uint32_t g = 0; g < s->groups.count; g++) {
+            memcpy(s->groups.data[g].bounds, empty, sizeof empty);
+            TRY(build_over(s, g, false, &s->groups.data[g].bvh, s->groups.data[g].bounds, err));
+        }
+        keep_instances(s);
+        TRY(build_outer(s, whole, err));
+    }
+    for (int k = 0; k < 3 && s->bvh.count; k++) {
+        s->center[k] = 0.5f * (whole[k] + whole[3 + k]);
+        s->radius += (whole[3 + k] - whole[k]) * (whole[3 + k] - whole[k]);
+    }
+    s->radius = 0.5f * sqrtf(s->radius);
+    return BL_OK;
+}
