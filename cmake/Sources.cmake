@@ -108,8 +108,11 @@ set(render_sources
     src/render/emitter/area.c
     src/render/emitter/constant.c
     src/render/emitter/directional.c
+    src/render/emitter/directionalarea.c
     src/render/emitter/envmap.c
     src/render/emitter/point.c
+    src/render/emitter/pose.c
+    src/render/emitter/projector.c
     src/render/emitter/spot.c
     src/render/filter/filters.c
     src/render/integrator/baked.c
@@ -127,6 +130,7 @@ set(render_sources
     src/render/random.c
     src/render/registry.c
     src/render/scene_build.c
+    src/render/sensor/fov.c
     src/render/sensor/perspective.c
     src/render/shape/cylinder.c
     src/render/shape/disk.c

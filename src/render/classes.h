@@ -12,8 +12,10 @@
 extern const texture_class texture_constant, texture_bitmap, texture_checkerboard;
 extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_mask, bsdf_null, bsdf_plastic,
     bsdf_roughconductor, bsdf_roughdielectric, bsdf_thindielectric, bsdf_twosided;
-extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_constant, emitter_envmap;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge, shape_shapegroup, shape_instance;
+extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
+    emitter_projector;
+extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge,
+    shape_shapegroup, shape_instance;
 extern const filter_class filter_box, filter_tent, filter_gaussian;
 extern const render_class sensor_perspective, film_hdrfilm, sampler_independent, integrator_path, integrator_direct, integrator_prb,
     integrator_moment,
@@ -28,6 +30,11 @@ static inline const emitter_class *emitter_of(const class_node *n) { return (con
 
 /* The `pdf` of materials that have discrete lobes only. */
 ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+
+/* The `pdf` of lights that no ray meets. */
+ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv);
+/* What a gradient by a light's place lacks (render_parameter.reason). */
+extern const char emitter_moving_shadows[];
 
 static inline uint32_t float_word(float v)
 {

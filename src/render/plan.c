@@ -59,7 +59,7 @@ static class_node *classify(plan *p, const scene_object *o)
             n->field[k] = n->words;
             n->words += n->param_child[k]->words;
             text_add(&key, "%s=%s,", param->name, n->param_child[k]->key);
-        } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && (param->kind == PLUGIN_COLOR || param->kind == PLUGIN_FLOAT)) {
+        } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && plugin_value_count(param->kind)) {
             n->field[k] = n->words;
             n->words += 2;
             n->requested |= wanted(p, o, k) ? 1u << k : 0u;

@@ -291,6 +291,8 @@ typedef struct emitter_class {
     render_class base;
     bool delta;       /* cannot be hit by a ray */
     bool environment; /* at infinity */
+    bool on_shape;    /* carried by a shape (its extra words are enum area_word) */
+    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
@@ -352,6 +354,15 @@ typedef struct shape_kind_class {
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
+
+/* ---- sensor/fov.c: of objects with the parameters fov, fov_axis and focal_length ---- */
+
+typedef struct fov_view {
+    double degrees, factor; /* tangent of half the horizontal field of view: factor * tan(degrees / 2) */
+} fov_view;
+fov_view fov_read(const scene_object *o, double aspect); /* aspect: width over height */
+double fov_tangent_x(fov_view view);
+bl_result fov_check(const scene_object *o, bl_error *err);
 
 /* ---- sensor/perspective.c ---- */
 

@@ -59,6 +59,12 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;
             render_add_parameter(s, o, k, 1, &one, ranged ? (float)p->least : -INFINITY, ranged ? (float)p->most : INFINITY, &number);
+        } else if (p->kind == PLUGIN_POINT || p->kind == PLUGIN_TRANSFORM) {
+            uint32_t count = plugin_value_count(p->kind), shape[4] = {p->kind == PLUGIN_POINT ? 3 : 4, 4};
+            float numbers[16];
+            for (uint32_t i = 0; i < count; i++)
+                numbers[i] = (float)(p->kind == PLUGIN_POINT ? v->vector[i] : v->matrix[i]);
+            render_add_parameter(s, o, k, p->kind == PLUGIN_POINT ? 1 : 2, shape, -INFINITY, INFINITY, numbers);
         }
     }
 }
@@ -112,6 +118,8 @@ static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
     return bsdf;
 }
 
+static bool on_shape(const scene_object *emitter) { return ((const emitter_class *)(const void *)emitter->cls)->on_shape; }
+
 static bl_result bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
@@ -124,7 +132,7 @@ static bl_result bind_shapes(render_scene *s, bl_error *err)
         }
         if (!shape->emitter)
             continue;
-        if (!same_class(shape->emitter, &emitter_area.base.plugin))
+        if (!on_shape(shape->emitter))
             return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
                                shape->emitter->cls->name);
         if (!(shape->area > 0))
@@ -140,7 +148,7 @@ static bl_result bind_lights(render_scene *s, bl_error *err)
     const scene_object *root = s->description->root;
     for (uint32_t i = 0; i < root->child_count; i++) {
         const scene_object *o = root->children[i];
-        if (o->cls->category != PLUGIN_EMITTER || same_class(o, &emitter_area.base.plugin))
+        if (o->cls->category != PLUGIN_EMITTER || on_shape(o))
             continue; /* an area emitter at the top only serves references */
         if (((const emitter_class *)(const void *)o->cls)->environment) {
             if (s->environment != PLAN_NONE)
@@ -203,8 +211,10 @@ static bl_result read_film(render_scene *s, bl_error *err)
 static const scene_object *default_filter(render_scene *s)
 {
     scene_object *filter = new_object(s, &filter_gaussian.base.plugin, s->description->root->where);
-    for (uint32_t k = 0; k < filter->cls->param_count; k++)
-        filter->values[k].number = atof(filter->cls->params[k].preset);
+    for (uint32_t k = 0; k < filter->cls->param_count; k++) {
+        bool number = number_parse(filter->cls->params[k].preset, &filter->values[k].number);
+        BL_ASSERT(number, "default of \"%s\"", filter->cls->params[k].name);
+    }
     return filter;
 }
 

@@ -171,8 +171,24 @@ static int find_slot(binder *b, const scene_object *object, const scene_object *
     return -1;
 }
 
-/* `slot_counts`: how many children each slot of the class has so far. */
-static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, uint32_t *slot_counts)
+/* What the parent has bound so far, per slot of its class. */
+typedef struct slot_counts {
+    uint32_t children, unnamed; /* in all; those that are called by the slot's name */
+} slot_counts;
+
+/* How a child of a slot is called in parameter names. An id wins over it (and needs no number). */
+static const char *child_name(binder *b, const plugin_slot *s, const raw_node *node, const scene_object *child, slot_counts *counts)
+{
+    size_t length = strlen(s->name);
+    if (s->name[length - 1] == '#')
+        return arena_printf(b->raw->memory, "%.*s%u", (int)length - 1, s->name, counts->children);
+    if (node->name || child->id)
+        return node->name ? node->name : s->name;
+    uint32_t index = counts->unnamed++;
+    return index ? arena_printf(b->raw->memory, "%s_%u", s->name, index) : s->name;
+}
+
+static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, slot_counts *counts)
 {
     raw_node *target = node;
     if (node->kind == RAW_REF) {
@@ -192,29 +208,29 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, ui
     if (slot < 0)
         return BL_ERROR_SCENE;
     const plugin_slot *s = &object->cls->slots[slot];
-    if (s->most && slot_counts[slot] >= s->most)
+    if (s->most && counts[slot].children >= s->most)
         return scene_error(b->err, BL_ERROR_SCENE, node->where, "%s \"%s\" can hold %u %s%s, not more",
                            category_name(object), object->cls->name, s->most, category_name(child),
                            s->most > 1 ? "s" : "");
-    slot_counts[slot]++;
-    object->children[object->child_count] = child;
-    object->child_names[object->child_count++] = node->name ? node->name : s->name;
+    object->child_names[object->child_count] = child_name(b, s, node, child, &counts[slot]);
+    object->children[object->child_count++] = child;
+    counts[slot].children++;
     return BL_OK;
 }
 
 /* ---- one object ---- */
 
-static bl_result check_complete(binder *b, scene_object *object, const uint32_t *slot_counts)
+static bl_result check_complete(binder *b, scene_object *object, const slot_counts *counts)
 {
     for (uint32_t i = 0; i < object->cls->param_count; i++)
         if (!object->values[i].given)
             TRY(value_preset(b, object, i));
     for (uint32_t i = 0; i < object->cls->slot_count; i++) {
         const plugin_slot *s = &object->cls->slots[i];
-        if (slot_counts[i] < s->least)
+        if (counts[i].children < s->least)
             return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs %u %s%s, and has %u",
                                category_name(object), object->cls->name, s->least,
-                               plugin_category_names[s->category], s->least > 1 ? "s" : "", slot_counts[i]);
+                               plugin_category_names[s->category], s->least > 1 ? "s" : "", counts[i].children);
     }
     return BL_OK;
 }
@@ -254,15 +270,15 @@ static bl_result bind_content(binder *b, raw_node *node, scene_object *object)
         nested += child->kind == RAW_OBJECT || child->kind == RAW_REF;
     object->children = arena_alloc(b->raw->memory, nested * sizeof *object->children);
     object->child_names = arena_alloc(b->raw->memory, nested * sizeof *object->child_names);
-    uint32_t *slot_counts = arena_alloc(b->raw->memory, object->cls->slot_count * sizeof *slot_counts);
+    slot_counts *counts = arena_alloc(b->raw->memory, object->cls->slot_count * sizeof *counts);
     TRY(check_names(b, node));
     for (raw_node *child = node->first; child; child = child->next) {
         if (child->kind == RAW_OBJECT || child->kind == RAW_REF)
-            TRY(bind_nested(b, object, child, slot_counts));
+            TRY(bind_nested(b, object, child, counts));
         else
             TRY(bind_property(b, object, node, child));
     }
-    return check_complete(b, object, slot_counts);
+    return check_complete(b, object, counts);
 }
 
 static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_object **out)

@@ -118,10 +118,36 @@ static const char *nearest_plugin(const plugin_registry *registry, plugin_catego
     return nearest;
 }
 
+/* Plugins of Mitsuba 3 that will not come soon: why, and what to do instead. */
+static const char *unsupported_reason(plugin_category category, const char *name)
+{
+    static const struct {
+        plugin_category category;
+        const char *name, *reason;
+    } reasons[] = {
+        {PLUGIN_EMITTER, "sunsky", "it needs the tables of a sky model; bake the sky into an image for \"envmap\", the sun into \"directional\""},
+        {PLUGIN_EMITTER, "timed_sunsky", "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
+        {PLUGIN_BSDF, "measured", "it needs a format of measured data that is not read here"},
+        {PLUGIN_BSDF, "measured_polarized", "light is not polarized here"},
+        {PLUGIN_BSDF, "polarizer", "light is not polarized here"},
+        {PLUGIN_BSDF, "retarder", "light is not polarized here"},
+        {PLUGIN_BSDF, "circular", "light is not polarized here"},
+        {PLUGIN_INTEGRATOR, "stokes", "light is not polarized here"},
+        {PLUGIN_FILM, "specfilm", "colours are RGB here, not spectra"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].category == category && strcmp(reasons[i].name, name) == 0)
+            return reasons[i].reason;
+    return NULL;
+}
+
 bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name,
                          scene_place where, bl_error *err)
 {
     const char *what = plugin_category_names[category];
+    const char *reason = unsupported_reason(category, name);
+    if (reason)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not supported: %s", what, name, reason);
     if (is_listed(plugin_known_names(category), name))
         return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not implemented yet", what,
                            name);

@@ -46,7 +46,14 @@ typedef struct plugin_param {
     const char *help;
 } plugin_param;
 
-/* Nested objects that are not parameters. name: how the parent calls it in parameter names ("bsdf"); most 0: any number. */
+/* How many values a differentiable parameter of this kind has in the renderer's flat array; 0: the kind holds none of its own. */
+static inline uint32_t plugin_value_count(plugin_kind kind)
+{
+    return kind == PLUGIN_FLOAT ? 1 : kind == PLUGIN_COLOR || kind == PLUGIN_POINT ? 3 : kind == PLUGIN_TRANSFORM ? 16 : 0;
+}
+
+/* Nested objects that are not parameters. name: how the parent calls it in parameter names ("bsdf"), further ones of the same name "bsdf_1",
+ * "bsdf_2"; "bsdf_#": always numbered, from 0 on, whatever their names in the file (Mitsuba). most 0: any number. */
 typedef struct plugin_slot {
     plugin_category category;
     const char *name;

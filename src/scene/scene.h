@@ -72,6 +72,13 @@ scene_object *scene_child(const scene_object *o, plugin_category category);   /*
 /* "file:line: " + text, for errors found later by the code that knows the plugin. */
 bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...) BL_PRINTF(4, 5);
 
+/* ---- number.c: numbers in text, whatever the process's locale ---- */
+
+/* One finite number at `at`, before `end`; returns what follows it, or NULL. */
+const char *number_scan(const char *at, const char *end, double *out);
+/* The whole text, blanks around it allowed. */
+bool number_parse(const char *chars, double *out);
+
 /* ---- meshes (malloc'ed; mesh_free) ---- */
 
 typedef struct scene_mesh {

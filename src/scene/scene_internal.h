@@ -8,10 +8,6 @@
 
 /* ---- number.c: independent of the process's locale ---- */
 
-/* One finite number at `at`, before `end`; returns what follows it, or NULL. */
-const char *number_scan(const char *at, const char *end, double *out);
-/* The whole text, blanks around it allowed. */
-bool number_parse(const char *chars, double *out);
 bool integer_parse(const char *chars, int64_t *out);
 /* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
  * of the first that is malformed. */

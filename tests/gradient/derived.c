@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values in the interpreter: parameters that reach the image only through them (a spot light's angles) have the gradient that
- * differences of the primal and of the frozen path have, sample by sample; and who has derived values, gradients of them, or neither. */
+ * Derived values in the interpreter: parameters that reach the image only through them (a spot light's angles), and where lights stand and
+ * point, have the gradient that differences of the primal and of the frozen path have, sample by sample; and who has derived values,
+ * gradients of them, or neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 6, SEED = 5, STREAM = 1, DEPTH = 3, SAMPLES = 60, ELEMENTS_MOST = 128, SPOT_DERIVED = 4 };
+enum { SIDE = 6, SEED = 5, STREAM = 1, DEPTH = 3, SAMPLES = 60, ELEMENTS_MOST = 128, SPOT_ANGLES = 4, SPOT_DERIVED = SPOT_ANGLES + 9 };
 static const double pi = 3.14159265358979323846;
 
 static char *folder;
@@ -47,6 +48,17 @@ static const light_case textured = {"textured", ROOM SPOT("spot", "-.8,-.9,1.9",
                                     {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "spot.texture.data"}, 4};
 static const light_case several = {"several", ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12")) SPOT("two", ".8,-.9,1.7", ANGLES("30", "20"))
                                    SPOT("three", "0,-1,2", ANGLES("38", "5") PICTURE), {"two.cutoff_angle", "three.beam_width"}, 2};
+static const light_case moved_spots = {"moved spots", ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12")) SPOT("two", ".8,-.9,1.7", ANGLES("30", "20") PICTURE),
+                                       {"one.to_world", "two.to_world", "white.reflectance.value"}, 3};
+static const light_case moved_lights = {"moved lights",
+    ROOM "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/></emitter>"
+    "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/></emitter>",
+    {"bulb.position", "sun.direction", "white.reflectance.value"}, 3};
+static const light_case slides = {"projectors",
+    ROOM "<emitter type='projector' id='one'><transform name='to_world'><scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>"
+    "</transform><texture type='bitmap' name='irradiance'><string name='filename' value='texture.pfm'/></texture><float name='fov' value='55'/></emitter>"
+    "<emitter type='projector' id='two'><transform name='to_world'><lookat origin='.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform></emitter>",
+    {"one.to_world", "one.fov", "one.irradiance.data", "one.scale", "two.to_world"}, 5};
 
 static scene_eval *load(const light_case *c)
 {
@@ -158,8 +170,8 @@ static const double *derived_of(const scene_eval *e, const double *values, uint3
 
 static void expect_derived(const double *derived, double cutoff, double beam)
 {
-    const double radians = pi / 180, expected[SPOT_DERIVED] = {cutoff * radians, beam * radians, 1 / ((cutoff - beam) * radians), 1 / tan(cutoff * radians)};
-    for (int k = 0; k < SPOT_DERIVED; k++)
+    const double radians = pi / 180, expected[SPOT_ANGLES] = {cutoff * radians, beam * radians, 1 / ((cutoff - beam) * radians), 1 / tan(cutoff * radians)};
+    for (int k = 0; k < SPOT_ANGLES; k++)
         if (!(fabs(derived[k] - expected[k]) <= 1e-6 * fabs(expected[k]))) /* 1 degree is an f32 constant */
             fail_msg("derived value %d of cutoff %g, beam %g: %.9g, expected %.9g", k, cutoff, beam, derived[k], expected[k]);
 }
@@ -306,6 +318,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(replay_equals_differences, plain),   CASE(replay_equals_differences, preset),         CASE(replay_equals_differences, textured),
         CASE(replay_equals_differences, several), CASE(replay_equals_unrolled, plain),             CASE(replay_equals_unrolled, textured),
+        CASE(replay_equals_differences, moved_spots), CASE(replay_equals_differences, moved_lights), CASE(replay_equals_differences, slides),
+        CASE(replay_equals_unrolled, moved_spots), CASE(replay_equals_unrolled, moved_lights), CASE(replay_equals_unrolled, slides),
         CASE(replay_equals_unrolled, several),    cmocka_unit_test(values_follow_parameters),      cmocka_unit_test(no_transition),
         cmocka_unit_test(a_missing_beam_width_is_three_quarters), cmocka_unit_test(only_what_is_requested_has_a_gradient),
         cmocka_unit_test(kernels_are_valid),                      cmocka_unit_test(fixed_point_gradients_arrive),

@@ -44,6 +44,22 @@ static const scene_case derived_values = {
     .needs_next_event = true,
     .parameters = {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "white.reflectance.value"}};
 
+static const scene_case moved_lights = {
+    .name = "moved lights",
+    .body = ROOM(".7,.75,.8", ".6,.2,.15")
+            "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
+            "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb name='intensity' value='5,6,7'/>"
+            "<float name='cutoff_angle' value='35'/></emitter>"
+            "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/></emitter>"
+            "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/></emitter>"
+            "<emitter type='projector' id='slide'><transform name='to_world'><lookat origin='.8,-.9,1.7' target='.1,.2,.2' up='0,0,1'/></transform>"
+            "<rgb name='irradiance' value='1,2,3'/></emitter>",
+    .needs_next_event = true,
+    .parameters = {"spot.to_world", "bulb.position", "sun.direction", "slide.to_world", "slide.fov", "slide.scale", "slide.irradiance.value"}};
+
+static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights};
+enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
+
 typedef struct subject {
     const scene_case *c;
     scene_eval *e;
@@ -95,7 +111,7 @@ static void frozen(subject *s, uint32_t pixel, uint32_t sample, double step, dou
 static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
 {
     scene_eval *e = s->e;
-    const double h = s->c == &derived_values ? 1e-3 : 0.1; /* where weights are no polynomials of degree 4 */
+    const double h = s->c == &derived_values || s->c == &moved_lights ? 1e-3 : 0.1; /* where weights are no polynomials of degree 4 */
     double tangent[3], f[5][3], along = 0, size;
     for (uint32_t i = 0; i < e->scene->values.count; i++)
         e->tangent[i] = s->v[i];
@@ -160,14 +176,14 @@ static void case_agrees(void **state)
 int main(void)
 {
     folder = scene_files_create();
-    struct CMUnitTest *tests = calloc(scene_case_count + 2u, sizeof *tests);
+    struct CMUnitTest *tests = calloc(scene_case_count + MORE_CASES, sizeof *tests);
     if (!folder || !tests)
         return 1;
-    for (uint32_t i = 0; i < scene_case_count; i++)
-        tests[i] = (struct CMUnitTest){scene_cases[i].name, case_agrees, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
-    tests[scene_case_count] = (struct CMUnitTest){zero_factors.name, case_agrees, NULL, NULL, (void *)(uintptr_t)&zero_factors};
-    tests[scene_case_count + 1] = (struct CMUnitTest){derived_values.name, case_agrees, NULL, NULL, (void *)(uintptr_t)&derived_values};
-    int failed = _cmocka_run_group_tests("forward", tests, scene_case_count + 2u, NULL, NULL);
+    for (uint32_t i = 0; i < scene_case_count + MORE_CASES; i++) {
+        const scene_case *c = i < scene_case_count ? &scene_cases[i] : more_cases[i - scene_case_count];
+        tests[i] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
+    }
+    int failed = _cmocka_run_group_tests("forward", tests, scene_case_count + MORE_CASES, NULL, NULL);
     free(tests);
     scene_files_remove(folder);
     return failed;

@@ -69,6 +69,15 @@ const scene_case scene_cases[] = {
          "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>",
      .needs_next_event = true,
      .parameters = {"white.reflectance.value", "red.reflectance.value", "spot.intensity.value", "sun.irradiance.value"}},
+    {.name = "projector and textured spot",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
+         "<emitter type='projector' id='slide'>" TO_WORLD("<scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>")
+         BITMAP("irradiance", "texture.pfm", "") "<float name='scale' value='1.5'/><float name='fov' value='55'/></emitter>"
+         "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='.7,-.9,1.6' target='0,.2,.1' up='0,0,1'/>") RGB("intensity", "2,3,2")
+         "<float name='cutoff_angle' value='35'/>" BITMAP("texture", "grey.pfm", "") "</emitter>"
+         LAMP(BLACK "<emitter type='directionalarea'/>"),
+     .needs_next_event = true,
+     .parameters = {"slide.irradiance.data", "slide.scale", "spot.texture.data"}},
     {.name = "constant environment",
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
          "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>"

@@ -36,7 +36,7 @@ static const plugin_param test_diffuse_params[] = {
     {"reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE | PLUGIN_DIFFERENTIABLE, "0.5", 0, 0, ""}};
 static const plugin_class test_diffuse = {PLUGIN_BSDF, "diffuse", TEST_COUNT(test_diffuse_params), NULL, 0, ""};
 
-static const plugin_slot test_twosided_slots[] = {{PLUGIN_BSDF, "brdf", 1, 2}};
+static const plugin_slot test_twosided_slots[] = {{PLUGIN_BSDF, "brdf_#", 1, 2}};
 static const plugin_class test_twosided = {PLUGIN_BSDF, "twosided", NULL, 0, TEST_COUNT(test_twosided_slots), ""};
 
 static const plugin_param test_area_params[] = {

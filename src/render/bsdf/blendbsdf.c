@@ -79,7 +79,7 @@ static color blend_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
 static const plugin_param blend_params[] = {
     {"weight", PLUGIN_TEXTURED, PLUGIN_REQUIRED | PLUGIN_REFLECTANCE | PLUGIN_SCALAR, NULL, 0, 0, "share of the second material; of a colour, its luminance"},
 };
-static const plugin_slot blend_slots[] = {{PLUGIN_BSDF, "bsdf", 2, 2}};
+static const plugin_slot blend_slots[] = {{PLUGIN_BSDF, "bsdf_#", 2, 2}};
 const bsdf_class bsdf_blend = {
     .base.plugin = {PLUGIN_BSDF, "blendbsdf", blend_params, 1, blend_slots, 1, "a mixture of two materials"},
     .sample = blend_sample,

@@ -84,7 +84,7 @@ static bl_result twosided_load(render_scene *s, const scene_object *o, bl_error 
 static const plugin_param twosided_params[] = {
     {"allow_transmission", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accept nested materials that transmit"},
 };
-static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "bsdf", 1, 2}};
+static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "brdf_#", 1, 2}};
 const bsdf_class bsdf_twosided = {
     .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1, "one or two one-sided materials, front and back"},
              .load = twosided_load},

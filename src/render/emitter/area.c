@@ -30,6 +30,7 @@ static const plugin_param area_params[] = {
 };
 const emitter_class emitter_area = {
     .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, NULL, 0, "makes its shape a light"}, .extra_words = AREA_WORDS},
+    .on_shape = true,
     .sample = area_sample,
     .radiance = area_radiance,
     .pdf = area_pdf,

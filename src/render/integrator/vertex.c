@@ -108,6 +108,36 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
     return f;
 }
 
+/* Whether parameters move the lights of a class that the pass differentiates (or reads elsewhere) by. */
+static bool moves(const walk *w, const class_node *n)
+{
+    return (w->pass == RENDER_FROZEN ? ~0u : n->requested) & emitter_of(n)->place_params;
+}
+
+static bool some_light_moves(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        any |= moves(w, w->plan->emitters.data[i]);
+    return any;
+}
+
+/* Estimators.md 5: the point that is lit stays, direction and distance follow the light. */
+static ir_func *make_emitter_place(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
+    tracer t = sub_tracer(w, f, true);
+    ir_ref record = ir_param(f, IR_U32), p[9], *out = p + 3;
+    params_f32(f, p, 9);
+    if (moves(w, n)) {
+        emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), t_f32(&t, 0), t_f32(&t, 0));
+        vec3_put(s.d, out);
+        out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y;
+    }
+    ir_return(f, out, 6);
+    return f;
+}
+
 static ir_func *make_emitter_pdf(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
@@ -169,6 +199,11 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
+    }
+    if (w->next_event && some_light_moves(w)) {
+        fn->emitter_place = func_array(w, p->emitters.count);
+        for (uint32_t i = 0; i < p->emitters.count; i++)
+            fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
     }
     return BL_OK;
 }
@@ -374,6 +409,7 @@ static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_
     *d = vec3_at(out);
     *pdf = out[4];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
+    v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
 }
 
 /* bool reference: the class of the light is a delta light */
@@ -493,11 +529,25 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
         values[k] = ir_detach(w->t.f, values[k]);
 }
 
+/* The same light, with direction, distance and uv tracked; false: they do not depend on parameters. */
+static bool place_light(walk *w, walk_light *light)
+{
+    if (!light->sampled || !w->fn.emitter_place)
+        return false;
+    ir_ref in[10] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
+                     light->uv.x, light->uv.y}, out[6];
+    detach_all(w, in, 10);
+    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, 10, out);
+    light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
+    return true;
+}
+
 color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
+    bool placed = tracked && place_light(w, &light);
     ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
-    if (tracked)
+    if (tracked && !placed)
         detach_all(w, in, 5);
     color r;
     ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, 5, r.c);
@@ -510,6 +560,11 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
                      v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
     if (tracked)
         detach_all(w, in, 14);
+    walk_light light = v->light;
+    if (tracked && place_light(w, &light)) {
+        frame fr = frame_around(&w->t, v->si.ns);
+        vec3_put(frame_to_local(&w->t, fr, light.d), in + 6);
+    }
     ir_ref out[6];
     if (w->plan->bsdfs.count == 0) {
         *for_light = *for_sample = color_all(t_f32(&w->t, 0));

@@ -18,6 +18,8 @@ typedef struct walk_functions {
     ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing */
     ir_func **emitter_radiance; /* record, uv 2, distance, facing -> 3 */
     ir_func **emitter_radiance_tracked;
+    ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
+                                  where no light's place is tracked */
     ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2 -> pdf */
 } walk_functions;
 
@@ -51,6 +53,8 @@ typedef struct walk_light {
     ir_ref cls, record;      /* u32; valid references also where `there` is false */
     vec2 uv;
     ir_ref distance, facing;
+    bool sampled;            /* by choose_light: seen from ref in direction d */
+    vec3 ref, d;
 } walk_light;
 
 typedef struct walk_vertex {

@@ -4,31 +4,6 @@
 
 enum record { ORIGIN, AXIS_X = 3, AXIS_Y = 6, AXIS_Z = 9, TANGENT_X = 12, TANGENT_Y, NEAR_CLIP, FAR_CLIP, OFFSET_X, OFFSET_Y, SCALE_X, SCALE_Y };
 
-static const double pi = 3.14159265358979323846;
-
-/* Tangent of half the horizontal field of view. */
-static double tangent_x(const scene_object *o, double aspect)
-{
-    const scene_value *fov = scene_get(o, "fov"), *focal = scene_get(o, "focal_length");
-    const char *axis = scene_get(o, "fov_axis")->text;
-    double half;
-    if (fov->given) {
-        half = tan(fov->number * pi / 360);
-    } else { /* 35 mm equivalent: the diagonal of 36 x 24 */
-        axis = "diagonal";
-        half = sqrt(36.0 * 36 + 24 * 24) / (2 * atof(focal->given ? focal->text : "50mm"));
-    }
-    if (strcmp(axis, "smaller") == 0)
-        axis = aspect > 1 ? "y" : "x";
-    else if (strcmp(axis, "larger") == 0)
-        axis = aspect > 1 ? "x" : "y";
-    if (strcmp(axis, "y") == 0)
-        return half * aspect;
-    if (strcmp(axis, "diagonal") == 0)
-        return half / sqrt(1 + 1 / (aspect * aspect));
-    return half;
-}
-
 static bool scales(const double m[16])
 {
     for (int c = 0; c < 3; c++)
@@ -40,17 +15,7 @@ static bool scales(const double m[16])
 static bl_result perspective_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    static const char *const axes[] = {"x", "y", "diagonal", "smaller", "larger"};
-    const scene_value *fov = scene_get(o, "fov"), *focal = scene_get(o, "focal_length"), *axis = scene_get(o, "fov_axis");
-    if (fov->given && focal->given)
-        return scene_error(err, BL_ERROR_SCENE, focal->where, "perspective: give either \"fov\" or \"focal_length\", not both");
-    if (focal->given && !(atof(focal->text) > 0))
-        return scene_error(err, BL_ERROR_SCENE, focal->where, "perspective: \"focal_length\" must be a positive length such as 50mm");
-    bool known = false;
-    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
-        known |= strcmp(axis->text, axes[i]) == 0;
-    if (!known)
-        return scene_error(err, BL_ERROR_SCENE, axis->where, "perspective: \"fov_axis\" must be x, y, diagonal, smaller or larger");
+    TRY(fov_check(o, err));
     if (scene_number(o, "far_clip") <= scene_number(o, "near_clip"))
         return scene_error(err, BL_ERROR_SCENE, o->where, "perspective: \"far_clip\" must be greater than \"near_clip\"");
     if (scales(scene_get(o, "to_world")->matrix))
@@ -108,7 +73,7 @@ void perspective_record(const render_scene *s, const scene_object *o, const floa
         words[AXIS_Y + k] = float_word((float)m[4 * k + 1]);
         words[AXIS_Z + k] = float_word((float)m[4 * k + 2]);
     }
-    double aspect = (double)s->full_width / s->full_height, tx = tangent_x(o, aspect);
+    double aspect = (double)s->full_width / s->full_height, tx = fov_tangent_x(fov_read(o, aspect));
     words[TANGENT_X] = float_word((float)tx);
     words[TANGENT_Y] = float_word((float)(tx / aspect));
     words[NEAR_CLIP] = float_word((float)scene_number(o, "near_clip"));

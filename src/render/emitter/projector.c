@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * An image thrown from a point along local +z, as a slide projector does, by a perspective sensor's conventions (+x to the image's left, +y up).
+ * A delta light: sampled only. With (x, y, z) the reference point in the projector's space and d the direction to it,
+ *
+ *     value = pi * scale * irradiance(1/2 - x c / z, 1/2 - y c a / z) / (z^2 n.d)   within the image, else 0          (Mitsuba)
+ *
+ * c = 1 / (2 tan(half the horizontal field of view)), a the image's aspect, n the image of the z axis: a screen at z = 1 that faces the
+ * projector receives pi times the image. A sample's uv is (x, y) / z, so that z^2 n.d = distance^2 n.q / |q|^3 with q = to_world (uv, 1). */
+#include "render/emitter/pose.h"
+
+enum { PARAM_IRRADIANCE, PARAM_SCALE, PARAM_FOV, PARAM_TO_WORLD };
+enum { DERIVED_X, DERIVED_Y, DERIVED_INVERSE, DERIVED_COUNT = DERIVED_INVERSE + POSE_INVERSE };
+enum { EXTRA_FACTOR, EXTRA_ASPECT, EXTRA_WORDS };
+
+static const float pi = 3.14159265358979323846f;
+
+static void projector_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
+{
+    ir_func *f = t->f;
+    ir_ref half = ir_mul(f, plan_number(t, n, record, "fov"), t_f32(t, pi / 360));
+    ir_ref wide = ir_mul(f, ir_sin(f, half), t_real(t, record, n->extra_word + EXTRA_FACTOR));
+    derived[DERIVED_X] = t_ratio(t, ir_mul(f, ir_cos(f, half), t_f32(t, 0.5f)), wide);
+    derived[DERIVED_Y] = ir_mul(f, derived[DERIVED_X], t_real(t, record, n->extra_word + EXTRA_ASPECT));
+    pose_inverse(t, n, record, PARAM_TO_WORLD, derived + DERIVED_INVERSE);
+}
+
+/* On the image, from (x, y) / z. */
+static vec2 image_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_func *f = t->f;
+    ir_ref half = t_f32(t, 0.5f);
+    return (vec2){ir_sub(f, half, ir_mul(f, uv.x, plan_derived(t, n, record, t_u32(t, DERIVED_X)))),
+                  ir_sub(f, half, ir_mul(f, uv.y, plan_derived(t, n, record, t_u32(t, DERIVED_Y))))};
+}
+
+static ir_ref within(tracer *t, ir_ref v)
+{
+    return ir_and(t->f, ir_ge(t->f, v, t_f32(t, 0)), ir_le(t->f, v, t_f32(t, 1)));
+}
+
+static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    (void)u1, (void)u2;
+    ir_func *f = t->f;
+    vec3 position = pose_column(t, n, record, PARAM_TO_WORLD, 3);
+    emitter_sample s = pose_sample(t, position, ref);
+    vec3 local = pose_to_local(t, n, record, DERIVED_INVERSE, v3_neg(t, s.d));
+    s.uv = (vec2){t_ratio(t, local.x, local.z), t_ratio(t, local.y, local.z)};
+    vec2 at = image_at(t, n, record, s.uv);
+    s.facing = ir_and(f, ir_gt(f, local.z, t_f32(t, 0)), ir_and(f, within(t, at.x), within(t, at.y)));
+    return s;
+}
+
+static color projector_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+{
+    ir_func *f = t->f;
+    vec3 axis = pose_column(t, n, record, PARAM_TO_WORLD, 2);
+    vec3 q = v3_add(t, axis, v3_add(t, v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 0), uv.x),
+                                    v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 1), uv.y)));
+    ir_ref square = v3_dot(t, q, q), toward = ir_mul(f, v3_dot(t, axis, q), t_sqr(t, distance));
+    ir_ref by = t_ratio(t, ir_mul(f, ir_mul(f, square, ir_sqrt(f, square)), t_f32(t, pi)), toward);
+    by = ir_select(f, facing, ir_mul(f, by, plan_number(t, n, record, "scale")), t_f32(t, 0));
+    return color_scale(t, plan_texture(t, n, record, "irradiance", image_at(t, n, record, uv)), by);
+}
+
+static double aspect_of(const render_scene *s, const scene_object *o)
+{
+    uint32_t data = render_find_parameter(s, scene_get(o, "irradiance")->object, PLAN_DATA_SLOT);
+    return data == PLAN_NONE ? 1 : (double)s->parameters.data[data].shape[1] / s->parameters.data[data].shape[0];
+}
+
+static bl_result projector_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    TRY(fov_check(o, err));
+    TRY(pose_check(o, err));
+    render_parameter *fov = &s->parameters.data[render_find_parameter(s, o, PARAM_FOV)];
+    render_parameter *pose = &s->parameters.data[render_find_parameter(s, o, PARAM_TO_WORLD)];
+    s->values.data[fov->offset] = (float)fov_read(o, 1).degrees; /* the degrees do not depend on the aspect */
+    bool smooth = emitter_texture_smooth(scene_get(o, "irradiance")->object);
+    fov->reason = smooth ? "the image's border, which moves with it, is left out" : "steps and border of the image, which move with it, are left out";
+    pose->reason = smooth ? "shadows and the image's border, which move with it, are left out"
+                          : "shadows, steps and border of the image, which move with it, are left out";
+    return BL_OK;
+}
+
+static void projector_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    double aspect = aspect_of(p->scene, o);
+    words[EXTRA_FACTOR] = float_word((float)fov_read(o, aspect).factor);
+    words[EXTRA_ASPECT] = float_word((float)aspect);
+}
+
+static const plugin_param projector_params[] = {
+    [PARAM_IRRADIANCE] = {"irradiance", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "the image, over pi"},
+    [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
+    [PARAM_FOV] = {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-3, 179.99, "field of view in degrees"},
+    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "light goes along its +z"},
+    {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "instead of fov: 35 mm equivalent, e.g. 50mm (the default)"},
+    {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+};
+const emitter_class emitter_projector = {
+    .base = {.plugin = {PLUGIN_EMITTER, "projector", projector_params, 7, NULL, 0, "throws an image from a point"},
+             .extra_words = EXTRA_WORDS,
+             .load = projector_load,
+             .extra = projector_extra,
+             .derived_count = DERIVED_COUNT,
+             .update = projector_update},
+    .delta = true,
+    .place_params = 1u << PARAM_TO_WORLD,
+    .sample = projector_sample,
+    .radiance = projector_radiance,
+    .pdf = emitter_no_density,
+};
