@@ -160,6 +160,7 @@ set(api_sources
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c
+    src/api/plugins.c
     src/api/rays.c
     src/api/reference.c
     src/api/render.c
@@ -182,6 +183,7 @@ set(cli_sources
     src/cli/output.c
     src/cli/params.c
     src/cli/picture.c
+    src/cli/plugins.c
     src/cli/progress.c
     src/cli/render.c
     src/cli/session.c)

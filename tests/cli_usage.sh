@@ -34,7 +34,7 @@ expect() {
 
 # ---- help ----
 
-commands="devices render params grad check fit bench ir"
+commands="devices render params grad check fit bench ir plugins"
 "$program" --help >.out 2>.err || complain "--help"
 for command in $commands; do
     grep -q "^  $command " .out || complain "--help does not list $command"

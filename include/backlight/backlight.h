@@ -90,6 +90,37 @@ typedef struct bl_device_stats {
 } bl_device_stats;
 bl_device_stats bl_device_stats_get(const bl_device *device);
 
+/* ---- plugins: what scenes are made of ---- */
+
+typedef struct bl_plugin_info {
+    const char *category; /* the XML tag: "bsdf" */
+    const char *name, *help;
+    bool available;       /* false: a plugin of Mitsuba 3 that is not implemented; help says why, where there is a reason */
+    uint32_t parameters, slots;
+    const char *data;     /* name of differentiable values that come from a file or from several parameters ("data"); NULL: none */
+} bl_plugin_info;
+
+typedef struct bl_plugin_parameter {
+    const char *name, *help;
+    const char *type;    /* "float", "colour or texture" */
+    const char *preset;  /* the default as written in XML; NULL: none */
+    bool required;       /* must be given */
+    bool differentiable; /* as NAME, or where it takes a texture as NAME.value, or as what that texture differentiates */
+    double least, most;  /* range of numbers; both 0: any */
+} bl_plugin_parameter;
+
+/* Objects inside that are not parameters: at least `least`, at most `most` (0: any number). */
+typedef struct bl_plugin_slot {
+    const char *category;
+    uint32_t least, most;
+} bl_plugin_slot;
+
+/* Strings live as long as the context. */
+uint32_t bl_plugin_count(const bl_context *ctx);
+bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_info *out);
+bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter, bl_plugin_parameter *out);
+bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot, bl_plugin_slot *out);
+
 /* ---- scenes ---- */
 
 typedef struct bl_define {

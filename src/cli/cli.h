@@ -215,7 +215,7 @@ int bench_ablation(const cli_session *session, const cli_ablation *args);
 /* ---- commands ---- */
 
 extern const cli_command command_devices, command_render, command_params, command_grad, command_check,
-    command_fit, command_bench, command_ir;
+    command_fit, command_bench, command_ir, command_plugins;
 
 #define CLI_OPTIONS(table) .options = (table), .option_count = (uint32_t)(sizeof(table) / sizeof(table)[0])
 

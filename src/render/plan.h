@@ -104,7 +104,7 @@ typedef struct class_node class_node;
 typedef struct render_class {
     plugin_class plugin;
     uint32_t extra_words;
-    const char *data_name; /* of the parameter with PLAN_DATA_SLOT; NULL: "data" */
+    const char *data_name; /* of the parameter with PLAN_DATA_SLOT, values that `load` makes from others or a file; NULL: it has none */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
     /* Fills the extra words of an instance. */

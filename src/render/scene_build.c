@@ -13,8 +13,8 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
                               float most, const float *values)
 {
     const char *prefix = s->object_data[o->index];
-    const char *data = ((const render_class *)o->cls)->data_name;
-    const char *field = slot != PLAN_DATA_SLOT ? o->cls->params[slot].name : data ? data : "data";
+    const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
+    BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
     render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
                           .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot,
                           .factor = PLAN_NONE};

@@ -118,8 +118,7 @@ static const char *nearest_plugin(const plugin_registry *registry, plugin_catego
     return nearest;
 }
 
-/* Plugins of Mitsuba 3 that will not come soon: why, and what to do instead. */
-static const char *unsupported_reason(plugin_category category, const char *name)
+const char *plugin_unsupported_reason(plugin_category category, const char *name)
 {
     static const struct {
         plugin_category category;
@@ -145,7 +144,7 @@ bl_result plugin_missing(const plugin_registry *registry, plugin_category catego
                          scene_place where, bl_error *err)
 {
     const char *what = plugin_category_names[category];
-    const char *reason = unsupported_reason(category, name);
+    const char *reason = plugin_unsupported_reason(category, name);
     if (reason)
         return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not supported: %s", what, name, reason);
     if (is_listed(plugin_known_names(category), name))

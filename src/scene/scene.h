@@ -72,6 +72,15 @@ scene_object *scene_child(const scene_object *o, plugin_category category);   /*
 /* "file:line: " + text, for errors found later by the code that knows the plugin. */
 bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...) BL_PRINTF(4, 5);
 
+/* ---- what is known of plugins besides their tables ---- */
+
+const char *kind_name(plugin_kind kind); /* "a float", for messages */
+/* Mitsuba's own plugins, zero-terminated list. */
+const char *const *plugin_known_names(plugin_category category);
+/* Why one of them will not come, and what to do instead; NULL: it may. */
+const char *plugin_unsupported_reason(plugin_category category, const char *name);
+const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name); /* or NULL */
+
 /* ---- number.c: numbers in text, whatever the process's locale ---- */
 
 /* One finite number at `at`, before `end`; returns what follows it, or NULL. */

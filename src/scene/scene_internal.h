@@ -18,8 +18,6 @@ int numbers_parse(const char *chars, double *out, int most, const char **malform
 /* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of several calls when
  * *distance is carried over; start with UINT32_MAX. */
 const char *name_nearest(const char *name, const char *const *names, uint32_t count, uint32_t *distance);
-/* Mitsuba's own plugins, zero-terminated list. */
-const char *const *plugin_known_names(plugin_category category);
 /* Fills in the reason why the registry has no such plugin. */
 bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name, scene_place where,
                          bl_error *err);
@@ -126,13 +124,11 @@ typedef struct binder {
     bl_error *err;
 } binder;
 
-const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name);
 scene_object *object_create(binder *b, const plugin_class *cls, scene_place where);
 bl_result bind_scene(binder *b);
 /* Value of one parameter from a property tag. */
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node);
 bl_result value_preset(binder *b, scene_object *object, uint32_t index);
-const char *kind_name(plugin_kind kind); /* "a float", for messages */
 
 /* ---- image_*.c: one decoder and one encoder a format; bytes in memory, so that limits and atomic writing are in one place ---- */
 

@@ -92,7 +92,7 @@ static const plugin_param roughdielectric_params[] = {
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
 };
 const bsdf_class bsdf_roughdielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 9, NULL, 0, "rough glass, ground glass .."},
+    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 9, NULL, 0, "rough glass, such as ground glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughdielectric_load,

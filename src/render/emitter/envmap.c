@@ -402,6 +402,7 @@ static const plugin_param envmap_params[] = {
 const emitter_class emitter_envmap = {
     .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, NULL, 0, "an image as environment"},
              .extra_words = EXTRA_WORDS,
+             .data_name = "data",
              .load = envmap_load,
              .extra = envmap_extra,
              .variant = envmap_variant,

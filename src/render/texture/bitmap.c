@@ -147,6 +147,7 @@ static const plugin_param bitmap_params[] = {
 const texture_class texture_bitmap = {
     .base = {.plugin = {PLUGIN_TEXTURE, "bitmap", bitmap_params, 7, NULL, 0, "an image"},
              .extra_words = EXTRA_WORDS,
+             .data_name = "data",
              .load = bitmap_load,
              .extra = bitmap_extra,
              .variant = bitmap_variant},

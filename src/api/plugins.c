@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The plugins that scenes of a context can use, as their tables describe them; behind those, the plugins of Mitsuba 3 that are not there. */
+#include "api/handles.h"
+
+/* What stands at an index: a class, or the name of one that is missing. */
+typedef struct entry {
+    const plugin_class *cls;
+    plugin_category category; /* where cls is NULL */
+    const char *name;
+} entry;
+
+/* False past the last one. */
+static bool entry_at(const bl_context *ctx, uint32_t index, entry *out)
+{
+    (void)ctx;
+    *out = (entry){0};
+    if (index < render_registry.count) {
+        out->cls = render_registry.classes[index];
+        return true;
+    }
+    uint32_t at = render_registry.count;
+    for (plugin_category c = 0; c < PLUGIN_CATEGORY_COUNT; c++)
+        for (const char *const *name = plugin_known_names(c); *name; name++)
+            if (!registry_find(&render_registry, c, *name) && at++ == index) {
+                out->category = c, out->name = *name;
+                return true;
+            }
+    return false;
+}
+
+uint32_t bl_plugin_count(const bl_context *ctx)
+{
+    uint32_t n = 0;
+    for (entry e; entry_at(ctx, n, &e);)
+        n++;
+    return n;
+}
+
+bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_info *out)
+{
+    entry e;
+    if (!entry_at(ctx, plugin, &e))
+        return BL_ERROR_ARGUMENT;
+    const plugin_class *c = e.cls;
+    if (c) {
+        *out = (bl_plugin_info){.category = plugin_category_names[c->category], .name = c->name, .help = c->help, .available = true,
+                                .parameters = c->param_count, .slots = c->slot_count, .data = ((const render_class *)c)->data_name};
+    } else {
+        const char *reason = plugin_unsupported_reason(e.category, e.name);
+        *out = (bl_plugin_info){.category = plugin_category_names[e.category], .name = e.name, .help = reason ? reason : "not implemented yet"};
+    }
+    return BL_OK;
+}
+
+bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter, bl_plugin_parameter *out)
+{
+    entry e;
+    if (!entry_at(ctx, plugin, &e) || !e.cls || parameter >= e.cls->param_count)
+        return BL_ERROR_ARGUMENT;
+    const plugin_param *p = &e.cls->params[parameter];
+    const char *type = kind_name(p->kind);
+    *out = (bl_plugin_parameter){.name = p->name, .help = p->help, .type = type + (type[1] == ' ' ? 2 : 3), .preset = p->preset,
+                                 .required = p->flags & PLUGIN_REQUIRED, .least = p->least, .most = p->most,
+                                 .differentiable = p->kind == PLUGIN_TEXTURED || p->flags & PLUGIN_DIFFERENTIABLE};
+    return BL_OK;
+}
+
+bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot, bl_plugin_slot *out)
+{
+    entry e;
+    if (!entry_at(ctx, plugin, &e) || !e.cls || slot >= e.cls->slot_count)
+        return BL_ERROR_ARGUMENT;
+    const plugin_slot *s = &e.cls->slots[slot];
+    *out = (bl_plugin_slot){.category = plugin_category_names[s->category], .least = s->least, .most = s->most};
+    return BL_OK;
+}
