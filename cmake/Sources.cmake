@@ -101,8 +101,10 @@ set(render_sources
     src/render/bsdf/microfacet.c
     src/render/bsdf/null.c
     src/render/bsdf/plastic.c
+    src/render/bsdf/rough_interface.c
     src/render/bsdf/roughconductor.c
     src/render/bsdf/roughdielectric.c
+    src/render/bsdf/roughplastic.c
     src/render/bsdf/thindielectric.c
     src/render/bsdf/twosided.c
     src/render/emitter/area.c

@@ -145,9 +145,13 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
         p->update_requested = true;
     }
     uint32_t cls = class_add(p, &p->updates, classify(p, o)); /* a tree of its own: united with other instances of this list only */
-    array_push(&p->update_words, cls);
-    array_push(&p->update_words, record);
-    p->update_count++;
+    bool each = n->cls->update_element != NULL;
+    p->update_elements |= each;
+    for (uint32_t k = 0; k < (each ? count : 1); k++) {
+        array_push(&p->update_words, cls | k << UPDATE_ELEMENT);
+        array_push(&p->update_words, record);
+        p->update_count++;
+    }
     return *d;
 }
 

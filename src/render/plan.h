@@ -100,6 +100,8 @@ typedef struct render_scene {
 struct plan;
 typedef struct class_node class_node;
 
+enum { UPDATE_ELEMENT = 16 /* bits of a class's index in plan.updates */ };
+
 /* Every class of the renderer begins with this. */
 typedef struct render_class {
     plugin_class plugin;
@@ -113,6 +115,9 @@ typedef struct render_class {
      * and untracked; no effects, no loops between parameters and results. What kernels read back is plan_derived. */
     uint32_t derived_count;
     void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
+    /* In its place, where they are many: derived value `element` (u32), each by a lane of its own. A loop may stand between parameters and result
+     * if it only adds. */
+    ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
     /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of building it has table_lanes(.., k)
      * lanes, reads parameters with plan_load and its kin and what earlier steps have left, and writes. table_steps 0: no table. */
     uint32_t table_steps;
@@ -162,7 +167,9 @@ typedef struct plan {
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
-    uint32_t update_count;     /* objects with derived values: HEADER_UPDATES points to (index in updates, record) of each */
+    uint32_t update_count;     /* lanes of updating: HEADER_UPDATES points to (index in updates | element << UPDATE_ELEMENT, record) of each:
+                                  objects with derived values, or every single value where the class has update_element */
+    bool update_elements;      /* some class has */
     bool update_requested;     /* some derived value has a gradient */
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */

@@ -110,6 +110,7 @@ static const plugin_class *const classes[] = {
     &bsdf_plastic.base.plugin,
     &bsdf_roughconductor.base.plugin,
     &bsdf_roughdielectric.base.plugin,
+    &bsdf_roughplastic.base.plugin,
     &bsdf_thindielectric.base.plugin,
     &bsdf_twosided.base.plugin,
     &emitter_area.base.plugin,

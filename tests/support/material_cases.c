@@ -39,6 +39,14 @@ const material_case material_cases[] = {
     {.name = "plastic, no coat, requested", .xml = IT("plastic", RGB("specular_reflectance", "0")), .requested = true,
      .parameters = {"it.specular_reflectance.value"}, .inwards = 1, .cosines = {0.5}},
 
+    {.name = "rough plastic, ggx", .xml = IT("roughplastic", RGB("diffuse_reflectance", ".9,.5,.1") ROUGH("ggx", ".3") INDICES("1.6")),
+     .parameters = {OF_PLASTIC, "it.alpha"}, .cosines = {0.95, 0.2}},
+    {.name = "rough plastic, beckmann, nonlinear",
+     .xml = IT("roughplastic", RGB("diffuse_reflectance", ".9,.5,.1") RGB("specular_reflectance", ".9,.8,.7") ROUGH("beckmann", ".25") BOOLEAN("nonlinear", "true")),
+     .parameters = {OF_PLASTIC, "it.alpha"}, .cosines = {0.6}},
+    {.name = "rough plastic, black, requested", .xml = IT("roughplastic", RGB("diffuse_reflectance", "0") ROUGH("ggx", ".3")), .requested = true,
+     .parameters = {"it.diffuse_reflectance.value"}, .inwards = 1, .cosines = {0.5}},
+
     {.name = "rough metal, ggx", .xml = IT("roughconductor", METAL ROUGH("ggx", ".3")), .parameters = {OF_METAL, "it.alpha.value"}, .cosines = {0.9, 0.3}},
     {.name = "rough metal, ggx, all normals", .xml = IT("roughconductor", METAL ROUGH("ggx", ".4") ALL_NORMALS), .cosines = {0.6}},
     {.name = "rough metal, beckmann", .xml = IT("roughconductor", METAL ROUGH("beckmann", ".25")), .parameters = {OF_METAL, "it.alpha.value"},

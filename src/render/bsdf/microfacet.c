@@ -12,6 +12,12 @@ bl_result microfacet_check(const scene_object *o, bl_error *err)
     const scene_value *v = scene_get(o, "distribution");
     if (strcasecmp(v->text, "beckmann") != 0 && strcasecmp(v->text, "ggx") != 0)
         return scene_error(err, BL_ERROR_SCENE, v->where, "%s: \"distribution\" must be beckmann or ggx, not \"%.60s\"", o->cls->name, v->text);
+    return BL_OK;
+}
+
+bl_result microfacet_check_alpha(const scene_object *o, bl_error *err)
+{
+    const scene_value *v;
     for (int k = 0; k < 2; k++) {
         v = scene_get(o, k ? "alpha_v" : "alpha_u");
         if (v->given)

@@ -10,8 +10,10 @@
 
 typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_kind;
 
-/* Of the parameters that rough materials share: "distribution", a name in any case; "alpha"; not yet "alpha_u" and "alpha_v". */
+/* Of the parameters that rough materials share: "distribution", a name in any case. */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
+/* And "alpha"; not yet "alpha_u" and "alpha_v". */
+bl_result microfacet_check_alpha(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
 /* The variant of their classes is which distribution, and whether visible normals are sampled. */
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);

@@ -11,6 +11,7 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
 {
     (void)s;
     TRY(microfacet_check(o, err));
+    TRY(microfacet_check_alpha(o, err));
     return conductor_check_material(o, err);
 }
 

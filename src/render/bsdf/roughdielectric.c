@@ -13,6 +13,7 @@
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     TRY(microfacet_check(o, err));
+    TRY(microfacet_check_alpha(o, err));
     TRY(interface_load(s, o, NULL, err));
     const render_parameter *eta = &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
     if (s->values.data[eta->offset] == 1)

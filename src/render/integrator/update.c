@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object that has any.
+ * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object that has any,
+ * or per value (update_element).
  *
  *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed; with the frozen values bound in
  *                   their place, before a frozen evaluation.
@@ -11,21 +12,41 @@
 #include "render/integrator/kernel.h"
 #include "spirv_gen/ad/ad.h"
 
-/* The object's derived values; their number is that of its class. */
-static ir_ref *derive(tracer *t, const class_node *n, ir_ref record)
+/* What one lane derives: values first, first + 1 .. of an object. */
+typedef struct part {
+    ir_ref first; /* u32 */
+    uint32_t count;
+    ir_ref *values;
+} part;
+
+/* element: of a class with update_element; else not used. */
+static part derive(tracer *t, const class_node *n, ir_ref record, ir_ref element)
 {
-    ir_ref *derived = arena_alloc(&t->f->module->arena, n->cls->derived_count * sizeof *derived);
-    n->cls->update(t, n, record, derived);
-    return derived;
+    bool each = n->cls->update_element != NULL;
+    part p = {.first = each ? element : t_u32(t, 0), .count = each ? 1 : n->cls->derived_count};
+    p.values = arena_alloc(&t->f->module->arena, p.count * sizeof *p.values);
+    if (each)
+        p.values[0] = n->cls->update_element(t, n, record, element);
+    else
+        n->cls->update(t, n, record, p.values);
+    return p;
 }
+
+/* A lane's function has the record as its parameter and, if any class has update_element, the element. */
+static ir_ref element_param(const plan *p, ir_func *f) { return p->update_elements ? ir_param(f, IR_U32) : (ir_ref){0}; }
+
+/* The value's place, given that of the object's first. */
+static ir_ref place(tracer *t, ir_ref first, const part *p, uint32_t k) { return t_offset(t, ir_add(t->f, first, p->first), k); }
 
 static ir_func *make_update(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
     tracer t = {.f = f, .plan = p};
-    ir_ref record = ir_param(f, IR_U32), *derived = derive(&t, n, record), first = t_word(&t, record, n->derived_word);
-    for (uint32_t k = 0; k < n->cls->derived_count; k++)
-        ir_store(f, BUFFER_VALUES, t_offset(&t, first, k), derived[k]);
+    ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
+    part derived = derive(&t, n, record, element);
+    ir_ref first = t_word(&t, record, n->derived_word);
+    for (uint32_t k = 0; k < derived.count; k++)
+        ir_store(f, BUFFER_VALUES, place(&t, first, &derived, k), derived.values[k]);
     ir_return(f, NULL, 0);
     return f;
 }
@@ -53,15 +74,15 @@ static ir_func *make_adjoint(ir_module *m, const plan *p, const class_node *n, b
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
     tracer t = {.f = f, .plan = p, .tracked = true};
-    ir_ref record = ir_param(f, IR_U32);
+    ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
     if (n->requested >> PLAN_DERIVED_SLOT & 1) {
-        uint32_t count = n->cls->derived_count;
-        ir_ref *derived = derive(&t, n, record), *seeds = arena_alloc(&m->arena, count * sizeof *seeds);
+        part derived = derive(&t, n, record, element);
+        ir_ref *seeds = arena_alloc(&m->arena, derived.count * sizeof *seeds);
         ir_ref first = t_word(&t, record, n->derived_word + 1);
         ir_if(f, ir_ne(f, first, t_u32(&t, PLAN_NONE)));
-        for (uint32_t k = 0; k < count; k++)
-            seeds[k] = gradient_number(&t, t_offset(&t, first, k), fixed_point);
-        ad_backward(f, derived, seeds, count, NULL, NULL, 0);
+        for (uint32_t k = 0; k < derived.count; k++)
+            seeds[k] = gradient_number(&t, place(&t, first, &derived, k), fixed_point);
+        ad_backward(f, derived.values, seeds, derived.count, NULL, NULL, 0);
         ir_else(f);
         ir_endif(f);
     }
@@ -75,19 +96,20 @@ static ir_func *make_tangent(ir_module *m, const plan *p, const class_node *n)
 {
     ir_func *f = ir_func_create(m, n->cls->plugin.name);
     tracer t = {.f = f, .plan = p, .tracked = true};
-    uint32_t count = n->cls->derived_count;
-    ir_ref record = ir_param(f, IR_U32), *derived = derive(&t, n, record), *tangents = arena_alloc(&m->arena, count * sizeof *tangents);
-    ad_forward(f, NULL, NULL, 0, derived, tangents, count);
+    ir_ref record = ir_param(f, IR_U32), element = element_param(p, f);
+    part derived = derive(&t, n, record, element);
+    ir_ref *tangents = arena_alloc(&m->arena, derived.count * sizeof *tangents);
+    ad_forward(f, NULL, NULL, 0, derived.values, tangents, derived.count);
     ir_ref first = t_word(&t, record, n->derived_word);
-    for (uint32_t k = 0; k < count; k++)
-        ir_store(f, BUFFER_TANGENT, t_offset(&t, first, k), tangents[k]);
+    for (uint32_t k = 0; k < derived.count; k++)
+        ir_store(f, BUFFER_TANGENT, place(&t, first, &derived, k), tangents[k]);
     ir_return(f, NULL, 0);
     return f;
 }
 
 /* ---- kernels ---- */
 
-/* Lane k: the function of its object's class, with its record. */
+/* Lane k: the function of its object's class, with its record, and the element that is its. */
 static void dispatch(ir_module *m, const plan *p, const char *name, ir_func *const *functions)
 {
     ir_func *f = ir_func_create(m, name);
@@ -97,8 +119,12 @@ static void dispatch(ir_module *m, const plan *p, const char *name, ir_func *con
     ir_if(f, ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));
     ir_ref object = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
     ir_ref at = ir_add(f, t_word(&t, t_u32(&t, 0), HEADER_UPDATES), ir_shl(f, object, t_u32(&t, 1)));
-    ir_ref record = t_word(&t, at, 1);
-    ir_call(f, t_word(&t, at, 0), functions, p->updates.count, &record, 1, NULL);
+    ir_ref which = t_word(&t, at, 0), in[2] = {t_word(&t, at, 1)};
+    if (p->update_elements) {
+        in[1] = ir_shr(f, which, t_u32(&t, UPDATE_ELEMENT));
+        which = ir_and(f, which, t_u32(&t, (1u << UPDATE_ELEMENT) - 1));
+    }
+    ir_call(f, which, functions, p->updates.count, in, p->update_elements ? 2 : 1, NULL);
     ir_else(f);
     ir_endif(f);
     ir_return(f, NULL, 0);
