@@ -15,17 +15,14 @@
 
 #include <cmocka.h>
 
-#include "support/scene_cases.h"
+#include "support/path_agreement.h"
 #include "support/scene_device.h"
-#include "support/scene_eval.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 6, SEED = 11, DEPTH = 5, SAMPLES = 150, GRADIENT_STREAM = 1, ELEMENTS_MOST = 64 };
-/* of the largest entry of the sample's gradient; differences: of the gradient and the sample's radiance */
-static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_tolerance = 1e-7;
+enum { DEPTH = 5, SAMPLES = 150 };
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
 #define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
@@ -160,118 +157,12 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 
 /* ---- interpreter ---- */
 
-typedef struct subject {
-    const lobe_case *c;
-    scene_eval *e;
-    uint32_t elements;
-    bool next_event;
-    bool reached[ELEMENTS_MOST];
-} subject;
-
-static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, bool f64)
-{
-    bl_error err = {0};
-    if (scene_eval_run(s->e, pass, pixel, sample, SEED, GRADIENT_STREAM, f64, &err) != BL_OK)
-        fail_msg("%s: %s", s->c->base.name, err.text);
-}
-
-static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, uint32_t element, double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%s, %s, pixel %u, sample %u, element %u: replay %.17g, %s %.17g (tolerance %g)", s->c->base.name,
-                 s->next_event ? "next event" : "no next event", pixel, sample, element, a, what, b, tolerance);
-}
-
-static double largest(const double *g, uint32_t n)
-{
-    double most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        most = fmax(most, fabs(g[i]));
-    return most;
-}
-
-static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, bool f64, double *g)
-{
-    run(s, RENDER_GRADIENT, pixel, sample, f64);
-    memcpy(g, s->e->gradient, s->elements * sizeof *g);
-    assert_int_equal(s->e->status[STATUS_DRIFT], 0);
-    assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
-    run(s, RENDER_UNROLLED, pixel, sample, f64);
-    double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements);
-    for (uint32_t i = 0; i < s->elements; i++) {
-        expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
-        s->reached[i] |= g[i] != 0;
-    }
-}
-
-/* <adjoint, weights of the frozen path at values + step * direction> */
-static double frozen_value(subject *s, uint32_t pixel, uint32_t sample, const double *direction, double step)
-{
-    scene_eval_freeze(s->e, direction, step);
-    run(s, RENDER_FROZEN, pixel, sample, true);
-    return scene_eval_weighted(s->e, pixel);
-}
-
-/* A direction over all requested elements at once. Fresnel terms are no polynomials, so steps are small. */
-static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sample, const double *g)
-{
-    static const double centred[5] = {1, -8, 0, 8, -1}, one_sided[5] = {-25, 48, -36, 16, -3};
-    scene_eval *e = s->e;
-    double *direction = calloc(e->scene->values.count, sizeof *direction), along = 0, difference = 0, size = 0;
-    assert_non_null(direction);
-    uint32_t state = 1000 * pixel + sample;
-    for (uint32_t k = 0; k < scene_case_parameter_count(&s->c->base); k++) {
-        const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, s->c->base.parameters[k])];
-        uint32_t first = scene_eval_gradient_first(e, s->c->base.parameters[k]);
-        for (uint32_t i = 0; i < p->count; i++) {
-            direction[p->offset + i] = k == 0 && s->c->inwards != 0 ? s->c->inwards : 2 * scene_random(&state) - 1;
-            along += direction[p->offset + i] * g[first + i];
-        }
-    }
-    const double h = 1e-5;
-    for (int k = 0; k < 5; k++) {
-        double f = frozen_value(s, pixel, sample, direction, (s->c->inwards != 0 ? k : k - 2) * h);
-        difference += (s->c->inwards != 0 ? one_sided : centred)[k] * f / (12 * h);
-        size = fmax(size, fabs(f));
-    }
-    expect_near(s, "frozen differences", pixel, sample, 0, along, difference, difference_tolerance * (largest(g, s->elements) + size));
-    free(direction);
-}
-
 static char *folder;
-
-static void all_samples(subject *s)
-{
-    uint32_t state = 77;
-    for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
-        s->e->adjoint[i] = (float)(0.5 + scene_random(&state));
-    for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE), sample = (uint32_t)(scene_random(&state) * 1000);
-        double g[ELEMENTS_MOST];
-        replay_equals_unrolled(s, pixel, sample, false, g);
-        replay_equals_unrolled(s, pixel, sample, true, g);
-        replay_equals_differences(s, pixel, sample, g);
-    }
-}
 
 static void case_agrees(void **state)
 {
-    subject s = {.c = *state};
-    for (int next_event = 0; next_event < 2; next_event++) {
-        arena a = {0};
-        s.next_event = next_event;
-        s.e = scene_eval_create(scene_case_xml(&a, &s.c->base, DEPTH, SIDE, SIDE), folder, s.c->base.parameters,
-                                scene_case_parameter_count(&s.c->base));
-        s.e->options = (render_trace_options){.no_next_event = !next_event, .unrolled_depth = DEPTH};
-        s.elements = s.e->plan->gradient_count;
-        assert_true(s.elements > 0 && s.elements <= ELEMENTS_MOST);
-        all_samples(&s);
-        scene_eval_destroy(s.e);
-        arena_free(&a);
-    }
-    for (uint32_t i = 0; i < s.elements && !s.c->dark; i++)
-        if (!s.reached[i])
-            fail_msg("%s: element %u got no gradient", s.c->base.name, i);
+    const lobe_case *c = *state;
+    path_agreement_expect(&(path_agreement){.scene = &c->base, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .inwards = c->inwards, .dark = c->dark});
 }
 
 /* ---- device ---- */

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-enum { MATERIAL_PARAMETERS = 8, MATERIAL_COSINES = 3 };
+enum { MATERIAL_PARAMETERS = 8 /* SCENE_CASE_PARAMETERS */, MATERIAL_COSINES = 3 };
 
 typedef struct material_case {
     const char *name;
@@ -17,8 +17,9 @@ typedef struct material_case {
     double cosines[MATERIAL_COSINES]; /* of wi, where sampling is tested; 0: no more */
     bool one_way;      /* not reciprocal */
     bool black;        /* has nothing to sample but discrete lobes, or nothing at all */
-    bool dark;         /* some parameters have no derivative in truth */
     double inwards;    /* -1 or 1: the first parameter stands at its bound and may only move to this side */
+    double slack;      /* relative error of differences that is no error: derived values are integrals with kinks, which a step of a parameter moves
+                          over the nodes */
 } material_case;
 
 extern const material_case material_cases[];

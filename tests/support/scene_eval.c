@@ -50,6 +50,7 @@ void scene_eval_destroy(scene_eval *e)
     plan_destroy(e->plan);
     render_scene_destroy(e->scene);
     free(e->values), free(e->frozen), free(e->tangent), free(e->gradient), free(e->film), free(e->adjoint);
+    free(e->updated[0].values), free(e->updated[1].values);
     free(e);
 }
 
@@ -68,8 +69,8 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     if (!e->modules[pass]) {
         ir_module *traced, *alive;
         TRY(render_trace(e->plan, pass, &e->options, &traced, err));
-        opt_options o = {0};
-        plan_ray_options(e->plan, &o);
+        opt_options o = {.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
+                         .stack_size = e->scene->bvh.depth + 1};
         if (e->lowered) {
             bl_result r = opt_run(traced, &o, &e->modules[pass], err);
             ir_module_destroy(traced);
@@ -115,6 +116,19 @@ static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bo
     return BL_OK;
 }
 
+/* Derived values of `values`, if these are others, or of another precision, than the last time: *noted. */
+static bl_result update(scene_eval *e, double *values, scene_eval_updated *noted, bool f64, bl_error *err)
+{
+    size_t size = e->scene->values.count * sizeof *values;
+    if (noted->values && noted->f64 == f64 && memcmp(noted->values, values, size) == 0)
+        return BL_OK;
+    if (!noted->values)
+        noted->values = checked(calloc(1, size + 1));
+    memcpy(noted->values, values, size);
+    noted->f64 = f64;
+    return run_objects(e, RENDER_UPDATE, values, f64, err);
+}
+
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
 {
     for (uint32_t i = 0; i < e->plan->table_builds.count; i++) {
@@ -133,8 +147,8 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     memset(e->status, 0, sizeof e->status);
     memset(e->film, 0, 6u * pixels * sizeof *e->film);
     memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
-    TRY(run_objects(e, RENDER_UPDATE, e->values, f64, err));
-    TRY(run_objects(e, RENDER_UPDATE, e->frozen, f64, err));
+    TRY(update(e, e->values, &e->updated[0], f64, err));
+    TRY(update(e, e->frozen, &e->updated[1], f64, err));
     TRY(scene_eval_tables(e, f64, err));
     if (pass == RENDER_FORWARD)
         TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, f64, err));

@@ -6,6 +6,12 @@
 #include "render/plan.h"
 #include "spirv_gen/opt/opt.h"
 
+/* The parameter values that derived ones were computed from. */
+typedef struct scene_eval_updated {
+    double *values;
+    bool f64;
+} scene_eval_updated;
+
 typedef struct scene_eval {
     render_scene *scene;
     plan *plan;
@@ -14,6 +20,7 @@ typedef struct scene_eval {
     double *tangent;           /* as values; of parameters, written by tests; of derived values, written by runs of RENDER_FORWARD */
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
+    scene_eval_updated updated[2]; /* of values and frozen */
     uint32_t status[STATUS_COUNT];
     uint32_t sample[SAMPLE_WORDS]; /* what RENDER_REPLAY leaves of one sample: integers here, */
     double sample_reals[SAMPLE_WORDS]; /* reals here */
