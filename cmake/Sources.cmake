@@ -30,6 +30,7 @@ set(spirv_gen_sources
     spirv_gen/ir/print.c
     spirv_gen/ir/verify.c
     spirv_gen/opt/accumulate.c
+    spirv_gen/opt/bounds.c
     spirv_gen/opt/call_arguments.c
     spirv_gen/opt/call_results.c
     spirv_gen/opt/call_unused.c
@@ -151,6 +152,7 @@ set(fit_sources
     src/fit/loss.c
     src/fit/optimizer.c)
 set(api_sources
+    src/api/bounds.c
     src/api/context.c
     src/api/fit.c
     src/api/fit_state.c

@@ -110,7 +110,8 @@ void bl_ir_endloop(bl_ir_func *f, bl_ir_value loop, const bl_ir_value *next, uin
 void bl_ir_call(bl_ir_func *f, bl_ir_value selector, bl_ir_func *const *targets, uint32_t target_count, const bl_ir_value *args,
                 uint32_t arg_count, bl_ir_value *results);
 
-/* ---- memory: indices are u32 and count words; on a device accesses out of range are undefined, the interpreter reports them ---- */
+/* ---- memory: indices are u32 and count words; accesses out of range are undefined on a device, but the interpreter reports them, and so does
+ * a device with BL_DEBUG=bounds in the environment: BL_ERROR_BOUNDS ---- */
 
 bl_ir_value bl_ir_load(bl_ir_func *f, bl_ir_type type, uint32_t buffer, bl_ir_value index); /* i32, u32, f32 */
 /* A f32 that can be differentiated by: its derivative is added to word gradient_index of the buffer's gradient. */

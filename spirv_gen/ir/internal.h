@@ -37,8 +37,6 @@ static inline bool ir_is_named(ir_inst i)
 /* The operands of a CALL or RAY_*, or false where they do not lie inside the pool (print.c). */
 bool ir_checked_operands(const ir_func *f, ir_inst call, ir_operands *out);
 
-/* One instruction as text, references by their place in the function; safe for broken traces (print.c). */
-void ir_print_inst(const ir_func *f, uint32_t id, text *out);
 
 /* Result type of a value op, IR_VOID where the operand types break its rule (build_value.c). */
 ir_type ir_rule_result(ir_rule rule, ir_type a, ir_type b, ir_type c, unsigned arity);

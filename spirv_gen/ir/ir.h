@@ -228,6 +228,7 @@ void ir_each_operand(const ir_func *f, ir_inst inst, void (*visit)(void *user, u
 /* ---- text: print.c, parse.c; verify.c ---- */
 
 void ir_print_func(const ir_func *f, text *out);
+void ir_print_inst(const ir_func *f, uint32_t id, text *out); /* one instruction, without a line end */
 void ir_print(const ir_module *m, text *out);
 void ir_dot(const ir_module *m, text *out); /* as a graph, in the DOT language (dot.c) */
 /* parse(print(m)) prints the same. Errors name line and token. */

@@ -26,6 +26,23 @@ typedef enum opt_switch {
 } opt_switch;
 extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
 
+/* bounds.c: the accesses of checked kernels, by the number that a kernel reports. Several kernels may share a list. */
+typedef struct opt_site {
+    const char *kernel; /* name of the entry function */
+    const char *place;  /* function "f", instruction 7 `store %3 @1 %6`, as in the trace that the pass has read */
+    const char *name;   /* of the buffer; NULL: a local array */
+    uint32_t buffer, element_words; /* which buffer; words per element that its index counts */
+    uint32_t array_size; /* of a local array */
+} opt_site;
+typedef struct opt_sites {
+    arena memory;
+    ARRAY(opt_site) list;
+} opt_sites;
+void opt_sites_free(opt_sites *sites);
+
+/* Words of a checked kernel's last buffer behind the n sizes (in words) of its other buffers. Zeroed before a run. */
+enum opt_report { OPT_REPORT_SITE /* 0: nothing happened; else site + 1 */, OPT_REPORT_INDEX, OPT_REPORT_INVOCATION, OPT_REPORT_WORDS };
+
 typedef struct opt_options {
     uint32_t off;            /* opt_switch: passes to leave out */
     bool ray_queries;        /* RAY_* stay: spv_generate makes ray queries of them */
@@ -41,6 +58,7 @@ typedef struct opt_options {
     uint32_t scale_base;
     uint32_t status_buffer;     /* FIXED: overflow and underflow counters */
     uint32_t overflow_word, underflow_word;
+    opt_sites *sites;           /* not NULL: the kernel is checked (bounds.c), and its accesses are appended here */
     /* From here on nothing may change the result: what stands above is the key of kernels kept on disk (src/api/kernel_key.c). */
     void (*dump)(void *user, const char *pass, const ir_module *m); /* after each pass; NULL: none */
     void *user;
@@ -74,6 +92,7 @@ ir_module *opt_call_unused(const ir_module *m);                         /* param
 ir_module *opt_merge(const ir_module *m);                               /* functions of equal bodies become one */
 ir_module *opt_loop_states(const ir_module *m);                         /* loop states that never change leave their loop */
 ir_module *opt_loads(const ir_module *m);                               /* loads of a word that has been loaded already */
+ir_module *opt_bounds(const ir_module *m, const opt_options *o);        /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */
 

@@ -12,6 +12,7 @@ struct opt_pass {
     const ir_module *from;
     const opt_options *options;
     ir_copy_hook hook; /* the copier's `user` is the opt_pass; NULL: plain copy */
+    void (*end)(ir_copier *c); /* at the end of every function, before it returns; NULL: nothing */
     /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
     uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
     void *user;

@@ -70,6 +70,8 @@ static bl_result run(pipeline *p)
         TRY(simplify(p, simplifications[k].which, simplifications[k].run));
     if (!o->ray_queries)
         TRY(step(p, "rays", opt_rays(p->now, o)));
+    if (o->sites)
+        TRY(step(p, "bounds", opt_bounds(p->now, o)));
     TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(step(p, "math", opt_math(p->now)));
     return simplify(p, OPT_DEAD, opt_dead);

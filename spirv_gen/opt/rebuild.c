@@ -48,6 +48,8 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     for (uint32_t k = 0; k < from->results.count; k++)
         if (stays(pass->results, from, k))
             results[count++] = ir_copied(&c, from->results.data[k].id);
+    if (pass->end)
+        pass->end(&c);
     ir_return(to, results, count);
     free(results);
     free(map);

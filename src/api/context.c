@@ -24,7 +24,9 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
     gpu_options options = {0};
     if (desc)
         options = (gpu_options){.validation = desc->validation, .swiftshader = desc->swiftshader, .log = desc->log, .user = desc->user};
-    bl_result r = gpu_open(&options, &ctx->gpu, &ctx->error);
+    bl_result r = bounds_wanted(&ctx->checked, &ctx->error);
+    if (r == BL_OK)
+        r = gpu_open(&options, &ctx->gpu, &ctx->error);
     if (r != BL_OK) {
         if (desc && desc->log)
             desc->log(desc->user, ctx->error.text);

@@ -18,6 +18,7 @@ struct bl_context {
     bl_error error; /* of the last call that failed */
     kernel_cache *cache;   /* NULL: none */
     bool cache_verify;     /* what was found is compiled all the same and compared */
+    bool checked;          /* BL_DEBUG=bounds: kernels are checked (bounds.c) */
     uint64_t cache_hits, cache_misses; /* of kernels' words */
 };
 
@@ -34,6 +35,23 @@ struct bl_scene {
 };
 
 enum { LOCAL_SIZE = 64 /* of generated kernels */, LANES_LEAST = 1 << 12 /* of a part of a pass */ };
+
+/* ---- bounds.c ---- */
+
+/* BL_DEBUG: sets *checked, or says what is wrong with it. */
+bl_result bounds_wanted(bool *checked, bl_error *err);
+/* What the checked kernels of a job, or one of a caller's trace, report to: their last buffer, behind `buffers` others. */
+typedef struct kernel_bounds {
+    opt_sites sites;
+    gpu_buffer *report;
+    uint32_t buffers, *sizes; /* sizes: of the buffers, in words, as last armed */
+} kernel_bounds;
+bl_result bounds_create(gpu_device *d, uint32_t buffers, kernel_bounds **out, bl_error *err);
+void bounds_destroy(kernel_bounds *b); /* NULL is fine */
+/* Before a dispatch with these buffers is recorded: their sizes. */
+bl_result bounds_arm(kernel_bounds *b, gpu_buffer *const *buffers, bl_error *err);
+/* After dispatches: BL_ERROR_BOUNDS, and ready for the next ones, if an access was reported. b may be NULL. */
+bl_result bounds_check(kernel_bounds *b, bl_error *err);
 
 enum job_work { WORK_RESULTS = 4 }; /* f32 words that come back: slot 0 is the loss */
 
@@ -53,6 +71,7 @@ struct bl_job {
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
     gpu_accel *accel; /* NULL unless rays are queries */
+    kernel_bounds *bounds; /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
         *samples; /* of a tile: what a replay pass leaves for the adjoint pass */

@@ -151,6 +151,7 @@ struct bl_ir_kernel {
     bl_device *device;
     gpu_kernel *kernel;
     gpu_batch *batch;
+    kernel_bounds *bounds;      /* NULL unless checked */
     uint32_t buffers, uniforms; /* of the caller */
 };
 
@@ -160,7 +161,7 @@ static ir_module *bounded(const ir_module *m)
     ir_module *copy = opt_dead(m);
     if (copy->error.code != BL_OK)
         return copy;
-    ir_func *f = ir_func_create(copy, "bounded"), *entry = copy->entry;
+    ir_func *f = ir_func_create(copy, m->entry->name), *entry = copy->entry;
     copy->uniform_count = m->uniform_count;
     ir_if(f, ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, m->uniform_count)));
     ir_call(f, ir_u32(f, 0), &entry, 1, NULL, 0, NULL);
@@ -171,10 +172,11 @@ static ir_module *bounded(const ir_module *m)
     return copy;
 }
 
-static bl_result generate(const ir_module *m, const gpu_info *device, spv_code *code, bl_error *err)
+static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, spv_code *code, bl_error *err)
 {
     ir_module *copy = bounded(m), *lowered = NULL;
     opt_options o = lowering(device->float_atomics);
+    o.sites = sites;
     bl_result r = opt_run(copy, &o, &lowered, err);
     ir_module_destroy(copy);
     if (r != BL_OK)
@@ -189,8 +191,10 @@ static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
 {
     spv_code code;
     TRY(complete(m, err));
-    TRY(generate(m, gpu_device_info(k->device->gpu), &code, err));
-    gpu_kernel_desc desc = {.words = code.words, .word_count = code.word_count, .buffer_count = m->buffers.count,
+    if (k->device->context->checked)
+        TRY(bounds_create(k->device->gpu, m->buffers.count, &k->bounds, err));
+    TRY(generate(m, gpu_device_info(k->device->gpu), k->bounds ? &k->bounds->sites : NULL, &code, err));
+    gpu_kernel_desc desc = {.words = code.words, .word_count = code.word_count, .buffer_count = m->buffers.count + (k->bounds != NULL),
                             .push_words = m->uniform_count + 1, .local_size = LOCAL_SIZE, .label = m->entry->name};
     bl_result r = gpu_kernel_create(k->device->gpu, &desc, &k->kernel, err);
     spv_code_free(&code);
@@ -220,15 +224,19 @@ void bl_ir_kernel_destroy(bl_ir_kernel *kernel)
         return;
     gpu_batch_destroy(kernel->batch);
     gpu_kernel_destroy(kernel->kernel);
+    bounds_destroy(kernel->bounds);
     free(kernel);
 }
 
 static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uint32_t *push, uint32_t invocations, bl_error *err)
 {
+    if (k->bounds)
+        TRY(bounds_arm(k->bounds, buffers, err));
     TRY(gpu_batch_begin(k->batch, err));
     gpu_batch_dispatch(k->batch, k->kernel, buffers, push, invocations);
     TRY(gpu_batch_submit(k->batch, err));
-    return gpu_batch_wait(k->batch, NULL, err);
+    TRY(gpu_batch_wait(k->batch, NULL, err));
+    return bounds_check(k->bounds, err);
 }
 
 static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array_count, const uint32_t *uniforms, uint32_t uniform_count,
@@ -243,6 +251,8 @@ static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < array_count; i++)
         buffers[i] = arrays[i]->buffer;
+    if (k->bounds)
+        buffers[array_count] = k->bounds->report;
     if (k->uniforms)
         memcpy(push, uniforms, k->uniforms * sizeof *push);
     push[k->uniforms] = invocations;

@@ -129,7 +129,8 @@ opt_options job_lowering(const bl_job *job)
 {
     opt_options o = {.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .gradient_elements = job->plan->gradient_count,
                      .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
-                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
+                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW,
+                     .sites = job->bounds ? &job->bounds->sites : NULL};
     plan_ray_options(job->plan, &o);
     return o;
 }
@@ -175,7 +176,7 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
         bl_kernel_info *took = &job->compiled[pass];
         TRY(generate_pass(job, pass, &code, took, err));
         double start = clock_seconds();
-        gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT,
+        gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
                              .push_words = code.push_words, .local_size = LOCAL_SIZE, .label = pass_labels[pass]};
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
@@ -190,10 +191,16 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 
 static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
-    gpu_buffer *buffers[BUFFER_COUNT] = {
+    bl_error err;
+    gpu_buffer *buffers[BUFFER_COUNT + 1] = {
         [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = values,        [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
         [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent};
+    if (job->bounds) {
+        buffers[BUFFER_COUNT] = job->bounds->report;
+        if (bounds_arm(job->bounds, buffers, &err) != BL_OK)
+            return; /* a device that is lost, which submission says too */
+    }
     gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
 }
 
@@ -290,7 +297,8 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
     record_update(job, kernel, job->values);
-    return job_submit(job->batch, stats, &seconds, err);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return bounds_check(job->bounds, err);
 }
 
 /* ---- a pass ---- */
@@ -320,7 +328,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     TRY(job_submit(job->batch, stats, &seconds, err));
     job->values_changed = false;
-    return BL_OK;
+    return bounds_check(job->bounds, err);
 }
 
 /* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot make a long dispatch. */
@@ -355,7 +363,8 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
 {
     pass_kernel k = {.job = job, .w = w, .tile = part};
     TRY(job_kernel(job, pass, &k.kernel, err));
-    return job_slice(job->batch, w, part, &job->paths_per_second[pass], record_range, &k, stats, err);
+    TRY(job_slice(job->batch, w, part, &job->paths_per_second[pass], record_range, &k, stats, err));
+    return bounds_check(job->bounds, err);
 }
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
@@ -508,6 +517,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK)
         r = make_geometry(job, &err);
+    if (r == BL_OK && job->context->checked)
+        r = bounds_create(device->gpu, BUFFER_COUNT, &job->bounds, &err);
     if (r == BL_OK)
         r = make_buffers(job, &err);
     if (r != BL_OK) {
@@ -524,6 +535,7 @@ void bl_job_destroy(bl_job *job)
         return;
     gpu_batch_destroy(job->batch);
     gpu_accel_destroy(job->accel);
+    bounds_destroy(job->bounds);
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,

@@ -72,6 +72,7 @@ typedef enum gpu_memory { GPU_DEVICE, GPU_HOST } gpu_memory; /* GPU_HOST: mapped
 bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label, gpu_buffer **out, bl_error *err);
 void gpu_buffer_destroy(gpu_buffer *b);
 uint64_t gpu_buffer_size(const gpu_buffer *b);
+uint64_t gpu_buffer_asked_size(const gpu_buffer *b); /* before rounding */
 void *gpu_buffer_mapped(gpu_buffer *b); /* NULL for GPU_DEVICE memory that is not host-visible */
 /* Device address of byte 0, for buffers beyond max_buffer_range; 0 where the device has no buffer_address. */
 uint64_t gpu_buffer_address(const gpu_buffer *b);

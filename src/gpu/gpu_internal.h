@@ -223,7 +223,7 @@ struct gpu_buffer {
     gpu_device *device;
     VkBuffer handle;
     VkDeviceMemory memory;
-    uint64_t size, allocated; /* bytes: of the buffer, of its memory */
+    uint64_t asked, size, allocated; /* bytes: before rounding, of the buffer, of its memory */
     void *mapped;
     char *label;
 };

@@ -158,6 +158,7 @@ bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, 
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
     b->device = d;
+    b->asked = size;
     b->size = size ? (size + 15) & ~(uint64_t)15 : 16;
     bl_result result = build(b, where, usage, err);
     if (result != BL_OK)
@@ -180,6 +181,7 @@ void gpu_buffer_destroy(gpu_buffer *b)
 }
 
 uint64_t gpu_buffer_size(const gpu_buffer *b) { return b->size; }
+uint64_t gpu_buffer_asked_size(const gpu_buffer *b) { return b->asked; }
 
 void *gpu_buffer_mapped(gpu_buffer *b) { return b->mapped; }
 

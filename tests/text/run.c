@@ -57,6 +57,15 @@ static ir_module *with_vjp(const ir_module *m)
 
 static ir_module *unroll_2(const ir_module *m) { return opt_unroll(m, 2); }
 
+static ir_module *bounds(const ir_module *m)
+{
+    opt_sites sites = {0};
+    opt_options o = {.accumulate = OPT_ACCUMULATE_CAS, .sites = &sites};
+    ir_module *out = opt_bounds(m, &o);
+    opt_sites_free(&sites);
+    return out;
+}
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -70,6 +79,7 @@ static const struct {
     {"merge", opt_merge},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},
+    {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
     {"accumulate-float", accumulate_float},
     {"accumulate-cas", accumulate_cas},
