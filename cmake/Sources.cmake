@@ -92,6 +92,7 @@ set(scene_sources
     src/scene/xml.c)
 set(render_sources
     src/render/bsdf/blendbsdf.c
+    src/render/bsdf/bumpmap.c
     src/render/bsdf/conductor.c
     src/render/bsdf/dielectric.c
     src/render/bsdf/diffuse.c
@@ -100,7 +101,9 @@ set(render_sources
     src/render/bsdf/ior.c
     src/render/bsdf/mask.c
     src/render/bsdf/microfacet.c
+    src/render/bsdf/normalmap.c
     src/render/bsdf/null.c
+    src/render/bsdf/perturbed.c
     src/render/bsdf/plastic.c
     src/render/bsdf/rough_interface.c
     src/render/bsdf/roughconductor.c
@@ -123,6 +126,7 @@ set(render_sources
     src/render/integrator/kernel.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
+    src/render/integrator/surface.c
     src/render/integrator/tables.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c

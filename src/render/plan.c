@@ -107,6 +107,17 @@ static void unite_requests(class_node *into, const class_node *from)
         unite_requests(into->child[k], from->child[k]);
 }
 
+/* enum surface_need: of the class and of all it holds. */
+static uint32_t needs(const class_node *n)
+{
+    uint32_t all = n->cls->needs ? n->cls->needs(n) : 0;
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        all |= n->param_child[k] ? needs(n->param_child[k]) : 0;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        all |= needs(n->child[k]);
+    return all;
+}
+
 static uint32_t class_add(const plan *p, class_list *list, class_node *n)
 {
     for (uint32_t i = 0; i < list->count && !(p->off & PLAN_SHARE); i++)
@@ -251,6 +262,7 @@ static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const inst
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         instance bsdf = instantiate(p, &p->bsdfs, shape->bsdf, seen);
+        p->needs |= needs(p->bsdfs.data[bsdf.cls]);
         uint32_t *w = p->words.data + shapes + i * SHAPE_WORDS;
         w[SHAPE_BSDF_CLASS] = bsdf.cls;
         w[SHAPE_BSDF_RECORD] = bsdf.record;
@@ -402,7 +414,7 @@ color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *pa
 }
 
 /* By differences from green, so that the luminance of grey is that grey. */
-static ir_ref luminance(tracer *t, color v)
+ir_ref color_luminance(tracer *t, color v)
 {
     ir_func *f = t->f;
     ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)), blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
@@ -415,7 +427,14 @@ ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char 
     const class_node *child = n->param_child[k];
     const texture_class *cls = (const texture_class *)child->cls;
     ir_ref at = t_offset(t, record, n->field[k]);
-    return cls->eval_1 ? cls->eval_1(t, child, at, uv) : luminance(t, cls->eval(t, child, at, uv));
+    return cls->eval_1 ? cls->eval_1(t, child, at, uv) : color_luminance(t, cls->eval(t, child, at, uv));
+}
+
+vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
+{
+    uint32_t k = param_of(n, param);
+    const class_node *child = n->param_child[k];
+    return ((const texture_class *)child->cls)->slope(t, child, t_offset(t, record, n->field[k]), uv);
 }
 
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)

@@ -109,6 +109,8 @@ typedef struct render_class {
     const char *data_name; /* of the parameter with PLAN_DATA_SLOT, values that `load` makes from others or a file; NULL: it has none */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
+    /* After the object and all that it holds: says which parameters have incomplete gradients (render_mark). */
+    void (*mark)(render_scene *s, const scene_object *o);
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
     /* Derived values of an instance, f32, from its parameters and those of its textured ones, read with plan_load and its kin. Runs tracked
@@ -126,6 +128,9 @@ typedef struct render_class {
     void (*table_step)(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane);
     /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
     uint32_t (*variant)(const render_scene *s, const scene_object *o);
+    /* What the traced functions of a material or texture read of the surface besides uv: enum surface_need, of this class alone. NULL: nothing.
+     * Where no class of a plan needs a thing, it costs nothing. */
+    uint32_t (*needs)(const class_node *n);
 } render_class;
 
 struct class_node {
@@ -155,6 +160,9 @@ typedef struct plan_group {
     uint32_t first, count, box_count;
 } plan_group;
 
+/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just any. slopes: surface.du, dv, ng. */
+enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2 };
+
 typedef struct plan {
     const render_scene *scene;
     uint32_t off;              /* plan_switch */
@@ -164,6 +172,7 @@ typedef struct plan {
     uint32_t gradient_count;   /* elements, those of derived values included */
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters;
+    uint32_t needs;            /* of all materials: enum surface_need */
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
@@ -202,6 +211,8 @@ void render_scene_destroy(render_scene *s);
 /* For load hooks: registers a parameter of o with initial values and returns its index. */
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                               float most, const float *values);
+/* The gradients of o's parameters, and of those of its textures, are incomplete for this reason. */
+void render_mark(render_scene *s, const scene_object *o, const char *reason);
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
 
 /* ---- plan.c ---- */
@@ -249,6 +260,9 @@ ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* Its derivative with respect to uv; the texture's class has a `slope`. */
+vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+ir_ref color_luminance(tracer *t, color v);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is
  * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
@@ -259,6 +273,7 @@ typedef struct texture_class {
     render_class base;
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
     ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
+    vec2 (*slope)(tracer *t, const class_node *n, ir_ref record, vec2 uv);    /* d eval_1 / d uv; NULL: it has none to speak of */
 } texture_class;
 
 /* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
@@ -278,6 +293,7 @@ typedef struct bsdf_class {
     render_class base;
     bool transmits; /* has a lobe to the other side, were it the null lobe */
     bool null;      /* has a null lobe */
+    bool turns;     /* has a discrete lobe whose direction depends on the normal */
     bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
@@ -338,6 +354,7 @@ typedef struct interaction {
     vec3 p, ng;  /* geometric normal on the side the shape's orientation says */
     vec3 ns;     /* shading normal */
     vec2 uv;
+    vec3 dp_du, dp_dv; /* where the plan needs them; a kind that leaves them out gets a frame around ng */
     ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
     ir_ref level;        /* where the scene has groups: that of the instance's level */
 } interaction;

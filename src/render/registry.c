@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The list of plugins, and the classes that are structure only: scene, film, sampler, integrators. A new plugin is a file with its class
  * and a line here. */
+#include "render/bsdf/perturbed.h"
 #include "render/classes.h"
 
 static const plugin_slot scene_slots[] = {
@@ -106,6 +107,8 @@ static const plugin_class *const classes[] = {
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,
     &bsdf_mask.base.plugin,
+    &bsdf_bumpmap.bsdf.base.plugin,
+    &bsdf_normalmap.bsdf.base.plugin,
     &bsdf_null.base.plugin,
     &bsdf_plastic.base.plugin,
     &bsdf_roughconductor.base.plugin,

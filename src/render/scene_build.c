@@ -37,6 +37,16 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
     return PLAN_NONE;
 }
 
+void render_mark(render_scene *s, const scene_object *o, const char *reason)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index && !s->parameters.data[i].reason)
+            s->parameters.data[i].reason = reason;
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            render_mark(s, o->values[k].object, reason);
+}
+
 /* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound. */
 static float upper_bound(const plugin_param *owner_param)
 {
@@ -92,6 +102,8 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
                       &o->cls->params[k], err));
     for (uint32_t k = 0; k < o->child_count; k++)
         TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->child_names[k]), NULL, err));
+    if (cls->mark)
+        cls->mark(s, o);
     return BL_OK;
 }
 

@@ -61,10 +61,12 @@ enum render_uniform {
 };
 
 struct plan;
+struct surface;
 
 typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
+    const struct surface *surface; /* in functions of materials */
     bool tracked; /* parameter reads carry derivatives (or come from the frozen values) */
     bool frozen;  /* tracked reads come from BUFFER_FROZEN instead */
 } tracer;
@@ -153,6 +155,12 @@ static inline color color_select(tracer *t, ir_ref condition, color a, color b)
     return r;
 }
 static inline ir_ref color_max(tracer *t, color a) { return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2])); }
+
+/* What a material may ask of the surface beyond uv: enum surface_need. In the frame of the shading normal. */
+typedef struct surface {
+    vec2 du, dv; /* dp/du and dp/dv without their parts along the normal; du lies along the first axis */
+    vec3 ng;     /* geometric normal */
+} surface;
 
 /* ---- frames ---- */
 

@@ -63,6 +63,15 @@ static int find_param(const plugin_class *cls, const char *name)
     return -1;
 }
 
+/* The parameter that a nested texture of any other name is for, or -1. */
+static int find_any_name(const plugin_class *cls)
+{
+    for (uint32_t i = 0; i < cls->param_count; i++)
+        if (cls->params[i].flags & PLUGIN_ANY_NAME)
+            return (int)i;
+    return -1;
+}
+
 static bl_result unknown_param(binder *b, const scene_object *object, const char *name, scene_place where)
 {
     const plugin_class *cls = object->cls;
@@ -202,6 +211,8 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, sl
     if (!child->name)
         child->name = node->name;
     int index = node->name ? find_param(object->cls, node->name) : -1;
+    if (index < 0 && child->cls->category == PLUGIN_TEXTURE)
+        index = find_any_name(object->cls);
     if (index >= 0)
         return give_texture(b, object, (uint32_t)index, child, node);
     int slot = find_slot(b, object, child, node);

@@ -34,7 +34,8 @@ enum plugin_flags {
     PLUGIN_REFLECTANCE = 8,     /* colour in [0,1]; outside is an error */
     PLUGIN_EMISSION = 16,       /* colour by the rules for emitters */
     PLUGIN_SCALAR = 32,         /* TEXTURED, but used as one number: written as a float it is a parameter of one entry */
-    PLUGIN_INTENSITY = 64       /* of light that falls with the square of the distance */
+    PLUGIN_INTENSITY = 64,      /* of light that falls with the square of the distance */
+    PLUGIN_ANY_NAME = 128       /* TEXTURED: a nested texture whose name is no parameter's, or that has none, is this one (bumpmap) */
 };
 
 typedef struct plugin_param {

@@ -14,12 +14,21 @@
 /* Where on the surface the material is asked. */
 static vec2 place(tracer *t) { return (vec2){t_f32(t, 0.25f), t_f32(t, 0.75f)}; }
 
+/* The rectangle [-1,1]^2 at such a place. */
+static surface flat(tracer *t)
+{
+    ir_ref zero = t_f32(t, 0), two = t_f32(t, 2);
+    return (surface){.du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1))};
+}
+
 /* wi 3, u 3 -> wo 3, pdf, delta, lobe, eta */
 static void trace_sample(tracer *t, const class_node *n, uint32_t record)
 {
     ir_ref in[6];
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
+    surface at = flat(t);
+    t->surface = &at;
     bsdf_sample r = bsdf_of(n)->sample(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), place(t), in[3], in[4], in[5]);
     ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
 }
@@ -28,6 +37,8 @@ static void trace_sample(tracer *t, const class_node *n, uint32_t record)
 static void trace_at(tracer *t, const class_node *n, uint32_t record)
 {
     ir_ref in[8], at = t_u32(t, record);
+    surface plane = flat(t);
+    t->surface = &plane;
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
     in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);

@@ -146,6 +146,14 @@ const scene_case scene_cases[] = {
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer name='bsdf_samples' value='1'/></integrator>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
+    {.name = "normal map and bump map",
+     .body = "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm", "<boolean name='raw' value='true'/>") DIFFUSE("clay", ".7,.75,.8") "</bsdf>"
+         "<bsdf type='bumpmap' id='hammered'>" BITMAP("heights", "grey.pfm", "<transform name='to_uv'><rotate z='1' angle='20'/></transform>")
+         "<float name='scale' value='.3'/><bsdf type='roughconductor'><float name='alpha' value='.5'/></bsdf></bsdf>"
+         FLOOR(REF("tiles")) WALL("<bsdf type='twosided'><ref id='hammered'/></bsdf>") LAMP(BLACK AREA("5,4,3"))
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.4'/>" REF("tiles") "</shape>",
+     .step = 1e-5,
+     .parameters = {"tiles.normalmap.data", "clay.reflectance.value", "hammered.nested_texture.data", "hammered.scale", "light.radiance.value"}},
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
@@ -179,13 +187,15 @@ char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t 
 
 /* ---- files ---- */
 
-static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height, uint32_t channels, bl_error *err)
+/* Channel c from least[c] to most[c]. */
+static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height, uint32_t channels, const double *least,
+                               const double *most, bl_error *err)
 {
     arena a = {0};
     float *pixels = arena_alloc(&a, width * height * channels * sizeof *pixels);
     uint32_t state = width;
     for (uint32_t i = 0; i < width * height * channels; i++)
-        pixels[i] = (float)(0.1 + 0.8 * scene_random(&state));
+        pixels[i] = (float)(least[i % channels] + (most[i % channels] - least[i % channels]) * scene_random(&state));
     bl_result r = image_save(arena_printf(&a, "%s/%s", folder, name), width, height, channels, pixels, false, err);
     arena_free(&a);
     return r;
@@ -215,8 +225,10 @@ char *scene_files_create(void)
         return NULL;
     strcpy(folder, "scene_files_XXXXXX");
     bl_error err = {0};
-    if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, &err) != BL_OK ||
-        write_texture(folder, "grey.pfm", 3, 5, 1, &err) != BL_OK || write_sky(folder, &err) != BL_OK) {
+    static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85}, high[3] = {.65, .65, .95};
+    if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
+        write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
+        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -226,9 +238,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm"};
     arena a = {0};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

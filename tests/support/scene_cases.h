@@ -14,6 +14,7 @@ typedef struct scene_case {
     const char *integrator; /* XML; NULL: path with the depth asked for */
     uint32_t rr_depth;      /* 0: no roulette */
     bool hide_emitters;
+    double step;            /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is exact */
     bool needs_next_event;                         /* without light sampling nothing is lit */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
@@ -29,7 +30,7 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
-/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5) and sky.pfm (6 x 4, an environment); NULL, with a message, on failure. */
+/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment) and normals.pfm (3 x 4, a normal map); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder);
 

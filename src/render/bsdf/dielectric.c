@@ -53,6 +53,7 @@ const bsdf_class bsdf_dielectric = {
              .load = dielectric_load,
              .extra = interface_extra},
     .transmits = true,
+    .turns = true,
     .sample = dielectric_sample,
     .pdf = bsdf_no_density,
     .value = dielectric_value,

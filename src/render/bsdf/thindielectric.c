@@ -50,6 +50,7 @@ const bsdf_class bsdf_thindielectric = {
              .extra = interface_extra},
     .transmits = true,
     .null = true,
+    .turns = true,
     .sample = thindielectric_sample,
     .pdf = bsdf_no_density,
     .value = thindielectric_value,

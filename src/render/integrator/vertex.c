@@ -41,13 +41,11 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind)
 {
     ir_func *f = ir_func_create(w->t.f->module, "interact");
     tracer t = sub_tracer(w, f, false);
-    ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[11];
+    ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
     interaction si = {0};
     kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
-    vec3_put(si.p, out), vec3_put(si.ng, out + 3), vec3_put(si.ns, out + 6);
-    out[9] = si.uv.x, out[10] = si.uv.y;
-    ir_return(f, out, 11);
+    ir_return(f, out, surface_pack(&t, &si, out));
     return f;
 }
 
@@ -57,6 +55,8 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     tracer t = sub_tracer(w, f, false);
     ir_ref record = ir_param(f, IR_U32), p[11], out[8];
     params_f32(f, p, 11);
+    surface at = surface_params(&t);
+    t.surface = &at;
     const bsdf_class *cls = bsdf_of(n);
     vec2 uv = {p[3], p[4]};
     out[0] = cls->pdf(&t, n, record, vec3_at(p), vec3_at(p + 5), uv);
@@ -74,6 +74,8 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
     ir_ref record = ir_param(f, IR_U32), p[11], out[6];
     params_f32(f, p, 11);
     ir_ref delta = ir_param(f, IR_BOOL), lobe = ir_param(f, IR_U32);
+    surface at = surface_params(&t);
+    t.surface = &at;
     const bsdf_class *cls = bsdf_of(n);
     vec2 uv = {p[3], p[4]};
     color light = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 5), uv, ir_bool(f, false), t_u32(&t, 0));
@@ -273,12 +275,14 @@ static interaction intersect(walk *w, walk_position at)
         at.o = map_point(t, si.level, LEVEL_TO_GROUP, at.o), at.d = map_direction(t, si.level, LEVEL_TO_GROUP, at.d);
     }
     ir_ref in[11] = {si.entry, t_word(t, si.shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, hit[0], hit[2], hit[3]};
-    ir_ref out[11];
+    ir_ref out[INTERACT_RESULTS];
     ir_ref which = t_word(t, si.entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
     ir_call(f, which, w->fn.interact, w->fn.interacts, in, 11, out);
-    si.p = vec3_at(out), si.ng = vec3_at(out + 3), si.ns = vec3_at(out + 6), si.uv = (vec2){out[9], out[10]};
+    surface_unpack(t, out, &si);
     if (levels) {
         si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
+        if (!ir_is_none(si.dp_du.x))
+            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du), si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
     return si;
@@ -427,7 +431,7 @@ static ir_ref light_is_delta(walk *w, ir_ref cls)
 
 static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
-    ir_ref in[12] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+    ir_ref in[12 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      u_lobe, u1, u2};
     ir_ref out[8];
     if (w->plan->bsdfs.count == 0) { /* a scene without shapes */
@@ -437,7 +441,8 @@ static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_re
         *light_pdf = t_f32(t, 0);
         return;
     }
-    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, w->plan->bsdfs.count, in, 12, out);
+    uint32_t count = 12 + surface_args(&w->t, &v->si, v->frame, in + 12);
+    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, w->plan->bsdfs.count, in, count, out);
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
     v->wo = v->sample.wo;
@@ -490,8 +495,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (s->max_depth >= 0)
         v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
     v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
-    frame fr = frame_around(t, v.si.ns);
-    v.wi = frame_to_local(t, fr, v3_neg(t, at.d));
+    v.frame = surface_frame(t, &v.si);
+    v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, at.depth, t_u32(t, 2));
     random4 r1 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, one));
     random4 r2 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, t_u32(t, 2)));
@@ -500,7 +505,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_ref light_pdf = zero, bsdf_pdf;
     if (w->next_event && lights)
         choose_light(w, &v, &r1, &d, &light_pdf);
-    v.to_light = frame_to_local(t, fr, d);
+    v.to_light = frame_to_local(t, v.frame, d);
     sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
@@ -515,7 +520,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
                             power_heuristic(t, ir_mul(f, light_pdf, t_f32(t, 1 / n)), bsdf_pdf));
         v.light_weight = ir_select(f, visible, ir_mul(f, mis, t_ratio(t, t_f32(t, n), light_pdf)), zero);
     }
-    v.next_d = v3_normalize(t, frame_to_world(t, fr, v.wo));
+    v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = offset_point(t, v.si.p, v.si.ng, v.next_d);
     v.light_visible = visible;
     v.decisions = mix_decisions(w, &v, visible);
@@ -556,21 +561,20 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
-    ir_ref in[14] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+    ir_ref in[14 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
+    uint32_t count = 14 + surface_args(&w->t, &v->si, v->frame, in + 14);
     if (tracked)
-        detach_all(w, in, 14);
+        detach_all(w, in, count);
     walk_light light = v->light;
-    if (tracked && place_light(w, &light)) {
-        frame fr = frame_around(&w->t, v->si.ns);
-        vec3_put(frame_to_local(&w->t, fr, light.d), in + 6);
-    }
+    if (tracked && place_light(w, &light))
+        vec3_put(frame_to_local(&w->t, v->frame, light.d), in + 6);
     ir_ref out[6];
     if (w->plan->bsdfs.count == 0) {
         *for_light = *for_sample = color_all(t_f32(&w->t, 0));
         return;
     }
-    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, w->plan->bsdfs.count, in, 14, out);
+    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, w->plan->bsdfs.count, in, count, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];
 }

@@ -59,6 +59,7 @@ typedef struct walk_light {
 
 typedef struct walk_vertex {
     interaction si;
+    frame frame;          /* of the shading normal */
     walk_light hit;       /* emission at the vertex (or of the environment) */
     ir_ref hit_mis;       /* weight of the material's sample against light sampling; 0 where nothing is hit */
     ir_ref goes_on;       /* bool: there is a surface and depth allows another segment */
@@ -82,6 +83,14 @@ color walk_radiance(walk *w, walk_light light, bool tracked);
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample);
 /* Roulette after a vertex (Mitsuba's path): survival probability from the throughput's maximum; 1 before rr_depth. */
 ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta);
+
+/* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
+enum { INTERACT_RESULTS = 17, SURFACE_ARGS = 7 };
+uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
+void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
+frame surface_frame(tracer *t, const interaction *si);
+surface surface_params(tracer *t); /* of the function being traced, after its others; and the arguments for them: how many */
+uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
 
 /* baked.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
 void baked_closest(walk *w, const ray *ray, ir_ref out[4]);

@@ -128,8 +128,14 @@ static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, inte
     vec3 n = v3_normalize(t, out), axis = v3_load(t, data, CYLINDER_AXIS), base = v3_load(t, data, CYLINDER_BASE);
     si->p = v3_add(t, v3_add(t, base, v3_scale(t, axis, height)), v3_scale(t, n, t_real(t, data, CYLINDER_RADIUS)));
     si->ng = si->ns = v3_scale(t, n, t_real(t, data, CYLINDER_SIGN));
-    ir_ref x = v3_dot(t, n, v3_load(t, data, CYLINDER_S)), y = v3_dot(t, n, v3_load(t, data, CYLINDER_T));
+    vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T);
+    ir_ref x = v3_dot(t, n, s), y = v3_dot(t, n, e);
     si->uv = (vec2){t_turn(t, y, x), height};
+    if (t->plan->needs & NEED_TANGENTS) {
+        ir_ref turn = ir_mul(t->f, t_f32(t, 2 * pi), t_real(t, data, CYLINDER_RADIUS));
+        si->dp_du = v3_scale(t, v3_sub(t, v3_scale(t, e, x), v3_scale(t, s, y)), turn);
+        si->dp_dv = axis;
+    }
 }
 
 static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)

@@ -69,12 +69,25 @@ static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
     return v3_add(t, v3_load(t, words, DISK_CENTER), along);
 }
 
+/* Along the radius, and round the centre. */
+static void disk_tangents(tracer *t, ir_ref words, ir_ref a, ir_ref b, interaction *si)
+{
+    ir_func *f = t->f;
+    vec3 s = v3_load(t, words, DISK_S), along = v3_load(t, words, DISK_T);
+    ir_ref r = ir_sqrt(f, t_mad(t, a, a, t_sqr(t, b))), centre = ir_eq(f, r, t_f32(t, 0)), inverse = t_ratio(t, t_f32(t, 1), r);
+    ir_ref x = ir_select(f, centre, t_f32(t, 1), ir_mul(f, a, inverse)), y = ir_mul(f, b, inverse), turn = t_f32(t, 2 * pi);
+    si->dp_du = v3_add(t, v3_scale(t, s, x), v3_scale(t, along, y));
+    si->dp_dv = v3_scale(t, v3_sub(t, v3_scale(t, along, a), v3_scale(t, s, b)), turn);
+}
+
 static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
 {
     (void)entry, (void)o, (void)d, (void)hit_t;
     si->p = disk_point(t, data, u, v);
     si->ng = si->ns = v3_load(t, data, DISK_NORMAL);
     si->uv = disk_uv(t, u, v);
+    if (t->plan->needs & NEED_TANGENTS)
+        disk_tangents(t, data, u, v, si);
 }
 
 static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)

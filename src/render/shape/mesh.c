@@ -206,6 +206,26 @@ static void attribute_or(tracer *t, ir_ref data, enum mesh_word which, ir_ref fa
         value[k] = ir_select(f, there, got[k], value[k]);
 }
 
+/* dp/du and dp/dv solve e_k = du_k dp/du + dv_k dp/dv for both edges. Without uv the coordinates are (u, v) themselves; where uv is
+ * degenerate any frame in the plane stands in (Mitsuba 3.9). */
+static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3 e2, interaction *si)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref uv1[2] = {one, zero}, uv2[2] = {zero, one};
+    if (t->plan->scene->has_uvs) { /* weights that give the difference along an edge */
+        ir_ref minus = t_f32(t, -1);
+        attribute_or(t, data, MESH_UVS, face, (const ir_ref[]){minus, one, zero}, 2, uv1);
+        attribute_or(t, data, MESH_UVS, face, (const ir_ref[]){minus, zero, one}, 2, uv2);
+    }
+    ir_ref determinant = ir_sub(f, ir_mul(f, uv1[0], uv2[1]), ir_mul(f, uv1[1], uv2[0])), good = ir_ne(f, determinant, zero);
+    ir_ref inverse = ir_div(f, one, ir_select(f, good, determinant, one));
+    vec3 du = v3_scale(t, v3_sub(t, v3_scale(t, e1, uv2[1]), v3_scale(t, e2, uv1[1])), inverse);
+    vec3 dv = v3_scale(t, v3_sub(t, v3_scale(t, e2, uv1[0]), v3_scale(t, e1, uv2[0])), inverse);
+    frame any = frame_around(t, si->ng);
+    si->dp_du = v3_select(t, good, du, any.s), si->dp_dv = v3_select(t, good, dv, any.t);
+}
+
 static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
@@ -226,6 +246,8 @@ static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3
         attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
         si->uv = (vec2){uv[0], uv[1]};
     }
+    if (t->plan->needs & NEED_TANGENTS)
+        triangle_tangents(t, data, face, e1, e2, si);
 }
 
 static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)

@@ -80,6 +80,24 @@ static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
     return (vec2){t_turn(t, y, x), ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
 }
 
+/* Rows of the rotation are the object's axes X, Y, Z; x, y, z is n along them. dp/du goes round Z, dp/dv from the pole +Z to the other. */
+static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, interaction *si)
+{
+    ir_func *f = t->f;
+    vec3 axis[3];
+    ir_ref at[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        axis[k] = v3_load(t, data, SPHERE_ROTATION + 3 * k);
+        at[k] = v3_dot(t, axis[k], n);
+    }
+    ir_ref radius = t_real(t, entry, 3), sine = t_safe_sqrt(t, t_mad(t, at[0], at[0], t_sqr(t, at[1])));
+    vec3 out = v3_add(t, v3_scale(t, axis[0], at[0]), v3_scale(t, axis[1], at[1])); /* of length sine */
+    vec3 round = v3_sub(t, v3_scale(t, axis[1], at[0]), v3_scale(t, axis[0], at[1]));
+    vec3 down = v3_sub(t, v3_scale(t, out, t_ratio(t, at[2], sine)), v3_scale(t, axis[2], sine));
+    si->dp_du = v3_scale(t, round, ir_mul(f, radius, t_f32(t, 2 * pi)));
+    si->dp_dv = v3_scale(t, down, ir_mul(f, radius, t_f32(t, pi)));
+}
+
 static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
 {
     (void)u, (void)v;
@@ -88,6 +106,8 @@ static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d
     si->p = v3_add(t, c, v3_scale(t, n, t_real(t, entry, 3))); /* back onto the sphere */
     si->ng = si->ns = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
     si->uv = sphere_uv(t, data, n);
+    if (t->plan->needs & NEED_TANGENTS)
+        sphere_tangents(t, entry, data, n, si);
 }
 
 /* 1 - cos of the half angle under which the sphere appears; sine^2 <= 1 outside. Stable for small angles. */

@@ -104,18 +104,52 @@ static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_r
     return r;
 }
 
-static color bilinear(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y, enum wrap mode, ir_ref w, ir_ref h)
+/* The texels around a place, and where between them it lies. */
+typedef struct footprint {
+    ir_ref xs[2], ys[2], fx, fy; /* columns, rows; in [0, 1] from the first to the second */
+} footprint;
+
+typedef struct image_size {
+    ir_ref w, h; /* u32 */
+} image_size;
+
+static image_size size_of(tracer *t, const class_node *n, ir_ref record)
+{
+    return (image_size){t_word(t, record, n->extra_word + EXTRA_WIDTH), t_word(t, record, n->extra_word + EXTRA_HEIGHT)};
+}
+
+static enum wrap wrap_of(const class_node *n) { return (enum wrap)(n->variant >> 2 & 3); }
+static bool is_bilinear(const class_node *n) { return (n->variant & 3) == FILTER_BILINEAR; }
+
+/* uv in texels, before wrapping. */
+static vec2 texel_place(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
-    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);
-    x = ir_sub(f, x, half), y = ir_sub(f, y, half);
-    ir_ref x0 = ir_floor(f, x), y0 = ir_floor(f, y), fx = ir_sub(f, x, x0), fy = ir_sub(f, y, y0);
-    ir_ref xs[2] = {wrapped(t, mode, x0, w), wrapped(t, mode, ir_add(f, x0, one), w)};
-    ir_ref ys[2] = {wrapped(t, mode, y0, h), wrapped(t, mode, ir_add(f, y0, one), h)};
-    ir_ref wx[2] = {ir_sub(f, one, fx), fx}, wy[2] = {ir_sub(f, one, fy), fy};
+    image_size size = size_of(t, n, record);
+    uv = texture_transform(t, record, n->extra_word + EXTRA_TRANSFORM, uv);
+    return (vec2){ir_mul(f, uv.x, ir_to_f32(f, size.w)), ir_mul(f, uv.y, ir_to_f32(f, size.h))};
+}
+
+static footprint footprint_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_func *f = t->f;
+    vec2 at = texel_place(t, n, record, uv);
+    image_size size = size_of(t, n, record);
+    enum wrap mode = wrap_of(n);
+    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), x = ir_sub(f, at.x, half), y = ir_sub(f, at.y, half);
+    ir_ref x0 = ir_floor(f, x), y0 = ir_floor(f, y);
+    return (footprint){.xs = {wrapped(t, mode, x0, size.w), wrapped(t, mode, ir_add(f, x0, one), size.w)},
+                       .ys = {wrapped(t, mode, y0, size.h), wrapped(t, mode, ir_add(f, y0, one), size.h)},
+                       .fx = ir_sub(f, x, x0),
+                       .fy = ir_sub(f, y, y0)};
+}
+
+static color weighted(tracer *t, const class_node *n, ir_ref record, const footprint *p, const ir_ref wx[2], const ir_ref wy[2])
+{
+    ir_func *f = t->f;
     color sum = {0};
     for (unsigned k = 0; k < 4; k++) {
-        color v = texel(t, n, record, xs[k & 1], ys[k >> 1]);
+        color v = texel(t, n, record, p->xs[k & 1], p->ys[k >> 1]);
         ir_ref weight = ir_mul(f, wx[k & 1], wy[k >> 1]);
         for (unsigned c = 0; c < 3; c++)
             sum.c[c] = k ? t_mad(t, v.c[c], weight, sum.c[c]) : ir_mul(f, v.c[c], weight);
@@ -126,13 +160,33 @@ static color bilinear(tracer *t, const class_node *n, ir_ref record, ir_ref x, i
 static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
-    enum wrap mode = (enum wrap)(n->variant >> 2 & 3);
-    uv = texture_transform(t, record, n->extra_word + EXTRA_TRANSFORM, uv);
-    ir_ref w = t_word(t, record, n->extra_word + EXTRA_WIDTH), h = t_word(t, record, n->extra_word + EXTRA_HEIGHT);
-    ir_ref x = ir_mul(f, uv.x, ir_to_f32(f, w)), y = ir_mul(f, uv.y, ir_to_f32(f, h));
-    if ((n->variant & 3) == FILTER_BILINEAR)
-        return bilinear(t, n, record, x, y, mode, w, h);
-    return texel(t, n, record, wrapped(t, mode, ir_floor(f, x), w), wrapped(t, mode, ir_floor(f, y), h));
+    if (is_bilinear(n)) {
+        footprint p = footprint_at(t, n, record, uv);
+        ir_ref one = t_f32(t, 1);
+        return weighted(t, n, record, &p, (const ir_ref[]){ir_sub(f, one, p.fx), p.fx}, (const ir_ref[]){ir_sub(f, one, p.fy), p.fy});
+    }
+    image_size size = size_of(t, n, record);
+    vec2 at = texel_place(t, n, record, uv);
+    return texel(t, n, record, wrapped(t, wrap_of(n), ir_floor(f, at.x), size.w), wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
+}
+
+/* Of the bilinear surface between four texels; nearest texels have steps and no slope. By the chain rule through to_uv. */
+static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    if (!is_bilinear(n))
+        return (vec2){zero, zero};
+    footprint p = footprint_at(t, n, record, uv);
+    image_size size = size_of(t, n, record);
+    const ir_ref difference[2] = {t_f32(t, -1), one};
+    color x = weighted(t, n, record, &p, difference, (const ir_ref[]){ir_sub(f, one, p.fy), p.fy});
+    color y = weighted(t, n, record, &p, (const ir_ref[]){ir_sub(f, one, p.fx), p.fx}, difference);
+    ir_ref dx = ir_mul(f, color_luminance(t, x), ir_to_f32(f, size.w)), dy = ir_mul(f, color_luminance(t, y), ir_to_f32(f, size.h));
+    ir_ref m[6];
+    for (uint32_t k = 0; k < 6; k++)
+        m[k] = t_real(t, record, n->extra_word + EXTRA_TRANSFORM + k);
+    return (vec2){t_mad(t, m[0], dx, ir_mul(f, m[3], dy)), t_mad(t, m[1], dx, ir_mul(f, m[4], dy))};
 }
 
 static const plugin_param bitmap_params[] = {
@@ -152,4 +206,5 @@ const texture_class texture_bitmap = {
              .extra = bitmap_extra,
              .variant = bitmap_variant},
     .eval = bitmap_eval,
+    .slope = bitmap_slope,
 };

@@ -18,12 +18,19 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
     return plan_color(t, n, record, "value");
 }
 
+static vec2 constant_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    (void)n, (void)record, (void)uv;
+    return (vec2){t_f32(t, 0), t_f32(t, 0)};
+}
+
 static const plugin_param constant_params[] = {
     {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "linear RGB"},
 };
 const texture_class texture_constant = {
     .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"}, .variant = constant_variant},
     .eval = constant_eval,
+    .slope = constant_slope,
 };
 
 /* Applies the affine part of to_uv, rows at word of the record. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Materials whose normal is turned by a texture: see perturbed.c. */
+#ifndef BL_RENDER_BSDF_PERTURBED_H
+#define BL_RENDER_BSDF_PERTURBED_H
+
+#include "render/classes.h"
+
+typedef struct perturbed_class {
+    bsdf_class bsdf;
+    /* The new normal in the frame of the shading normal, of unit length. May run tracked. */
+    vec3 (*normal)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+} perturbed_class;
+
+/* What every perturbed_class has for its functions; the nested material is its one child. */
+bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
+void perturbed_mark(render_scene *s, const scene_object *o);
+uint32_t perturbed_needs(const class_node *n); /* tangents */
+extern const plugin_slot perturbed_slot; /* the nested material */
+extern const perturbed_class bsdf_bumpmap, bsdf_normalmap;
+#define PERTURBED_PARAMS                                                                                      \
+    {"flip_invalid_normals", PLUGIN_BOOLEAN, 0, "true", 0, 0, "turn normals that face away from the viewer"}, \
+        {"use_shadowing_function", PLUGIN_BOOLEAN, 0, "true", 0, 0, "darken grazing light as a rough surface would"}
+
+#endif
