@@ -75,6 +75,7 @@ set(scene_sources
     src/scene/image_png.c
     src/scene/image_stb.c
     src/scene/mesh.c
+    src/scene/mesh_attributes.c
     src/scene/mesh_basic.c
     src/scene/mesh_obj.c
     src/scene/mesh_ply.c
@@ -144,8 +145,10 @@ set(render_sources
     src/render/shape/groups.c
     src/render/shape/kinds.c
     src/render/shape/mesh.c
+    src/render/shape/mesh_arrays.c
     src/render/shape/sphere.c
     src/render/texture/bitmap.c
+    src/render/texture/mesh_attribute.c
     src/render/texture/textures.c
     src/render/vec.c
     src/render/warp.c)

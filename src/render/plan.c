@@ -284,6 +284,21 @@ static void rebase_geometry(plan *p, uint32_t geometry)
     }
 }
 
+/* Where classes read parameters that belong to meshes, each mesh says where its own are. */
+static void write_arrays(plan *p, uint32_t geometry)
+{
+    const render_scene *s = p->scene;
+    uint32_t count = 3 * mesh_array_count(s);
+    for (uint32_t i = 0; i < s->shapes.count && p->needs & NEED_FACE; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (shape->kind != SHAPE_TRIANGLES)
+            continue;
+        uint32_t at = plan_reserve(p, count);
+        mesh_array_words(p, shape, p->words.data + at);
+        p->words.data[geometry + shape->data + MESH_ARRAYS] = at;
+    }
+}
+
 static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
@@ -306,6 +321,7 @@ static void write_words(plan *p)
             of_shape[shape] = e;
     }
     write_shapes(p, shapes, geometry, of_shape, seen);
+    write_arrays(p, geometry);
     class_list filters = {0};
     if (s->filter) {
         instance filter = instantiate(p, &filters, s->filter, NULL);
@@ -337,6 +353,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_offset[requested[i]] = p->gradient_count;
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
+        p->array_requested |= s->parameters.data[requested[i]].slot >= PLAN_ARRAY_SLOT;
     }
     p->value_count = s->values.count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
@@ -363,19 +380,24 @@ void plan_destroy(plan *p)
 
 /* ---- traced reads ---- */
 
-ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
+ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element)
 {
     ir_func *f = t->f;
-    ir_ref index = ir_add(f, t_word(t, record, word), element);
-    if (!t->tracked)
-        return ir_load(f, IR_F32, BUFFER_VALUES, index);
-    if (t->frozen)
+    ir_ref index = ir_add(f, value, element);
+    if (t->tracked && t->frozen)
         return ir_load(f, IR_F32, BUFFER_FROZEN, index);
-    if (!(n->requested >> slot & 1))
+    if (!t->tracked || !requested)
         return ir_load(f, IR_F32, BUFFER_VALUES, index);
-    ir_ref gradient = t_word(t, record, word + 1), none = t_u32(t, PLAN_NONE);
+    ir_ref none = t_u32(t, PLAN_NONE);
     ir_ref target = ir_select(f, ir_eq(f, gradient, none), none, ir_add(f, gradient, element));
     return ir_dload(f, BUFFER_VALUES, index, target);
+}
+
+ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
+{
+    bool requested = n->requested >> slot & 1;
+    ir_ref value = t_word(t, record, word), gradient = t->tracked && requested ? t_word(t, record, word + 1) : value;
+    return plan_value(t, value, gradient, requested, element);
 }
 
 static uint32_t param_of(const class_node *n, const char *param)

@@ -24,14 +24,15 @@
 #include "scene/scene.h"
 #include "spirv_gen/opt/opt.h"
 
-enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8 };
+enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8,
+       PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */ };
 
 typedef struct render_parameter {
     const char *name;
     uint32_t offset, count; /* in the flat array of values */
     uint32_t rank, shape[4];
     float least, most;
-    uint32_t object, slot; /* owner; parameter index of its class, or PLAN_DATA_SLOT for its data array */
+    uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array, PLAN_ARRAY_SLOT + array of a mesh */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
     uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
@@ -78,6 +79,7 @@ typedef struct render_scene {
     ARRAY(render_shape) shapes;
     ARRAY(render_primitive) primitives;
     ARRAY(uint32_t) geometry;          /* words: shape data */
+    ARRAY(const char *) attributes;    /* names of all meshes' attributes, each once; a shape's are its object's arrays */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
     ARRAY(uint32_t) emitter_shape;     /* shape of an area emitter, or PLAN_NONE */
     scene_bvh bvh;                     /* over the primitives; where there are groups, over the instances, one a leaf */
@@ -160,8 +162,9 @@ typedef struct plan_group {
     uint32_t first, count, box_count;
 } plan_group;
 
-/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just any. slopes: surface.du, dv, ng. */
-enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2 };
+/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just any. slopes: surface.du, dv, ng.
+ * face: surface.mesh, face, b; of triangles alone. */
+enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2, NEED_FACE = 4 };
 
 typedef struct plan {
     const render_scene *scene;
@@ -173,6 +176,7 @@ typedef struct plan {
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters;
     uint32_t needs;            /* of all materials: enum surface_need */
+    bool array_requested;      /* some mesh's attribute has a gradient */
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
@@ -213,6 +217,9 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
                               float most, const float *values);
 /* The gradients of o's parameters, and of those of its textures, are incomplete for this reason. */
 void render_mark(render_scene *s, const scene_object *o, const char *reason);
+/* The same with a name of its own. */
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                          float most, const float *values);
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
 
 /* ---- plan.c ---- */
@@ -249,6 +256,9 @@ void plan_write_entries(plan *p);               /* entries.c: hierarchies, level
 
 /* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
+/* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`, PLAN_NONE: they have none (u32). requested:
+ * some gradient is wanted at all. */
+ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element);
 /* A colour parameter of the class by name; a number parameter. */
 color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param);
 ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param);
@@ -354,6 +364,7 @@ typedef struct interaction {
     vec3 p, ng;  /* geometric normal on the side the shape's orientation says */
     vec3 ns;     /* shading normal */
     vec2 uv;
+    vec2 b;            /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
     vec3 dp_du, dp_dv; /* where the plan needs them; a kind that leaves them out gets a frame around ng */
     ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
     ir_ref level;        /* where the scene has groups: that of the instance's level */
@@ -362,12 +373,16 @@ typedef struct interaction {
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
 enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_WORDS = 8 };
 
-/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. */
-enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_WORDS };
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
+ * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
+ * of the first gradient or PLAN_NONE, values per vertex or face. */
+enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_ARRAYS, MESH_WORDS };
 /* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
 enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
+
+enum mesh_array { MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
 
 typedef struct shape_kind_class {
     const char *name;
@@ -378,6 +393,17 @@ typedef struct shape_kind_class {
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
+
+/* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
+
+/* While the shape is loaded: registers its attributes. */
+void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
+uint32_t mesh_find_attribute(const render_scene *s, const char *name); /* index in s->attributes, or PLAN_NONE */
+/* Appends the words at MESH_ARRAYS of a mesh: three per array. */
+void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
+uint32_t mesh_array_count(const render_scene *s);
+/* Channel c of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
+color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 /* ---- sensor/fov.c: of objects with the parameters fov, fov_axis and focal_length ---- */
 

@@ -103,6 +103,7 @@ static const plugin_class *const classes[] = {
     &texture_constant.base.plugin,
     &texture_bitmap.base.plugin,
     &texture_checkerboard.base.plugin,
+    &texture_mesh_attribute.base.plugin,
     &bsdf_blend.base.plugin, &bsdf_conductor.base.plugin,
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,

@@ -9,12 +9,10 @@ static bool same_class(const scene_object *o, const plugin_class *c) { return o 
 
 /* ---- parameters ---- */
 
-uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                              float most, const float *values)
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                          float most, const float *values)
 {
     const char *prefix = s->object_data[o->index];
-    const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
-    BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
     render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
                           .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot,
                           .factor = PLAN_NONE};
@@ -27,6 +25,14 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
     s->values.count += p.count;
     array_push(&s->parameters, p);
     return s->parameters.count - 1;
+}
+
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                              float most, const float *values)
+{
+    const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
+    BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
+    return render_add_array(s, o, field, slot, rank, shape, least, most, values);
 }
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
@@ -132,6 +138,26 @@ static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
 
 static bool on_shape(const scene_object *emitter) { return ((const emitter_class *)(const void *)emitter->cls)->on_shape; }
 
+/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light, NULL: a light without. */
+static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bool light, bl_error *err)
+{
+    if (o->cls->category == PLUGIN_TEXTURE && same_class(o, &texture_mesh_attribute.base.plugin)) {
+        const char *name = scene_get(o, "name")->text;
+        if (light)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "mesh_attribute: as the radiance of a light it is not implemented yet");
+        uint32_t k = mesh_find_attribute(s, name);
+        if (k == PLAN_NONE || render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material asks for (line %u)",
+                               shape->object->cls->name, name, o->where.line);
+    }
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            TRY(check_textures(s, shape, o->values[k].object, light, err));
+    for (uint32_t k = 0; k < o->child_count; k++)
+        TRY(check_textures(s, shape, o->children[k], light, err));
+    return BL_OK;
+}
+
 static bl_result bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
@@ -142,8 +168,10 @@ static bl_result bind_shapes(render_scene *s, bl_error *err)
             shape->bsdf = default_bsdf(s, shape);
             TRY(visit(s, shape->bsdf, arena_printf(&s->memory, "%s.bsdf", (char *)s->object_data[shape->object->index]), NULL, err));
         }
+        TRY(check_textures(s, shape, shape->bsdf, false, err));
         if (!shape->emitter)
             continue;
+        TRY(check_textures(s, shape, shape->emitter, true, err));
         if (!on_shape(shape->emitter))
             return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
                                shape->emitter->cls->name);
@@ -167,6 +195,7 @@ static bl_result bind_lights(render_scene *s, bl_error *err)
                 return scene_error(err, BL_ERROR_SCENE, o->where, "a second environment: a scene can have one");
             s->environment = s->emitters.count;
         }
+        TRY(check_textures(s, NULL, o, true, err));
         array_push(&s->emitters, o);
         array_push(&s->emitter_shape, PLAN_NONE);
     }
@@ -290,6 +319,7 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->shapes);
     array_free(&s->primitives);
     array_free(&s->geometry);
+    array_free(&s->attributes);
     array_free(&s->emitters);
     array_free(&s->emitter_shape);
     bvh_free(&s->bvh);

@@ -160,6 +160,8 @@ static inline ir_ref color_max(tracer *t, color a) { return ir_max(t->f, a.c[0],
 typedef struct surface {
     vec2 du, dv; /* dp/du and dp/dv without their parts along the normal; du lies along the first axis */
     vec3 ng;     /* geometric normal */
+    ir_ref mesh, face; /* u32: data words of the mesh; index */
+    vec2 b;      /* barycentrics of the face's second and third vertex */
 } surface;
 
 /* ---- frames ---- */

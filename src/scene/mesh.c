@@ -206,5 +206,10 @@ void mesh_free(scene_mesh *m)
     free(m->normals);
     free(m->uvs);
     free(m->faces);
+    for (uint32_t i = 0; i < m->attribute_count; i++) {
+        free(m->attributes[i].name);
+        free(m->attributes[i].values);
+    }
+    free(m->attributes);
     *m = (scene_mesh){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Stanford PLY: ascii and both binaries; positions, normals and texture coordinates (u v, texture_u texture_v or s t) of `vertex`,
- * vertex_index or vertex_indices of `face`. As in Mitsuba 3 faces must be triangles, and nothing may follow the last element. All other
- * properties and elements are skipped, lists too.
+ * vertex_index or vertex_indices of `face`; other numbers of vertices and faces become attributes (mesh_attributes.c). As in Mitsuba 3 faces
+ * must be triangles, and nothing may follow the last element. What is left is skipped, lists too.
  *
  * The header becomes a list of elements and their properties; one loop then reads the body item by item, with `role` saying where
  * in its element's row a value goes. Every value passes through a double, which holds all of PLY's types exactly. */
@@ -20,13 +20,10 @@ typedef enum ply_kind { PLY_OTHER, PLY_VERTEX, PLY_FACE } ply_kind;
 typedef enum ply_type { PLY_I8, PLY_U8, PLY_I16, PLY_U16, PLY_I32, PLY_U32, PLY_F32, PLY_F64, PLY_TYPE_COUNT } ply_type;
 static const uint8_t type_size[PLY_TYPE_COUNT] = {1, 1, 2, 2, 4, 4, 4, 8};
 
-/* Columns of a vertex; the corners of a face. */
-enum ply_role { ROLE_X, ROLE_NX = 3, ROLE_U = 6, ROLE_VERTEX_COUNT = 8, ROLE_CORNERS = 8, ROLE_NONE };
+/* Columns of a row; three for each attribute of the mesh; the corners of a face. */
+enum ply_role { ROLE_X, ROLE_NX = 3, ROLE_U = 6, ROLE_ATTRIBUTES = 8, ROLE_COUNT = ROLE_ATTRIBUTES + 3 * ATTRIBUTES_MOST, ROLE_CORNERS = ROLE_COUNT, ROLE_NONE };
 
-typedef struct ply_word {
-    const char *chars;
-    size_t length;
-} ply_word;
+typedef property_name ply_word;
 
 typedef struct ply_property {
     ply_word name;
@@ -205,6 +202,27 @@ static bool assign_roles(ply_reader *r, const ply_element *e, const char *const 
     return true;
 }
 
+/* What has no role yet may belong to an attribute. */
+static bl_result assign_attributes(ply_reader *r, const ply_element *e)
+{
+    property_name names[PROPERTIES_MAX] = {{0}};
+    bool taken[PROPERTIES_MAX] = {false};
+    uint32_t slots[PROPERTIES_MAX], n = e->property_count, first = r->mesh.attribute_count;
+    ply_property *p = &r->properties[e->first];
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = p[i].name, taken[i] = p[i].list || p[i].role != ROLE_NONE;
+    attributes_group(&r->mesh, e->kind == PLY_FACE, names, taken, n, slots);
+    for (uint32_t i = 0; i < n; i++)
+        p[i].role = slots[i] == ATTRIBUTE_NONE ? p[i].role : ROLE_ATTRIBUTES + slots[i];
+    for (uint32_t i = first; i < r->mesh.attribute_count; i++) {
+        scene_attribute *a = &r->mesh.attributes[i];
+        a->values = malloc((size_t)e->count * a->channels * sizeof *a->values + 1);
+        if (!a->values)
+            return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
+    }
+    return BL_OK;
+}
+
 static bl_result assign_vertex(ply_reader *r, const ply_element *e)
 {
     static const char *const position[] = {"x", "y", "z"}, *const normal[] = {"nx", "ny", "nz"};
@@ -221,7 +239,7 @@ static bl_result assign_vertex(ply_reader *r, const ply_element *e)
     m->uvs = uvs ? malloc((size_t)e->count * 8 + 1) : NULL;
     if (!m->positions || (normals && !m->normals) || (uvs && !m->uvs))
         return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
-    return BL_OK;
+    return assign_attributes(r, e);
 }
 
 static bl_result assign_face(ply_reader *r, const ply_element *e)
@@ -234,7 +252,7 @@ static bl_result assign_face(ply_reader *r, const ply_element *e)
     corners->role = ROLE_CORNERS;
     r->mesh.face_count = e->count;
     r->mesh.faces = malloc((size_t)e->count * 12 + 1);
-    return r->mesh.faces ? BL_OK : error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
+    return r->mesh.faces ? assign_attributes(r, e) : error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
 }
 
 /* ---- values ---- */
@@ -320,8 +338,8 @@ static const char *read_corners(ply_reader *r, const ply_property *p, uint32_t c
     return NULL;
 }
 
-/* One item: what has a role goes to its place in `row` (of a vertex) or `corners`. */
-static const char *read_item(ply_reader *r, const ply_element *e, float row[ROLE_VERTEX_COUNT], uint32_t corners[3])
+/* One item: what has a role goes to its place in `row` or `corners`. */
+static const char *read_item(ply_reader *r, const ply_element *e, float row[ROLE_COUNT], uint32_t corners[3])
 {
     const char *wrong = NULL;
     for (uint32_t i = e->first; i < e->first + e->property_count && !wrong; i++) {
@@ -333,7 +351,7 @@ static const char *read_item(ply_reader *r, const ply_element *e, float row[ROLE
             wrong = skip_list(r, p);
         else
             wrong = read_number(r, p->type, &value);
-        if (!wrong && p->role < ROLE_VERTEX_COUNT) {
+        if (!wrong && p->role < ROLE_COUNT) {
             row[p->role] = (float)value;
             wrong = isfinite(row[p->role]) ? NULL : "a value is not a finite number";
         }
@@ -344,6 +362,11 @@ static const char *read_item(ply_reader *r, const ply_element *e, float row[ROLE
 static void store_item(ply_reader *r, const ply_element *e, size_t index, const float *row, const uint32_t *corners)
 {
     scene_mesh *m = &r->mesh;
+    for (uint32_t k = 0; k < m->attribute_count && e->kind != PLY_OTHER; k++) {
+        const scene_attribute *a = &m->attributes[k];
+        if (attribute_of_faces(a->name) == (e->kind == PLY_FACE))
+            memcpy(a->values + a->channels * index, row + ROLE_ATTRIBUTES + 3 * k, a->channels * sizeof *row);
+    }
     if (e->kind == PLY_FACE)
         memcpy(&m->faces[3 * index], corners, 12);
     if (e->kind != PLY_VERTEX)
@@ -379,7 +402,7 @@ static bl_result read_element(ply_reader *r, const ply_element *e)
     if (e->kind == PLY_FACE)
         TRY(assign_face(r, e));
     for (uint32_t i = 0; i < e->count && e->property_count; i++) {
-        float row[ROLE_VERTEX_COUNT] = {0};
+        float row[ROLE_COUNT] = {0};
         uint32_t corners[3] = {0};
         const char *wrong = read_item(r, e, row, corners);
         if (wrong)

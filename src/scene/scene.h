@@ -90,12 +90,21 @@ bool number_parse(const char *chars, double *out);
 
 /* ---- meshes (malloc'ed; mesh_free) ---- */
 
+/* Numbers of a mesh's vertices or faces that a texture may name. */
+typedef struct scene_attribute {
+    char *name;        /* "vertex_..." or "face_...", which says what it belongs to */
+    uint32_t channels; /* 1 or 3 */
+    float *values;     /* channels a vertex or face */
+} scene_attribute;
+
 typedef struct scene_mesh {
     uint32_t vertex_count, face_count;
     float *positions; /* 3 a vertex */
     float *normals;   /* 3 a vertex, or NULL */
     float *uvs;       /* 2 a vertex, or NULL */
     uint32_t *faces;  /* 3 vertex indices a face, all in range */
+    scene_attribute *attributes;
+    uint32_t attribute_count;
 } scene_mesh;
 
 /* In object space. Missing normals stay NULL (mesh_generate_normals makes them). */
@@ -111,6 +120,7 @@ void mesh_rectangle(scene_mesh *out); /* [-1,1]^2, normal +z, uv [0,1]^2 */
 void mesh_cube(scene_mesh *out);      /* [-1,1]^3, 12 faces, normals and uv per face as Mitsuba's cube */
 void mesh_generate_normals(scene_mesh *m); /* angle-weighted (Thuermer and Wuethrich 1998) */
 void mesh_fill_normals(scene_mesh *m); /* generates those that are zero, where there are any at all */
+bool attribute_of_faces(const char *name); /* else of vertices */
 void mesh_drop_normals(scene_mesh *m);
 void mesh_flip(scene_mesh *m); /* turns the winding of all faces */
 /* Positions by the matrix, normals by its inverse transpose; flips both normals and winding where asked. Singular matrix: error. */

@@ -110,6 +110,19 @@ bl_result vector_parse(const raw_node *node, const double *missing, double out[3
 bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err);
 bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param, const double colour[3], bl_error *err);
 
+/* ---- mesh_attributes.c ---- */
+
+enum { ATTRIBUTES_MOST = 32, ATTRIBUTE_NONE = 0xFFFFFFFFu };
+
+typedef struct property_name {
+    const char *chars; /* not terminated */
+    size_t length;
+} property_name;
+
+/* Groups the properties of an element (those that are not `taken`) to attributes of the mesh, which gets names and channels of them, not yet
+ * values. slots[i]: 3 * attribute + channel of property i, or ATTRIBUTE_NONE. */
+void attributes_group(scene_mesh *m, bool faces, const property_name *names, const bool *taken, uint32_t count, uint32_t *slots);
+
 /* ---- spectrum.c ---- */
 
 /* Colour of a list of pairs: wavelength in nm, `separator` (0: blanks), value. */

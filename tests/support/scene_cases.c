@@ -154,6 +154,14 @@ const scene_case scene_cases[] = {
          "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.4'/>" REF("tiles") "</shape>",
      .step = 1e-5,
      .parameters = {"tiles.normalmap.data", "clay.reflectance.value", "hammered.nested_texture.data", "hammered.scale", "light.radiance.value"}},
+    {.name = "mesh attributes",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='blendbsdf' id='mixed'><texture type='mesh_attribute' name='weight'><string name='name' value='face_weight'/>"
+         "</texture><bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance' id='paint'><string name='name' value='vertex_color'/>"
+         "<float name='scale' value='.8'/></texture></bsdf>" REF("red") "</bsdf>"
+         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>" TO_WORLD("<scale value='1.5'/>") REF("mixed") "</shape>"
+         WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
+     .step = 1e-4,
+     .parameters = {"patch.vertex_color", "patch.face_weight", "paint.scale", "red.reflectance.value"}},
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
@@ -218,6 +226,19 @@ static bl_result write_sky(const char *folder, bl_error *err)
     return r;
 }
 
+/* The square [-1,1]^2 in four triangles about its centre, with colours and weights. */
+static bl_result write_patch(const char *folder, bl_error *err)
+{
+    static const char patch[] =
+        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nproperty float color_0\nproperty float color_1\n"
+        "property float color_2\nelement face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
+        "-1 -1 0 .8 .2 .3\n1 -1 0 .7 .6 .2\n1 1 0 .3 .5 .9\n-1 1 0 .2 .9 .6\n0 0 .1 .9 .9 .8\n3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
+    arena a = {0};
+    bl_result r = file_write(arena_printf(&a, "%s/patch.ply", folder), patch, sizeof patch - 1, err);
+    arena_free(&a);
+    return r;
+}
+
 char *scene_files_create(void)
 {
     char *folder = malloc(32);
@@ -228,7 +249,7 @@ char *scene_files_create(void)
     static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85}, high[3] = {.65, .65, .95};
     if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
-        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK) {
+        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -238,9 +259,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply"};
     arena a = {0};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

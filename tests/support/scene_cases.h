@@ -30,7 +30,8 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
-/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment) and normals.pfm (3 x 4, a normal map); NULL, with a message, on failure. */
+/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment) normals.pfm (3 x 4, a normal map) and patch.ply (a square
+ * with attributes); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder);
 

@@ -170,6 +170,8 @@ static void meshes(void **state)
     try_all("square_ascii.ply", try_ply, 1);
     try_all("square_little.ply", try_ply, 0);
     try_all("square_big.ply", try_ply, 0);
+    try_all("colours_ascii.ply", try_ply, 1);
+    try_all("colours_big.ply", try_ply, 0);
     try_all("two_v3.serialized", try_serialized, 0);
     try_all("two_v4.serialized", try_serialized, 0);
 }

@@ -68,21 +68,30 @@ surface surface_params(tracer *t)
 {
     ir_func *f = t->f;
     surface s = {0};
-    if (!needed(t, NEED_SLOPES))
-        return s;
-    ir_ref p[SURFACE_ARGS];
-    for (uint32_t k = 0; k < SURFACE_ARGS; k++)
-        p[k] = ir_param(f, IR_F32);
-    return (surface){.du = {p[0], p[1]}, .dv = {p[2], p[3]}, .ng = v3(p[4], p[5], p[6])};
+    if (needed(t, NEED_SLOPES)) {
+        ir_ref p[7];
+        for (uint32_t k = 0; k < 7; k++)
+            p[k] = ir_param(f, IR_F32);
+        s.du = (vec2){p[0], p[1]}, s.dv = (vec2){p[2], p[3]}, s.ng = v3(p[4], p[5], p[6]);
+    }
+    if (needed(t, NEED_FACE)) {
+        s.mesh = ir_param(f, IR_U32), s.face = ir_param(f, IR_U32);
+        s.b.x = ir_param(f, IR_F32), s.b.y = ir_param(f, IR_F32);
+    }
+    return s;
 }
 
 uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS])
 {
     list l = {out, 0};
-    if (!needed(t, NEED_SLOPES))
-        return 0;
-    out[l.count++] = v3_dot(t, si->dp_du, fr.s), out[l.count++] = v3_dot(t, si->dp_du, fr.t);
-    out[l.count++] = v3_dot(t, si->dp_dv, fr.s), out[l.count++] = v3_dot(t, si->dp_dv, fr.t);
-    put3(&l, frame_to_local(t, fr, si->ng));
+    if (needed(t, NEED_SLOPES)) {
+        out[l.count++] = v3_dot(t, si->dp_du, fr.s), out[l.count++] = v3_dot(t, si->dp_du, fr.t);
+        out[l.count++] = v3_dot(t, si->dp_dv, fr.s), out[l.count++] = v3_dot(t, si->dp_dv, fr.t);
+        put3(&l, frame_to_local(t, fr, si->ng));
+    }
+    if (needed(t, NEED_FACE)) {
+        out[l.count++] = t_word(t, si->shape, SHAPE_DATA), out[l.count++] = t_word(t, si->entry, 11);
+        out[l.count++] = si->b.x, out[l.count++] = si->b.y;
+    }
     return l.count;
 }

@@ -279,6 +279,7 @@ static interaction intersect(walk *w, walk_position at)
     ir_ref which = t_word(t, si.entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
     ir_call(f, which, w->fn.interact, w->fn.interacts, in, 11, out);
     surface_unpack(t, out, &si);
+    si.b = (vec2){hit[2], hit[3]};
     if (levels) {
         si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
         if (!ir_is_none(si.dp_du.x))

@@ -85,7 +85,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
 ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
-enum { INTERACT_RESULTS = 17, SURFACE_ARGS = 7 };
+enum { INTERACT_RESULTS = 17, SURFACE_ARGS = 11 };
 uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
 void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);

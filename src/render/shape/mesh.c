@@ -79,7 +79,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     words[MESH_UVS] = m->uvs ? put_words(s, m->uvs, (size_t)m->vertex_count * 8) : PLAN_NONE;
     words[MESH_CDF] = put_words(s, table, (size_t)m->face_count * 4);
     words[MESH_FACE_COUNT] = m->face_count;
-    words[MESH_FLIP] = 0;
+    words[MESH_FLIP] = words[MESH_ARRAYS] = 0;
     render_shape shape = {.object = o, .kind = SHAPE_TRIANGLES, .first_entry_primitive = s->primitives.count,
                           .primitive_count = m->face_count, .area = area};
     shape.data = put_words(s, words, sizeof words);
@@ -88,6 +88,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     s->has_normals |= m->normals != NULL;
     s->has_uvs |= m->uvs != NULL;
     s->kind_used[SHAPE_TRIANGLES] = true;
+    mesh_add_attributes(s, o, m);
     free(table);
     mesh_free(m);
     return BL_OK;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrays of meshes that are parameters: attributes of vertices and faces, named as in the file (SHAPE.vertex_color, [vertices, 3]). A material may be on
+ * several meshes, so what it reads is found by way of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
+#include "render/classes.h"
+
+/* ---- loading ---- */
+
+uint32_t mesh_find_attribute(const render_scene *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->attributes.count; i++)
+        if (strcmp(s->attributes.data[i], name) == 0)
+            return i;
+    return PLAN_NONE;
+}
+
+/* Bounds are those of a texture's data, unless the file goes below them. */
+static float least_of(const float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (values[i] < 0)
+            return -INFINITY;
+    return 0;
+}
+
+void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m)
+{
+    for (uint32_t k = 0; k < m->attribute_count; k++) {
+        const scene_attribute *a = &m->attributes[k];
+        uint32_t index = mesh_find_attribute(s, a->name);
+        if (index == PLAN_NONE) {
+            index = s->attributes.count;
+            array_push(&s->attributes, arena_strdup(&s->memory, a->name));
+        }
+        const uint32_t shape[2] = {attribute_of_faces(a->name) ? m->face_count : m->vertex_count, a->channels};
+        render_add_array(s, o, a->name, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + index, 2, shape, least_of(a->values, (size_t)shape[0] * shape[1]), INFINITY,
+                         a->values);
+    }
+}
+
+/* ---- words ---- */
+
+uint32_t mesh_array_count(const render_scene *s) { return MESH_ATTRIBUTE + s->attributes.count; }
+
+void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words)
+{
+    for (uint32_t k = 0; k < mesh_array_count(p->scene); k++) {
+        uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + k);
+        words[3 * k] = words[3 * k + 1] = PLAN_NONE, words[3 * k + 2] = 0;
+        if (i == PLAN_NONE)
+            continue;
+        const render_parameter *a = &p->scene->parameters.data[i];
+        words[3 * k] = a->offset, words[3 * k + 1] = p->gradient_offset[i], words[3 * k + 2] = a->shape[1];
+    }
+}
+
+/* ---- traced ---- */
+
+typedef struct mesh_values {
+    ir_ref value, gradient, stride; /* u32 */
+} mesh_values;
+
+static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
+{
+    ir_ref at = t_word(t, mesh, MESH_ARRAYS);
+    return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1), t_word(t, at, 3 * array + 2)};
+}
+
+/* The colour of vertex or face `index`; one channel is grey. */
+static color color_of(tracer *t, const mesh_values *v, ir_ref index)
+{
+    ir_func *f = t->f;
+    ir_ref first = ir_mul(f, index, v->stride), step = ir_shr(f, v->stride, t_u32(t, 1)); /* of 3 channels 1, of 1 channel 0 */
+    COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->array_requested, ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
+    return r;
+}
+
+color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces)
+{
+    ir_func *f = t->f;
+    const surface *at = t->surface;
+    BL_ASSERT(at, "an attribute is read where there is no surface");
+    mesh_values v = values_of(t, at->mesh, MESH_ATTRIBUTE + attribute);
+    if (of_faces)
+        return color_of(t, &v, at->face);
+    ir_ref corners = ir_add(f, t_word(t, at->mesh, MESH_FACES), ir_mul(f, at->face, t_u32(t, 3)));
+    ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, at->b.x, at->b.y)), at->b.x, at->b.y};
+    color sum = color_all(t_f32(t, 0));
+    for (uint32_t k = 0; k < 3; k++) {
+        color corner = color_of(t, &v, t_word(t, corners, k));
+        for (uint32_t c = 0; c < 3; c++)
+            sum.c[c] = t_mad(t, corner.c[c], weight[k], sum.c[c]);
+    }
+    return sum;
+}
