@@ -88,11 +88,11 @@ const material_case material_cases[] = {
     {.name = "normal map, no rules", .xml = IT("normalmap", RGB("normalmap", ".65,.4,.9") BOOLEAN("flip_invalid_normals", "false")
      BOOLEAN("use_shadowing_function", "false") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.normalmap.value"}, .cosines = {0.8}, .one_way = true},
     {.name = "normal map on glass", .xml = IT("normalmap", BITMAP("normalmap", "normals.pfm") BSDF("roughdielectric", "glass", ROUGH("ggx", ".4") INDICES("1.5"))),
-     .parameters = {"it.normalmap.data", "glass.alpha.value"}, .cosines = {0.8, -0.7}, .one_way = true, .dark = true},
+     .parameters = {"it.normalmap.data", "glass.alpha.value"}, .cosines = {0.8, -0.7}, .one_way = true},
     {.name = "normal map on a mirror with holes", .xml = IT("normalmap", RGB("normalmap", ".65,.4,.9") BSDF("mask", "holes", FLOAT("opacity", ".7")
      BSDF("conductor", "metal", METAL))), .parameters = {"holes.opacity.value", "metal.k.value"}, .cosines = {0.7}, .one_way = true, .black = true},
     {.name = "bumps", .xml = IT("bumpmap", FLOAT("scale", ".3") BITMAP("heights", "grey.pfm") LEAF("leaf", ".9,.5,.1")),
-     .parameters = {"it.nested_texture.data", "it.scale", "leaf.reflectance.value"}, .cosines = {0.8, 0.2}, .one_way = true, .dark = true},
+     .parameters = {"it.nested_texture.data", "it.scale", "leaf.reflectance.value"}, .cosines = {0.8, 0.2}, .one_way = true},
 };
 const uint32_t material_case_count = sizeof material_cases / sizeof material_cases[0];
 
