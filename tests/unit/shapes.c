@@ -47,15 +47,15 @@ static void sphere(double u, double v, double p[3])
     move(placed, q, p);
 }
 
-typedef struct surface {
+typedef struct curved {
     const char *name, *xml; /* xml: of the shape */
     void (*point)(double u, double v, double p[3]);
     double sign; /* of the normal beside the outward one */
     double area; /* 0: no light */
     double centre[3];
-} surface;
+} curved;
 
-static const surface surfaces[] = {
+static const curved surfaces[] = {
     {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}},
     {"cylinder, placed", "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float name='radius' value='.5'/>"
                          "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}},
@@ -182,10 +182,10 @@ static bool hit_triangle(const double p[3][3], const double *o, const double *d,
     return b[0] >= 0 && b[1] >= 0 && b[0] + b[1] <= 1 && *t > 0;
 }
 
-static mesh_hit hit_mesh(const surface *s, const double *o, const double *d)
+static mesh_hit hit_mesh(const curved *s, const double *o, const double *d)
 {
     static double grid[SIDE + 1][SIDE + 1][3];
-    static const surface *made;
+    static const curved *made;
     mesh_hit best = {.t = INFINITY};
     for (int i = 0; made != s && i <= SIDE; i++)
         for (int j = 0; j <= SIDE; j++)
@@ -207,7 +207,7 @@ static mesh_hit hit_mesh(const surface *s, const double *o, const double *d)
 }
 
 /* Unit normal of the surface, outward: away from `centre`. */
-static void surface_normal(const surface *s, double u, double v, double n[3])
+static void surface_normal(const curved *s, double u, double v, double n[3])
 {
     double a[3], b[3], p[3], du[3], dv[3], out[3], h = 1e-5;
     s->point(u + h, v, a), s->point(u - h, v, b);
@@ -229,7 +229,7 @@ static void surface_normal(const surface *s, double u, double v, double n[3])
 
 static double uniform(uint32_t *state, double low, double high) { return low + (high - low) * scene_random(state); }
 
-static void make_ray(const surface *s, uint32_t *random, double in[IN])
+static void make_ray(const curved *s, uint32_t *random, double in[IN])
 {
     double target[3], d[3];
     s->point(uniform(random, 0, 1), uniform(random, 0, 1), target);
@@ -247,7 +247,7 @@ static void shapes_equal_their_meshes(void **state)
     (void)state;
     uint32_t random = 1;
     for (int i = 0; i < SURFACES; i++) {
-        const surface *s = &surfaces[i];
+        const curved *s = &surfaces[i];
         traced l = trace_hits(s->xml);
         uint32_t hits = 0, misses = 0, unclear = 0;
         for (int r = 0; r < RAYS; r++) {
@@ -287,7 +287,7 @@ static void lights_are_sampled_by_area(void **state)
     (void)state;
     enum { GRID = 60 };
     for (int i = 0; i < SURFACES; i++) {
-        const surface *s = &surfaces[i];
+        const curved *s = &surfaces[i];
         if (s->area == 0)
             continue;
         traced l = begin(s->xml);
