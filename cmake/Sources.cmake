@@ -106,6 +106,9 @@ set(render_sources
     src/render/bsdf/null.c
     src/render/bsdf/perturbed.c
     src/render/bsdf/plastic.c
+    src/render/bsdf/principled.c
+    src/render/bsdf/principled_lobes.c
+    src/render/bsdf/principledthin.c
     src/render/bsdf/rough_interface.c
     src/render/bsdf/roughconductor.c
     src/render/bsdf/roughdielectric.c

@@ -556,6 +556,12 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {
+            error_set(&err, BL_ERROR_ARGUMENT, "\"%s\" is 0 in the scene, so this job was made without what it is the weight of; give it another value "
+                      "there, or request its gradient", p->name);
+            return context_fail(job->context, &err);
+        }
     if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
         return context_fail(job->context, &err);
     memcpy(job->host_values + p->offset, values, 4 * (size_t)p->count);

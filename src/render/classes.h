@@ -11,7 +11,7 @@
 
 extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute;
 extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_mask, bsdf_null, bsdf_plastic,
-    bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
+    bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
     emitter_projector;
 extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge,

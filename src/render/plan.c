@@ -58,7 +58,8 @@ static class_node *classify(plan *p, const scene_object *o)
             n->param_child[k] = classify(p, o->values[k].object);
             n->field[k] = n->words;
             n->words += n->param_child[k]->words;
-            text_add(&key, "%s=%s,", param->name, n->param_child[k]->key);
+            n->absent |= (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name) ? 1u << k : 0u;
+            text_add(&key, "%s=%s%s,", param->name, n->param_child[k]->key, n->absent >> k & 1 ? "*0" : "");
         } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && plugin_value_count(param->kind)) {
             n->field[k] = n->words;
             n->words += 2;
@@ -457,6 +458,24 @@ vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const cha
     uint32_t k = param_of(n, param);
     const class_node *child = n->param_child[k];
     return ((const texture_class *)child->cls)->slope(t, child, t_offset(t, record, n->field[k]), uv);
+}
+
+bool plan_part_is_zero(const scene_object *o, const char *param)
+{
+    const scene_object *texture = scene_get(o, param)->object;
+    const double *v = texture->values[0].vector;
+    return texture->cls == &texture_constant.base.plugin && v[0] == 0 && v[1] == 0 && v[2] == 0;
+}
+
+bool plan_has(const class_node *n, const char *param)
+{
+    uint32_t k = param_of(n, param);
+    return !(n->absent >> k & 1) || requests(n->param_child[k]);
+}
+
+ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
+{
+    return plan_has(n, param) ? plan_texture_1(t, n, record, param, uv) : t_f32(t, 0);
 }
 
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)

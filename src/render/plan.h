@@ -36,6 +36,7 @@ typedef struct render_parameter {
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
     uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
+    bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
     int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an intensity */
 } render_parameter;
 
@@ -147,6 +148,7 @@ struct class_node {
     uint32_t requested;           /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient; PLAN_DERIVED_SLOT: or
                                      that of a parameter its derived values may depend on */
     uint32_t variant;
+    uint32_t absent;              /* bit per parameter with PLUGIN_PART: the part is not there */
 };
 
 typedef ARRAY(class_node *) class_list;
@@ -273,6 +275,12 @@ ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char 
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 ir_ref color_luminance(tracer *t, color v);
+/* Of an object: the value of a PLUGIN_PART is a plain 0. */
+bool plan_part_is_zero(const scene_object *o, const char *param);
+/* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is differentiated. Known while tracing. */
+bool plan_has(const class_node *n, const char *param);
+/* As plan_texture_1 of the weight of a part; 0 where there is none. */
+ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is
  * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
@@ -302,6 +310,7 @@ typedef struct bsdf_sample {
 typedef struct bsdf_class {
     render_class base;
     bool transmits; /* has a lobe to the other side, were it the null lobe */
+    const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
     bool null;      /* has a null lobe */
     bool turns;     /* has a discrete lobe whose direction depends on the normal */
     bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);

@@ -56,7 +56,9 @@ void render_mark(render_scene *s, const scene_object *o, const char *reason)
 /* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound. */
 static float upper_bound(const plugin_param *owner_param)
 {
-    return owner_param && (owner_param->flags & PLUGIN_REFLECTANCE) ? 1.0f : INFINITY;
+    if (owner_param && (owner_param->flags & PLUGIN_REFLECTANCE))
+        return 1;
+    return owner_param && owner_param->most != 0 ? (float)owner_param->most : INFINITY;
 }
 
 static void add_values(render_scene *s, const scene_object *o, const plugin_param *owner_param)
@@ -102,10 +104,15 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
-            TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->cls->params[k].name),
-                      &o->cls->params[k], err));
+    for (uint32_t k = 0; k < o->cls->param_count; k++) {
+        const plugin_param *param = &o->cls->params[k];
+        if (param->kind != PLUGIN_TEXTURED || !o->values[k].object)
+            continue;
+        first = s->parameters.count;
+        TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", param->name), param, err));
+        for (uint32_t i = first; i < s->parameters.count; i++)
+            s->parameters.data[i].absent = (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name);
+    }
     for (uint32_t k = 0; k < o->child_count; k++)
         TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->child_names[k]), NULL, err));
     if (cls->mark)

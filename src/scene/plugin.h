@@ -35,7 +35,8 @@ enum plugin_flags {
     PLUGIN_EMISSION = 16,       /* colour by the rules for emitters */
     PLUGIN_SCALAR = 32,         /* TEXTURED, but used as one number: written as a float it is a parameter of one entry */
     PLUGIN_INTENSITY = 64,      /* of light that falls with the square of the distance */
-    PLUGIN_ANY_NAME = 128       /* TEXTURED: a nested texture whose name is no parameter's, or that has none, is this one (bumpmap) */
+    PLUGIN_ANY_NAME = 128,      /* TEXTURED: a nested texture whose name is no parameter's, or that has none, is this one (bumpmap) */
+    PLUGIN_PART = 256           /* TEXTURED: the weight of a part that is left out of kernels where it is a plain 0 and not differentiated */
 };
 
 typedef struct plugin_param {

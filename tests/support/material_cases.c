@@ -15,10 +15,14 @@
 #define METAL RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5")
 #define ROUGH(kind, alpha) STRING("distribution", kind) FLOAT("alpha", alpha)
 #define ALL_NORMALS BOOLEAN("sample_visible", "false")
+#define SURFACE RGB("base_color", ".5,.3,.2") FLOAT("roughness", ".4") FLOAT("anisotropic", ".6")
+#define LAYERS FLOAT("spec_tint", ".4") FLOAT("sheen", ".3") FLOAT("sheen_tint", ".5") FLOAT("flatness", ".3")
 #define LEAF(id, value) BSDF("diffuse", id, RGB("reflectance", value))
 
 #define OF_GLASS "it.specular_reflectance.value", "it.specular_transmittance.value", "it.eta"
 #define OF_METAL "it.eta.value", "it.k.value", "it.specular_reflectance.value"
+#define OF_SURFACE "it.base_color.value", "it.roughness.value", "it.anisotropic.value"
+#define OF_LAYERS "it.spec_tint.value", "it.sheen.value", "it.sheen_tint.value", "it.flatness.value"
 #define OF_PLASTIC "it.diffuse_reflectance.value", "it.specular_reflectance.value", "it.eta"
 
 const material_case material_cases[] = {
@@ -62,6 +66,47 @@ const material_case material_cases[] = {
      .eta = 1.5, .cosines = {0.9, -0.5}},
     {.name = "rough bubble, ggx", .xml = IT("roughdielectric", ROUGH("ggx", ".5") INDICES(".7")), .parameters = {"it.eta"}, .eta = 0.7, .cosines = {0.6, -0.6}},
     {.name = "rough glass, all normals", .xml = IT("roughdielectric", ROUGH("GGX", ".35") ALL_NORMALS), .eta = 1.5046 / 1.000277, .cosines = {0.7}},
+
+    {.name = "principled", .xml = IT("principled", RGB("base_color", ".7,.4,.1")), .parameters = {"it.base_color.value", "it.roughness.value", "it.specular"},
+     .cosines = {0.8, 0.2, -0.5}},
+    {.name = "principled, all but glass",
+     .xml = IT("principled", SURFACE LAYERS FLOAT("metallic", ".3") FLOAT("clearcoat", ".5") FLOAT("clearcoat_gloss", ".1") FLOAT("specular", ".8")),
+     .parameters = {OF_SURFACE, OF_LAYERS, "it.metallic.value", "it.clearcoat.value", "it.clearcoat_gloss.value", "it.specular"}, .cosines = {0.9, 0.4}},
+    {.name = "principled, glass", .xml = IT("principled", SURFACE LAYERS FLOAT("spec_trans", ".7") FLOAT("metallic", ".2") FLOAT("eta", "1.5")),
+     .parameters = {OF_SURFACE, OF_LAYERS, "it.spec_trans.value", "it.metallic.value", "it.eta"}, .eta = 1.5, .cosines = {0.8, 0.3, -0.6}},
+    {.name = "principled, bubble",
+     .xml = IT("principled", SURFACE FLOAT("spec_trans", ".9") FLOAT("spec_tint", ".5") FLOAT("clearcoat", ".5") FLOAT("eta", ".7")),
+     .parameters = {OF_SURFACE, "it.spec_trans.value", "it.spec_tint.value", "it.clearcoat.value", "it.eta"}, .eta = 0.7, .cosines = {0.6, -0.7}},
+    {.name = "principled, rates", .xml = IT("principled", RGB("base_color", ".5,.3,.2") FLOAT("clearcoat", "1") FLOAT("main_specular_sampling_rate", ".3")
+     FLOAT("clearcoat_sampling_rate", "3") FLOAT("diffuse_reflectance_sampling_rate", ".5")), .parameters = {"it.clearcoat.value"}, .cosines = {0.7}},
+    {.name = "principled, no glass, requested", .xml = IT("principled", SURFACE), .parameters = {"it.spec_trans.value"}, .requested = true, .inwards = 1,
+     .cosines = {0.7, -0.7}},
+    {.name = "principled, no coat, requested", .xml = IT("principled", SURFACE), .parameters = {"it.clearcoat.value"}, .requested = true, .inwards = 1,
+     .cosines = {0.7}},
+    {.name = "principled, metal, requested", .xml = IT("principled", SURFACE FLOAT("metallic", "1")), .parameters = {"it.metallic.value"}, .requested = true,
+     .inwards = -1, .cosines = {0.7}},
+    {.name = "principled, pane, requested", .xml = IT("principled", SURFACE FLOAT("spec_trans", "1")), .parameters = {"it.spec_trans.value"}, .requested = true,
+     .inwards = -1, .eta = 1.5, .cosines = {0.7, -0.7}},
+    {.name = "principled, no layers, requested", .xml = IT("principled", RGB("base_color", ".5,.3,0") FLOAT("specular", "0")),
+     .parameters = {"it.specular", "it.base_color.value", OF_LAYERS}, .requested = true, .inwards = 1, .cosines = {0.7}},
+    {.name = "principled by bitmaps", .xml = IT("principled", BITMAP("base_color", "texture.pfm") BITMAP("roughness", "grey.pfm") BITMAP("metallic", "grey.pfm")
+     BITMAP("anisotropic", "grey.pfm") BITMAP("clearcoat", "grey.pfm") BITMAP("spec_trans", "grey.pfm")),
+     .parameters = {"it.base_color.data", "it.roughness.data", "it.metallic.data", "it.anisotropic.data", "it.clearcoat.data", "it.spec_trans.data"},
+     .eta = 1.5, .cosines = {0.7}, .dark = true},
+    {.name = "thin principled", .xml = IT("principledthin", RGB("base_color", ".9,.5,.1")), .parameters = {"it.base_color.value", "it.roughness.value"},
+     .cosines = {0.7, -0.7}},
+    {.name = "thin principled, all", .xml = IT("principledthin", SURFACE LAYERS FLOAT("spec_trans", ".6") FLOAT("diff_trans", ".8") FLOAT("eta", "1.9")),
+     .parameters = {OF_SURFACE, OF_LAYERS, "it.spec_trans.value", "it.diff_trans.value", "it.eta.value"}, .eta = 1, .cosines = {0.8, -0.3},
+     .one_way = true /* facets transmit where wo sees them from behind, whatever wi sees */},
+    {.name = "thin principled, rates", .xml = IT("principledthin", SURFACE FLOAT("spec_trans", ".6") FLOAT("diff_trans", "1.4")
+     FLOAT("specular_reflectance_sampling_rate", ".3") FLOAT("specular_transmittance_sampling_rate", "2") FLOAT("diffuse_reflectance_sampling_rate", ".5")
+     FLOAT("diffuse_transmittance_sampling_rate", ".7")), .parameters = {"it.spec_trans.value"}, .eta = 1, .cosines = {0.7}, .one_way = true},
+    {.name = "thin principled, opaque, requested", .xml = IT("principledthin", SURFACE), .parameters = {"it.diff_trans.value"}, .requested = true, .inwards = 1,
+     .eta = 1, .cosines = {0.7}},
+    {.name = "thin principled, no pane, requested", .xml = IT("principledthin", SURFACE), .parameters = {"it.spec_trans.value"}, .requested = true,
+     .inwards = 1, .eta = 1, .cosines = {0.7, -0.7}},
+    {.name = "thin principled, all through, requested", .xml = IT("principledthin", SURFACE FLOAT("diff_trans", "2")), .parameters = {"it.diff_trans.value"},
+     .requested = true, .inwards = -1, .eta = 1, .cosines = {0.7}},
 
     {.name = "mask", .xml = IT("mask", FLOAT("opacity", ".6") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value", "leaf.reflectance.value"},
      .cosines = {0.7, -0.7}},

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-enum { MATERIAL_PARAMETERS = 8 /* SCENE_CASE_PARAMETERS */, MATERIAL_COSINES = 3 };
+enum { MATERIAL_PARAMETERS = 12 /* SCENE_CASE_PARAMETERS */, MATERIAL_COSINES = 3 };
 
 typedef struct material_case {
     const char *name;

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-enum { SCENE_CASE_PARAMETERS = 8 };
+enum { SCENE_CASE_PARAMETERS = 12 };
 
 typedef struct scene_case {
     const char *name;

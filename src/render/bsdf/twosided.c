@@ -64,7 +64,8 @@ static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 
 
 static bool transmits(const scene_object *bsdf)
 {
-    bool any = ((const bsdf_class *)(const void *)bsdf->cls)->transmits;
+    const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
+    bool any = cls->transmits || (cls->transmits_by && !plan_part_is_zero(bsdf, cls->transmits_by));
     for (uint32_t k = 0; k < bsdf->child_count; k++)
         any |= transmits(bsdf->children[k]);
     return any;

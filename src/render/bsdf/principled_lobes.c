@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * See principled_lobes.h. */
+#include "render/bsdf/principled_lobes.h"
+
+static const float inverse_pi = 0.31830988618379067154f;
+
+/* a + (b - a) s */
+static ir_ref mix(tracer *t, ir_ref a, ir_ref b, ir_ref s) { return t_mad(t, ir_sub(t->f, b, a), s, a); }
+
+vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness)
+{
+    ir_func *f = t->f;
+    ir_ref square = t_sqr(t, roughness), least = t_f32(t, 0.001f);
+    if (!plan_has(n, "anisotropic")) {
+        ir_ref alpha = ir_max(f, square, least);
+        return (vec2){alpha, alpha};
+    }
+    ir_ref amount = plan_weight(t, n, record, "anisotropic", uv);
+    ir_ref aspect = ir_sqrt(f, ir_sub(f, t_f32(t, 1), ir_mul(f, amount, t_f32(t, 0.9f))));
+    return (vec2){ir_max(f, ir_div(f, square, aspect), least), ir_max(f, ir_mul(f, square, aspect), least)};
+}
+
+ir_ref schlick_weight(tracer *t, ir_ref cosine)
+{
+    ir_ref m = t_clamp(t, ir_sub(t->f, t_f32(t, 1), cosine), 0, 1);
+    return ir_mul(t->f, t_sqr(t, t_sqr(t, m)), m);
+}
+
+ir_ref schlick_weight_between(tracer *t, ir_ref cosine, ir_ref eta)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), sin2 = ir_sub(f, one, t_sqr(t, cosine));
+    ir_ref crossed = t_safe_sqrt(t, ir_sub(f, one, ir_div(f, sin2, t_sqr(t, eta))));
+    return schlick_weight(t, ir_select(f, ir_gt(f, eta, one), cosine, crossed));
+}
+
+color schlick_reflectance(tracer *t, color f0, ir_ref weight)
+{
+    COLOR_EACH(r, mix(t, f0.c[c], t_f32(t, 1), weight));
+    return r;
+}
+
+ir_ref schlick_normal(tracer *t, ir_ref eta)
+{
+    ir_ref one = t_f32(t, 1);
+    return t_sqr(t, ir_div(t->f, ir_sub(t->f, eta, one), ir_add(t->f, eta, one)));
+}
+
+color principled_tint(tracer *t, color base)
+{
+    ir_func *f = t->f;
+    ir_ref luminance = color_luminance(t, base), one = t_f32(t, 1), some = ir_gt(f, luminance, t_f32(t, 0));
+    ir_ref inverse = ir_div(f, one, ir_select(f, some, luminance, one));
+    return color_select(t, some, color_scale(t, base, inverse), color_all(one));
+}
+
+ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a)
+{
+    ir_func *f = t->f;
+    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, alpha, a->wi), microfacet_visible(t, MICROFACET_GGX, alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, MICROFACET_GGX, alpha, a->m), seen), ir_mul(f, t_f32(t, 4), a->wi.z));
+}
+
+ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
+{
+    return microfacet_pdf(t, MICROFACET_GGX, true, alpha, a->wi, a->m);
+}
+
+/* With F the Schlick weights of wi and wo and R = 2 roughness (m.wo)^2:
+ *
+ *     diffuse (1 - Fi / 2)(1 - Fo / 2),   retro-reflection R (Fo + Fi + Fo Fi (R - 1)),
+ *     flat    1.25 (S (1 / (cos wi + cos wo) - 1/2) + 1/2)   with   S = mix(1, R / 2, Fi) mix(1, R / 2, Fo). */
+color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, ir_ref roughness)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), fi = schlick_weight(t, a->wi.z), fo = schlick_weight(t, a->wo.z);
+    ir_ref r = ir_mul(f, ir_add(f, roughness, roughness), t_sqr(t, a->wo_m));
+    ir_ref lambert = ir_mul(f, ir_sub(f, one, ir_mul(f, half, fi)), ir_sub(f, one, ir_mul(f, half, fo)));
+    ir_ref both = ir_mul(f, ir_mul(f, fo, fi), ir_sub(f, r, one));
+    ir_ref share = t_mad(t, r, ir_add(f, ir_add(f, fo, fi), both), lambert);
+    if (plan_has(n, "flatness")) {
+        ir_ref flat90 = ir_mul(f, r, half), s = ir_mul(f, mix(t, one, flat90, fi), mix(t, one, flat90, fo));
+        ir_ref rise = ir_sub(f, ir_div(f, one, ir_add(f, a->wi.z, a->wo.z)), half);
+        ir_ref flat = ir_mul(f, t_f32(t, 1.25f), t_mad(t, s, rise, half));
+        share = mix(t, share, flat, plan_weight(t, n, record, "flatness", uv));
+    }
+    return color_scale(t, base, ir_mul(f, share, ir_mul(f, a->wo.z, t_f32(t, inverse_pi))));
+}
+
+color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base)
+{
+    ir_func *f = t->f;
+    ir_ref amount = plan_weight(t, n, record, "sheen", uv), one = t_f32(t, 1);
+    ir_ref scale = ir_mul(f, ir_mul(f, amount, schlick_weight(t, a->wo_m)), a->wo.z);
+    if (!plan_has(n, "sheen_tint"))
+        return color_all(scale);
+    ir_ref tinted = plan_weight(t, n, record, "sheen_tint", uv);
+    color tint = principled_tint(t, base);
+    COLOR_EACH(r, ir_mul(f, scale, mix(t, one, tint.c[c], tinted)));
+    return r;
+}
