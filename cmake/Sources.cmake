@@ -99,6 +99,8 @@ set(render_sources
     src/render/bsdf/diffuse.c
     src/render/bsdf/facet.c
     src/render/bsdf/fresnel.c
+    src/render/bsdf/hair.c
+    src/render/bsdf/hair_lobes.c
     src/render/bsdf/ior.c
     src/render/bsdf/mask.c
     src/render/bsdf/microfacet.c

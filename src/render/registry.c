@@ -107,6 +107,7 @@ static const plugin_class *const classes[] = {
     &bsdf_blend.base.plugin, &bsdf_conductor.base.plugin,
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,
+    &bsdf_hair.base.plugin,
     &bsdf_mask.base.plugin,
     &bsdf_bumpmap.bsdf.base.plugin,
     &bsdf_normalmap.bsdf.base.plugin,

@@ -23,6 +23,7 @@
 #define OF_METAL "it.eta.value", "it.k.value", "it.specular_reflectance.value"
 #define OF_SURFACE "it.base_color.value", "it.roughness.value", "it.anisotropic.value"
 #define OF_LAYERS "it.spec_tint.value", "it.sheen.value", "it.sheen_tint.value", "it.flatness.value"
+#define OF_HAIR "it.longitudinal_roughness", "it.azimuthal_roughness", "it.scale_tilt", "it.eta"
 #define OF_PLASTIC "it.diffuse_reflectance.value", "it.specular_reflectance.value", "it.eta"
 
 const material_case material_cases[] = {
@@ -107,6 +108,14 @@ const material_case material_cases[] = {
      .inwards = 1, .eta = 1, .cosines = {0.7, -0.7}},
     {.name = "thin principled, all through, requested", .xml = IT("principledthin", SURFACE FLOAT("diff_trans", "2")), .parameters = {"it.diff_trans.value"},
      .requested = true, .inwards = -1, .eta = 1, .cosines = {0.7}},
+
+    {.name = "hair", .xml = IT("hair", ""), .parameters = {OF_HAIR, "it.eumelanin", "it.pheomelanin"}, .cosines = {0.8, 0.1, -0.5}, .one_way = true},
+    {.name = "hair, white", .xml = IT("hair", RGB("sigma_a", "0") FLOAT("longitudinal_roughness", ".6") FLOAT("azimuthal_roughness", ".8")),
+     .parameters = {OF_HAIR, "it.sigma_a.value"}, .cosines = {0.9, 0.3}, .one_way = true},
+    {.name = "hair, absorbing", .xml = IT("hair", RGB("sigma_a", ".2,.25,.7") FLOAT("scale", "3") FLOAT("scale_tilt", "-8") INDICES("1.3")),
+     .parameters = {OF_HAIR, "it.sigma_a.value", "it.scale"}, .cosines = {0.6}, .one_way = true},
+    {.name = "hair by bitmap", .xml = IT("hair", BITMAP("sigma_a", "texture.pfm")), .parameters = {OF_HAIR, "it.sigma_a.data", "it.scale"}, .cosines = {0.5},
+     .one_way = true, .dark = true},
 
     {.name = "mask", .xml = IT("mask", FLOAT("opacity", ".6") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value", "leaf.reflectance.value"},
      .cosines = {0.7, -0.7}},

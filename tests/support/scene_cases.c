@@ -9,6 +9,7 @@
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
 #define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
 #define DIFFUSE(id, value) "<bsdf type='diffuse' id='" id "'>" RGB("reflectance", value) "</bsdf>"
 #define SHAPE(type, ops, inside) "<shape type='" type "'>" TO_WORLD(ops) inside "</shape>"
 
@@ -124,6 +125,19 @@ const scene_case scene_cases[] = {
          "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>" REF("ground") "</shape>",
      .parameters = {"plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value", "ground.specular_reflectance.value",
                     "ground.specular_transmittance.value", "pane.specular_transmittance.value", "light.radiance.value"}},
+    {.name = "principled, opaque, glass and a sheet",
+     .body = TWO_COLOURS
+         "<bsdf type='principled' id='paint'>" RGB("base_color", ".6,.4,.2") NUMBER("roughness", ".4") NUMBER("metallic", ".3") NUMBER("spec_tint", ".4")
+         NUMBER("anisotropic", ".5") NUMBER("clearcoat", ".6") NUMBER("clearcoat_gloss", ".2") NUMBER("sheen", ".5") NUMBER("sheen_tint", ".5")
+         NUMBER("flatness", ".4") "</bsdf>"
+         "<bsdf type='principled' id='glass'>" RGB("base_color", ".8,.9,.7") NUMBER("roughness", ".5") NUMBER("spec_trans", ".8") NUMBER("eta", "1.4") "</bsdf>"
+         "<bsdf type='principledthin' id='paper'>" RGB("base_color", ".7,.6,.4") NUMBER("spec_trans", ".3") NUMBER("diff_trans", ".9") NUMBER("spec_tint", ".3")
+         "</bsdf>"
+         FLOOR(REF("paint")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")) SHEET(REF("paper"))
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>" REF("glass") "</shape>",
+     .parameters = {"paint.base_color.value", "paint.anisotropic.value", "paint.clearcoat.value", "paint.specular", "glass.spec_trans.value",
+                    "glass.base_color.value", "paper.diff_trans.value", "light.radiance.value"},
+     .step = 1e-3},
     {.name = "roulette",
      .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red")) SIDE(REF("white")) BLOCK(REF("white"))
          LAMP(BLACK AREA("5,4,3")),

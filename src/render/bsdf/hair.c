@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Hair and fur (Chiang, Bitterli, Tappan and Burley 2016, A Practical and Controllable Hair and Fur Model for Production Path Tracing), on the fibre's
+ * surface: the local frame has y along the fibre and z along the normal, and where the ray meets the fibre's width is h = -x / |(x, z)| of wi. Light
+ * that enters leaves where it came in, after p segments inside: p = 0 is reflection (R), 1 transmission (TT), 2 one internal reflection (TRT), 3
+ * stands for all that are longer:
+ *
+ *     f cos = sum_p A_p M_p(theta_i, theta_o) N_p(phi_o - phi_i)      (hair_lobes.h; the last N is uniform),
+ *
+ * A_p the light that is left (section 3.1): with F the Fresnel reflectance and T the transmittance of a segment F, (1 - F)^2 T, (1 - F)^2 T^2 F and the
+ * rest of the geometric series. The scales of the cuticle tilt M_p by multiples of an angle. A lobe is sampled by the luminance of A_p.
+ *
+ * Roughnesses and the angle become variances, a scale, sines and cosines: derived values (estimators.md 2). */
+#include "render/bsdf/fresnel.h"
+#include "render/bsdf/hair_lobes.h"
+
+static const float pi = 3.14159265358979323846f;
+
+enum { SEGMENTS = 3, LOBES = SEGMENTS + 1 };
+enum { DERIVED_VARIANCE, DERIVED_SCALE, DERIVED_SINE, DERIVED_COSINE = DERIVED_SINE + SEGMENTS, DERIVED_COUNT = DERIVED_COSINE + SEGMENTS };
+/* Of the class. */
+enum { ABSORPTION_GIVEN = 1 };
+
+/* ---- loading ---- */
+
+static uint32_t hair_variant(const render_scene *s, const scene_object *o)
+{
+    (void)s;
+    return scene_get(o, "sigma_a")->given ? ABSORPTION_GIVEN : 0;
+}
+
+static bl_result hair_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    const scene_value *sigma_a = scene_get(o, "sigma_a");
+    if (sigma_a->given && (scene_get(o, "eumelanin")->given || scene_get(o, "pheomelanin")->given))
+        return scene_error(err, BL_ERROR_SCENE, sigma_a->where, "hair: give either \"sigma_a\" or the pigments \"eumelanin\" and \"pheomelanin\", not both");
+    TRY(interface_load(s, o, NULL, err));
+    if (s->values.data[s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].offset] == 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "hair: \"int_ior\" and \"ext_ior\" must differ");
+    return BL_OK;
+}
+
+/* ---- derived values (section 4.1 and 4.2 of the paper; pbrt's fits, in Mitsuba's arrangement) ---- */
+
+static ir_ref power(tracer *t, ir_ref x, int exponent)
+{
+    ir_ref r = exponent & 1 ? x : t_f32(t, 1);
+    return exponent < 2 ? r : ir_mul(t->f, r, power(t, t_sqr(t, x), exponent / 2));
+}
+
+/* a x + b x^2 + c x^n */
+static ir_ref fit(tracer *t, ir_ref x, float a, float b, float c, int n)
+{
+    ir_func *f = t->f;
+    return t_mad(t, power(t, x, n), t_f32(t, c), ir_mul(f, x, t_mad(t, x, t_f32(t, b), t_f32(t, a))));
+}
+
+static void hair_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
+{
+    ir_func *f = t->f;
+    ir_ref along = fit(t, plan_number(t, n, record, "longitudinal_roughness"), 0.726f, 0.812f, 3.7f, 20);
+    ir_ref around = fit(t, plan_number(t, n, record, "azimuthal_roughness"), 0.265f, 1.194f, 5.372f, 22);
+    derived[DERIVED_VARIANCE] = ir_max(f, t_sqr(t, along), t_f32(t, 1e-6f));
+    derived[DERIVED_SCALE] = ir_max(f, ir_mul(f, around, t_f32(t, 0.626657069f /* sqrt(pi / 8) */)), t_f32(t, 1e-4f));
+    ir_ref angle = ir_mul(f, plan_number(t, n, record, "scale_tilt"), t_f32(t, pi / 180));
+    for (int k = 0; k < SEGMENTS; k++, angle = ir_add(f, angle, angle))
+        derived[DERIVED_SINE + k] = ir_sin(f, angle), derived[DERIVED_COSINE + k] = ir_cos(f, angle);
+}
+
+/* ---- the fibre seen from wi ---- */
+
+typedef struct fibre {
+    vec2 tilted[LOBES]; /* sine and cosine of theta_i, as lobe p sees it */
+    ir_ref variance[LOBES], scale;
+    ir_ref phi;             /* azimuth of wi */
+    ir_ref turn[SEGMENTS];  /* azimuth from wi to where lobe p leaves a smooth fibre (equation 3 of d'Eon et al. 2011) */
+    color left[LOBES];      /* A_p */
+} fibre;
+
+/* Sine and cosine of theta of a direction. */
+static vec2 theta_of(tracer *t, vec3 w) { return (vec2){w.y, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_sqr(t, w.y)))}; }
+static ir_ref phi_of(tracer *t, vec3 w) { return ir_atan2(t->f, w.z, w.x); }
+
+/* By the concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius), or as it is given. */
+static color absorption(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    static const float eumelanin[3] = {0.419f, 0.697f, 1.37f}, pheomelanin[3] = {0.187f, 0.4f, 1.05f};
+    if (n->variant & ABSORPTION_GIVEN)
+        return color_scale(t, plan_texture(t, n, record, "sigma_a", uv), plan_number(t, n, record, "scale"));
+    ir_ref brown = plan_number(t, n, record, "eumelanin"), red = plan_number(t, n, record, "pheomelanin");
+    COLOR_EACH(r, t_mad(t, brown, t_f32(t, eumelanin[c]), ir_mul(t->f, red, t_f32(t, pheomelanin[c]))));
+    return r;
+}
+
+static void attenuate(tracer *t, ir_ref reflectance, color transmittance, color out[LOBES])
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), enters = t_sqr(t, ir_sub(f, one, reflectance));
+    out[0] = color_all(reflectance);
+    out[1] = color_scale(t, transmittance, enters);
+    COLOR_EACH(again, ir_mul(f, transmittance.c[c], reflectance));
+    out[2] = color_mul(t, out[1], again);
+    for (int c = 0; c < 3; c++)
+        out[3].c[c] = ir_div(f, ir_mul(f, out[2].c[c], again.c[c]), ir_max(f, ir_sub(f, one, again.c[c]), t_f32(t, 1e-6f)));
+}
+
+/* theta by multiples of the scales' angle: -2, +1, +4 (section 4.1 of Chiang et al.; the last lobe is too rough to matter). */
+static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2 out[LOBES])
+{
+    static const struct {
+        uint32_t index;
+        float sign;
+    } by[SEGMENTS] = {{1, -1}, {0, 1}, {2, 1}};
+    ir_func *f = t->f;
+    for (int p = 0; p < SEGMENTS; p++) {
+        ir_ref sine = ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_SINE + by[p].index)), t_f32(t, by[p].sign));
+        ir_ref cosine = plan_derived(t, n, record, t_u32(t, DERIVED_COSINE + by[p].index));
+        out[p].x = t_mad(t, theta.x, cosine, ir_mul(f, theta.y, sine));
+        out[p].y = ir_abs(f, ir_sub(f, ir_mul(f, theta.y, cosine), ir_mul(f, theta.x, sine)));
+    }
+    out[SEGMENTS] = theta;
+}
+
+static fibre fibre_seen(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    static const float times[LOBES] = {1, 0.25f, 4, 4};
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-6f), eta = interface_eta(t, n, record), v = plan_derived(t, n, record, t_u32(t, DERIVED_VARIANCE));
+    fibre s = {.scale = plan_derived(t, n, record, t_u32(t, DERIVED_SCALE)), .phi = phi_of(t, wi)};
+    vec2 theta = theta_of(t, wi);
+    tilt(t, n, record, theta, s.tilted);
+    for (int p = 0; p < LOBES; p++)
+        s.variance[p] = ir_mul(f, v, t_f32(t, times[p]));
+    ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, wi.x), wi.z), h = ir_sin(f, gamma);
+    /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees (Marschner et al. 2003, appendix B) */
+    ir_ref cos_t = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, ir_div(f, theta.x, eta))));
+    ir_ref index = ir_div(f, t_safe_sqrt(t, ir_sub(f, t_sqr(t, eta), t_sqr(t, theta.x))), across);
+    ir_ref sin_gamma = t_clamp(t, ir_div(f, h, ir_max(f, index, least)), -1, 1), cos_gamma = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, sin_gamma)));
+    ir_ref gamma_t = ir_atan2(f, sin_gamma, cos_gamma);
+    for (int p = 0; p < SEGMENTS; p++)
+        s.turn[p] = ir_add(f, ir_mul(f, gamma_t, t_f32(t, 2 * (float)p)), t_mad(t, gamma, t_f32(t, -2), t_f32(t, (float)p * pi)));
+    ir_ref length = ir_div(f, ir_add(f, cos_gamma, cos_gamma), ir_max(f, cos_t, least));
+    color sigma_a = absorption(t, n, record, uv);
+    COLOR_EACH(transmittance, ir_exp(f, ir_neg(f, ir_mul(f, sigma_a.c[c], length))));
+    ir_ref facing = ir_mul(f, theta.y, t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, h))));
+    attenuate(t, fresnel_dielectric(t, facing, eta).reflectance, transmittance, s.left);
+    return s;
+}
+
+/* M_p N_p toward wo. */
+static void scatter(tracer *t, const fibre *s, vec3 wo, ir_ref out[LOBES])
+{
+    ir_func *f = t->f;
+    vec2 theta = theta_of(t, wo);
+    ir_ref turned = ir_sub(f, phi_of(t, wo), s->phi);
+    for (int p = 0; p < LOBES; p++) {
+        ir_ref around = p == SEGMENTS ? t_f32(t, 0.5f / pi) : hair_azimuthal(t, s->scale, ir_sub(f, turned, s->turn[p]));
+        out[p] = ir_mul(f, hair_longitudinal(t, s->variance[p], s->tilted[p], theta), around);
+    }
+}
+
+/* Probabilities of the lobes. */
+static void choose(tracer *t, const fibre *s, ir_ref out[LOBES])
+{
+    ir_func *f = t->f;
+    ir_ref sum = t_f32(t, 0);
+    for (int p = 0; p < LOBES; p++)
+        out[p] = color_luminance(t, s->left[p]), sum = ir_add(f, sum, out[p]);
+    for (int p = 0; p < LOBES; p++)
+        out[p] = t_ratio(t, out[p], sum);
+}
+
+/* ---- the material ---- */
+
+static ir_ref hair_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    fibre s = fibre_seen(t, n, record, wi, uv);
+    ir_ref lobe[LOBES], share[LOBES], sum = t_f32(t, 0);
+    scatter(t, &s, wo, lobe);
+    choose(t, &s, share);
+    for (int p = 0; p < LOBES; p++)
+        sum = t_mad(t, share[p], lobe[p], sum);
+    return sum;
+}
+
+static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    fibre s = fibre_seen(t, n, record, wi, uv);
+    ir_ref share[LOBES], begin = t_f32(t, 0), width, turn = s.turn[0], variance = s.variance[0];
+    vec2 tilted = s.tilted[0];
+    choose(t, &s, share);
+    width = share[0];
+    ir_ref end = share[0], uniform = ir_bool(f, false);
+    for (int p = 1; p < LOBES; p++) {
+        ir_ref longer = ir_ge(f, u_lobe, end);
+        begin = ir_select(f, longer, end, begin), width = ir_select(f, longer, share[p], width);
+        tilted = (vec2){ir_select(f, longer, s.tilted[p].x, tilted.x), ir_select(f, longer, s.tilted[p].y, tilted.y)};
+        variance = ir_select(f, longer, s.variance[p], variance);
+        if (p < SEGMENTS)
+            turn = ir_select(f, longer, s.turn[p], turn);
+        else
+            uniform = longer;
+        end = ir_add(f, end, share[p]);
+    }
+    ir_ref u = t_clamp(t, t_ratio(t, ir_sub(f, u_lobe, begin), width), 0, 0x1.fffffep-1f);
+    ir_ref sine = hair_longitudinal_sample(t, variance, tilted, u1, u2), cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, sine)));
+    ir_ref around = ir_add(f, turn, hair_azimuthal_sample(t, s.scale, u));
+    ir_ref phi = ir_add(f, s.phi, ir_select(f, uniform, ir_mul(f, u, t_f32(t, 2 * pi)), around));
+    vec3 wo = v3(ir_mul(f, cosine, ir_cos(f, phi)), sine, ir_mul(f, cosine, ir_sin(f, phi)));
+    return (bsdf_sample){.wo = wo, .pdf = hair_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
+}
+
+static color hair_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+{
+    (void)delta, (void)lobe;
+    fibre s = fibre_seen(t, n, record, wi, uv);
+    ir_ref part[LOBES];
+    scatter(t, &s, wo, part);
+    color sum = color_scale(t, s.left[0], part[0]);
+    for (int p = 1; p < LOBES; p++)
+        for (int c = 0; c < 3; c++)
+            sum.c[c] = t_mad(t, s.left[p].c[c], part[p], sum.c[c]);
+    return sum;
+}
+
+static const plugin_param hair_params[] = {
+    {"longitudinal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "along the fibre"},
+    {"azimuthal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "around it"},
+    {"scale_tilt", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "2", -90, 90, "angle between the cuticle's scales and the fibre, degrees"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "amber", 1e-3, 1e3, "index of refraction of the fibre, or the name of a material"},
+    {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction outside"},
+    {"eumelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1.3", 0, 1e6, "concentration of the brown pigment"},
+    {"pheomelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.2", 0, 1e6, "concentration of the red pigment"},
+    {"sigma_a", PLUGIN_TEXTURED, PLUGIN_ABSENT, NULL, 0, 1e9, "in place of pigments: absorption, per radius of the fibre"},
+    {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e9, "factor of sigma_a"},
+};
+const bsdf_class bsdf_hair = {
+    .base = {.plugin = {PLUGIN_BSDF, "hair", hair_params, sizeof hair_params / sizeof *hair_params, NULL, 0, "hair and fur, for curves"},
+             .extra_words = INTERFACE_WORDS,
+             .data_name = "eta",
+             .load = hair_load,
+             .extra = interface_extra,
+             .derived_count = DERIVED_COUNT,
+             .update = hair_update,
+             .variant = hair_variant},
+    .transmits = true,
+    .sample = hair_sample,
+    .pdf = hair_pdf,
+    .value = hair_value,
+};
