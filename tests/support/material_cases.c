@@ -93,7 +93,7 @@ const material_case material_cases[] = {
     {.name = "principled by bitmaps", .xml = IT("principled", BITMAP("base_color", "texture.pfm") BITMAP("roughness", "grey.pfm") BITMAP("metallic", "grey.pfm")
      BITMAP("anisotropic", "grey.pfm") BITMAP("clearcoat", "grey.pfm") BITMAP("spec_trans", "grey.pfm")),
      .parameters = {"it.base_color.data", "it.roughness.data", "it.metallic.data", "it.anisotropic.data", "it.clearcoat.data", "it.spec_trans.data"},
-     .eta = 1.5, .cosines = {0.7}, .dark = true},
+     .eta = 1.5, .cosines = {0.7}},
     {.name = "thin principled", .xml = IT("principledthin", RGB("base_color", ".9,.5,.1")), .parameters = {"it.base_color.value", "it.roughness.value"},
      .cosines = {0.7, -0.7}},
     {.name = "thin principled, all", .xml = IT("principledthin", SURFACE LAYERS FLOAT("spec_trans", ".6") FLOAT("diff_trans", ".8") FLOAT("eta", "1.9")),
@@ -115,7 +115,7 @@ const material_case material_cases[] = {
     {.name = "hair, absorbing", .xml = IT("hair", RGB("sigma_a", ".2,.25,.7") FLOAT("scale", "3") FLOAT("scale_tilt", "-8") INDICES("1.3")),
      .parameters = {OF_HAIR, "it.sigma_a.value", "it.scale"}, .cosines = {0.6}, .one_way = true},
     {.name = "hair by bitmap", .xml = IT("hair", BITMAP("sigma_a", "texture.pfm")), .parameters = {OF_HAIR, "it.sigma_a.data", "it.scale"}, .cosines = {0.5},
-     .one_way = true, .dark = true},
+     .one_way = true},
 
     {.name = "mask", .xml = IT("mask", FLOAT("opacity", ".6") LEAF("leaf", ".9,.5,.1")), .parameters = {"it.opacity.value", "leaf.reflectance.value"},
      .cosines = {0.7, -0.7}},

@@ -223,6 +223,12 @@ static color hair_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     return sum;
 }
 
+static uint32_t hair_needs(const class_node *n)
+{
+    (void)n;
+    return NEED_TANGENTS;
+}
+
 static const plugin_param hair_params[] = {
     {"longitudinal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "along the fibre"},
     {"azimuthal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "around it"},
@@ -242,7 +248,8 @@ const bsdf_class bsdf_hair = {
              .extra = interface_extra,
              .derived_count = DERIVED_COUNT,
              .update = hair_update,
-             .variant = hair_variant},
+             .variant = hair_variant,
+             .needs = hair_needs},
     .transmits = true,
     .sample = hair_sample,
     .pdf = hair_pdf,

@@ -7,6 +7,8 @@ static const float inverse_pi = 0.31830988618379067154f;
 /* a + (b - a) s */
 static ir_ref mix(tracer *t, ir_ref a, ir_ref b, ir_ref s) { return t_mad(t, ir_sub(t->f, b, a), s, a); }
 
+uint32_t principled_needs(const class_node *n) { return plan_has(n, "anisotropic") ? NEED_TANGENTS : 0; }
+
 vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness)
 {
     ir_func *f = t->f;

@@ -22,6 +22,9 @@
 /* A factor of the probability with which lobes are chosen. */
 #define PRINCIPLED_RATE(name, help) {name, PLUGIN_FLOAT, 0, "1", 0, 1e6, help}
 
+/* Of the class: an axis along which it is less rough, if it has one. */
+uint32_t principled_needs(const class_node *n);
+
 /* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section 5.4), at least 0.001. */
 vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness);
 
