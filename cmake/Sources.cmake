@@ -103,6 +103,8 @@ set(render_sources
     src/render/bsdf/hair_lobes.c
     src/render/bsdf/ior.c
     src/render/bsdf/mask.c
+    src/render/bsdf/metal.c
+    src/render/bsdf/metal_samples.c
     src/render/bsdf/microfacet.c
     src/render/bsdf/normalmap.c
     src/render/bsdf/null.c

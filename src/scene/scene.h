@@ -79,7 +79,16 @@ const char *kind_name(plugin_kind kind); /* "a float", for messages */
 const char *const *plugin_known_names(plugin_category category);
 /* Why one of them will not come, and what to do instead; NULL: it may. */
 const char *plugin_unsupported_reason(plugin_category category, const char *name);
+/* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of several calls when
+ * *distance is carried over; start with UINT32_MAX. */
+const char *name_nearest(const char *name, const char *const *names, uint32_t count, uint32_t *distance);
 const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name); /* or NULL */
+
+/* ---- spectrum.c ---- */
+
+/* Linear sRGB of a curve through samples at ascending wavelengths (nm), at least two, 0 outside of them. reflectance: under D65 and in [0, 1], else
+ * as power, not negative. */
+void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, bool reflectance, double out[3]);
 
 /* ---- number.c: numbers in text, whatever the process's locale ---- */
 

@@ -15,9 +15,6 @@ int numbers_parse(const char *chars, double *out, int most, const char **malform
 
 /* ---- names.c ---- */
 
-/* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of several calls when
- * *distance is carried over; start with UINT32_MAX. */
-const char *name_nearest(const char *name, const char *const *names, uint32_t count, uint32_t *distance);
 /* Fills in the reason why the registry has no such plugin. */
 bl_result plugin_missing(const plugin_registry *registry, plugin_category category, const char *name, scene_place where,
                          bl_error *err);

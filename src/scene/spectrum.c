@@ -71,10 +71,9 @@ static double curve_at(double wavelength, int which)
 }
 
 /* *k: an interval to begin the search at; wavelengths come in ascending order. */
-static double value_at(const spectrum *s, double wavelength, uint32_t *k)
+static double value_at(const double *w, const double *v, uint32_t count, double wavelength, uint32_t *k)
 {
-    const double *w = s->wavelengths.data, *v = s->values.data;
-    uint32_t last = s->wavelengths.count - 1;
+    uint32_t last = count - 1;
     if (wavelength < w[0] || wavelength > w[last])
         return 0;
     while (*k + 1 < last && w[*k + 1] < wavelength)
@@ -82,7 +81,7 @@ static double value_at(const spectrum *s, double wavelength, uint32_t *k)
     return v[*k] + (wavelength - w[*k]) / (w[*k + 1] - w[*k]) * (v[*k + 1] - v[*k]);
 }
 
-static void to_rgb(const spectrum *s, bool reflectance, double out[3])
+void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, bool reflectance, double out[3])
 {
     static const double rows[3][3] = {
         {3.240479, -1.537150, -0.498535}, {-0.969256, 1.875991, 0.041556}, {0.055648, -0.204043, 1.057311}};
@@ -90,7 +89,7 @@ static void to_rgb(const spectrum *s, bool reflectance, double out[3])
     uint32_t interval = 0;
     for (int i = 0; i < STEPS; i++) {
         double wavelength = first_wavelength + i / (STEPS - 1.0) * (last_wavelength - first_wavelength);
-        double value = value_at(s, wavelength, &interval) * (reflectance ? curve_at(wavelength, 3) * d65_norm : 1);
+        double value = value_at(wavelengths, values, count, wavelength, &interval) * (reflectance ? curve_at(wavelength, 3) * d65_norm : 1);
         for (int c = 0; c < 3; c++)
             xyz[c] += value * curve_at(wavelength, c) * luminance_norm * (last_wavelength - first_wavelength) / STEPS;
     }
@@ -146,7 +145,7 @@ bl_result spectrum_decode(const char *data, size_t size, char separator, bool re
     else if (s.wavelengths.count < 2)
         r = error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
     else
-        to_rgb(&s, reflectance, out);
+        spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, reflectance, out);
     if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))
         r = error_set(err, BL_ERROR_FORMAT, "the numbers of a spectrum are too large");
     spectrum_free(&s);

@@ -34,6 +34,7 @@ const material_case material_cases[] = {
      .black = true},
     {.name = "thindielectric", .xml = IT("thindielectric", GLASS INDICES("1.5")), .parameters = {OF_GLASS}, .eta = 1, .cosines = {0.8, -0.2}, .black = true},
     {.name = "conductor", .xml = IT("conductor", METAL), .parameters = {OF_METAL}, .cosines = {0.8}, .black = true},
+    {.name = "conductor by name", .xml = IT("conductor", STRING("material", "Au")), .parameters = {OF_METAL}, .cosines = {0.3}, .black = true},
     {.name = "null", .xml = IT("null", ""), .eta = 1, .cosines = {0.3, -0.9}, .black = true},
 
     {.name = "plastic", .xml = IT("plastic", RGB("diffuse_reflectance", ".9,.5,.1") INDICES("1.6")), .parameters = {OF_PLASTIC}, .cosines = {0.95, 0.2}},

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A smooth metal, one-sided: one discrete lobe, the mirror direction, with the coefficient specular_reflectance * Fresnel(eta, k). */
 #include "render/bsdf/fresnel.h"
-
-bl_result conductor_check_material(const scene_object *o, bl_error *err)
-{
-    const scene_value *material = scene_get(o, "material");
-    if (strcmp(material->text, "none") == 0)
-        return BL_OK;
-    if (scene_get(o, "eta")->given || scene_get(o, "k")->given)
-        return scene_error(err, BL_ERROR_SCENE, material->where, "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);
-    return scene_error(err, BL_ERROR_UNSUPPORTED, material->where,
-                       "%s: named materials such as \"%.60s\" are not implemented yet, give \"eta\" and \"k\"", o->cls->name, material->text);
-}
+#include "render/bsdf/metal.h"
 
 static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    return conductor_check_material(o, err);
+    return metal_load(o, err);
 }
 
 static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }
@@ -39,7 +29,7 @@ static color conductor_value(tracer *t, const class_node *n, ir_ref record, vec3
 }
 
 static const plugin_param conductor_params[] = {
-    {"material", PLUGIN_STRING, 0, "none", 0, 0, "none; names of metals are not implemented yet"},
+    {"material", PLUGIN_STRING, 0, "none", 0, 0, "name of a metal, as Au, in place of eta and k"},
     {"eta", PLUGIN_TEXTURED, 0, "0", 0, 1e6, "real part of the index of refraction"},
     {"k", PLUGIN_TEXTURED, 0, "1", 0, 1e6, "extinction, its imaginary part"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},

@@ -30,7 +30,4 @@ ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
 /* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black where the lobe is not discrete. */
 color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance, ir_ref transmittance, ir_ref delta, ir_ref reflects);
 
-/* conductor.c: an error for a named material, and for one beside eta or k. */
-bl_result conductor_check_material(const scene_object *o, bl_error *err);
-
 #endif

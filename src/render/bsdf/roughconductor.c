@@ -5,6 +5,7 @@
  *
  * Sampled by a normal and the reflection about it; density that of the normal over 4 wi.m. */
 #include "render/bsdf/facet.h"
+#include "render/bsdf/metal.h"
 #include "render/bsdf/microfacet.h"
 
 static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -12,7 +13,7 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     (void)s;
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
-    return conductor_check_material(o, err);
+    return metal_load(o, err);
 }
 
 static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
@@ -50,7 +51,7 @@ static color roughconductor_value(tracer *t, const class_node *n, ir_ref record,
 }
 
 static const plugin_param roughconductor_params[] = {
-    {"material", PLUGIN_STRING, 0, "none", 0, 0, "none; names of metals are not implemented yet"},
+    {"material", PLUGIN_STRING, 0, "none", 0, 0, "name of a metal, as Au, in place of eta and k"},
     {"eta", PLUGIN_TEXTURED, 0, "0", 0, 1e6, "real part of the index of refraction"},
     {"k", PLUGIN_TEXTURED, 0, "1", 0, 1e6, "extinction, its imaginary part"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
