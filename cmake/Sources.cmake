@@ -73,6 +73,7 @@ set(scene_sources
     src/scene/image_jpeg.c
     src/scene/image_pfm.c
     src/scene/image_png.c
+    src/scene/image_rgbe.c
     src/scene/image_stb.c
     src/scene/mesh.c
     src/scene/mesh_attributes.c
@@ -128,9 +129,13 @@ set(render_sources
     src/render/emitter/pose.c
     src/render/emitter/projector.c
     src/render/emitter/spot.c
+    src/render/film/hdrfilm.c
     src/render/filter/filters.c
+    src/render/filter/tabulated.c
     src/render/integrator/baked.c
+    src/render/integrator/channels.c
     src/render/integrator/forward.c
+    src/render/integrator/integrators.c
     src/render/integrator/kernel.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
@@ -144,9 +149,14 @@ set(render_sources
     src/render/plan.c
     src/render/random.c
     src/render/registry.c
+    src/render/sampler/samplers.c
     src/render/scene_build.c
+    src/render/sensor/batch.c
     src/render/sensor/fov.c
+    src/render/sensor/meters.c
+    src/render/sensor/orthographic.c
     src/render/sensor/perspective.c
+    src/render/sensor/sensor.c
     src/render/shape/cylinder.c
     src/render/shape/disk.c
     src/render/shape/groups.c

@@ -135,6 +135,7 @@ typedef struct bl_scene_desc {
     uint32_t root_count;
     const char *integrator;   /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
     int32_t max_depth;        /* replaces the integrator's; 0: the scene's, -1: unbounded */
+    uint32_t sensor;          /* which of the scene's sensors to look through, in the order of its file; its film is the image */
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
@@ -148,9 +149,17 @@ typedef struct bl_scene_info {
     const char *integrator;
     int32_t max_depth, rr_depth;
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
-    uint32_t sensors;          /* a job looks through the first, unless told otherwise (bl_job_set_sensor) */
+    uint32_t sensors;          /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
 } bl_scene_info;
 bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
+/* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov integrator ("nn.X"). */
+uint32_t bl_scene_channel_count(const bl_scene *scene);
+const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
+/* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides between .exr, .hdr, .pfm and .png.
+ * channels (may be NULL): as bl_render_desc.channels; only EXR files keep them. */
+bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image, const float *channels);
+/* The number of samples that is taken where `spp` are asked for: some samplers can only do squares and the like, and round up. */
+uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
 
 typedef struct bl_parameter_info {
     const char *name;       /* "red.reflectance.value" */
@@ -205,8 +214,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
 /* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by to_world instead of its own
- * transform if that is not NULL: 16 floats, row-major, camera to world, without scale. The film must be that of the first sensor. Compiles
- * nothing. Needs bl_job_desc.sensor_moves. */
+ * transform if that is not NULL: 16 floats, row-major, camera to world. Plugin and film must be those of the sensor that the scene was loaded
+ * for. Compiles nothing. Needs bl_job_desc.sensor_moves. */
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
 
 /* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
@@ -243,6 +252,7 @@ typedef struct bl_render_desc {
     const float *frozen;
     bool gradient_stream; /* draw the random numbers of a gradient pass with the same seed, not those of an image */
     float *variance;      /* height*width*3, or NULL: variance of one sample, per pixel and channel */
+    float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
     void *user;
 } bl_render_desc;
@@ -430,7 +440,7 @@ bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *des
 
 /* ---- images in files ---- */
 
-/* By extension: .exr (float32), .pfm, .png (sRGB); written under a temporary name, then renamed. channels 1 or 3. */
+/* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then renamed. channels 1 or 3. */
 bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels);
 /* EXR, PNG, PFM, as linear values. free() the pixels. */
 bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels);

@@ -132,7 +132,7 @@ static bl_result finish_scene(bl_context *ctx, scene_description *d, const bl_sc
     bl_scene *scene = calloc(1, sizeof *scene);
     BL_ASSERT(scene, "out of memory");
     scene->context = ctx;
-    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0};
+    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0, .sensor = desc ? desc->sensor : 0};
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         free(scene);
         return context_fail(ctx, &err);
@@ -204,6 +204,21 @@ bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
                            .sensors = s->sensors.count};
     return BL_OK;
 }
+
+uint32_t bl_scene_channel_count(const bl_scene *scene) { return scene->render->channels.count; }
+
+const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
+{
+    return index < scene->render->channels.count ? scene->render->channels.data[index].name : NULL;
+}
+
+bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image, const float *channels)
+{
+    bl_error err = {0};
+    return film_write(scene->render, path, image, channels, &err) == BL_OK ? BL_OK : context_fail(scene->context, &err);
+}
+
+uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp) { return spp ? sampler_count(scene->render, spp) : scene->render->spp; }
 
 /* ---- parameters ---- */
 

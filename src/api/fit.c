@@ -42,9 +42,9 @@ static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, float *rate,
     return new_buffer(fit, bytes, "upper bounds", upper, &fit->upper, err);
 }
 
-static bl_fit_view view_of(const bl_fit_desc *desc, uint32_t v)
+static bl_fit_view view_of(const bl_fit *fit, const bl_fit_desc *desc, uint32_t v)
 {
-    return desc->views ? desc->views[v] : (bl_fit_view){.target = desc->target};
+    return desc->views ? desc->views[v] : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
 }
 
 /* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the whole fit. */
@@ -54,7 +54,7 @@ static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
     fit->views = calloc(count, sizeof *fit->views);
     BL_ASSERT(fit->views, "out of memory");
     for (uint32_t v = 0; v < count; v++) {
-        bl_fit_view given = view_of(desc, v);
+        bl_fit_view given = view_of(fit, desc, v);
         fit_view *view = &fit->views[v];
         if (!given.target)
             return error_set(err, BL_ERROR_ARGUMENT, "view %u has no target image", v);
@@ -115,7 +115,7 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
 static double or_default(double given, double otherwise) { return given > 0 ? given : otherwise; }
 
 /* Copies of all that is not a pointer, with defaults, and of the schedule. */
-static bl_fit_desc resolve(const bl_fit_desc *desc)
+static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
 {
     bl_fit_desc d = *desc;
     d.parameters = NULL, d.target = NULL, d.views = NULL, d.schedule = NULL;
@@ -123,7 +123,7 @@ static bl_fit_desc resolve(const bl_fit_desc *desc)
     d.rate = or_default(d.rate, 0.05), d.epsilon = or_default(d.epsilon, 1e-8);
     d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999), d.alpha = or_default(d.alpha, 0.99);
     d.loss_constant = or_default(d.loss_constant, fit_loss_info(d.loss).constant);
-    d.spp = d.spp ? d.spp : 16, d.spp_gradient = d.spp_gradient ? d.spp_gradient : d.spp;
+    d.spp = job_spp(job, d.spp ? d.spp : 16), d.spp_gradient = d.spp_gradient ? job_spp(job, d.spp_gradient) : d.spp;
     if (d.schedule_count) {
         bl_fit_change *copy = malloc(d.schedule_count * sizeof *copy);
         BL_ASSERT(copy, "out of memory");
@@ -157,7 +157,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     bl_fit *fit = calloc(1, sizeof *fit);
     BL_ASSERT(fit, "out of memory");
     fit->job = job;
-    fit->desc = resolve(desc);
+    fit->desc = resolve(job, desc);
     const form_wish wish = {.form = desc->form, .target = true, .loss = desc->loss, .spp = fit->desc.spp, .spp_gradient = fit->desc.spp_gradient};
     if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK || prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);

@@ -57,6 +57,8 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
 {
     if (!wish->target)
         return "dL/dI of the caller would have to come from an image of the same samples";
+    if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
+        return "the scene's sampler spreads the samples of both halves over each other, so they are not independent";
     if (!fit_loss_info(wish->loss).unbiased)
         return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as much";
     if (wish->spp != wish->spp_gradient || wish->spp % 2)

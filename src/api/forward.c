@@ -24,7 +24,7 @@ static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_er
 
 static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
-    job_work_desc w = {.pass = RENDER_FORWARD, .spp = desc->spp ? desc->spp : job->scene->spp, .seed = job_seed(job, desc->seed), .stream = 1,
+    job_work_desc w = {.pass = RENDER_FORWARD, .spp = job_spp(job, desc->spp), .seed = job_seed(job, desc->seed), .stream = 1,
                        .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_to = 1};
     w.strips = job_strips(job->scene, w.spp);
     if (!job->plan->any_request)

@@ -149,6 +149,7 @@ bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *
 
 /* render.c: shared with forward.c */
 uint32_t job_seed(const bl_job *job, uint32_t seed); /* with the scene's sampler's */
+uint32_t job_spp(const bl_job *job, uint32_t wanted); /* what the scene's sampler can do; 0: the scene's */
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 /* Film to job->image and, where given, to `image`. */
 bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err);

@@ -107,7 +107,7 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
 {
-    uint64_t words = 3ull * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
+    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
         return BL_OK;
     drop_buffer(job, &job->film);
@@ -148,7 +148,7 @@ static spv_options generation(const bl_job *job)
 }
 
 static const char *const pass_labels[RENDER_PASS_COUNT] = {
-    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
+    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
     [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
     [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
 
@@ -583,13 +583,16 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 {
     bl_error err = {0};
-    uint32_t words[SENSOR_WORDS] = {0};
     bl_result r = sensor_check(job->scene, sensor, to_world, &err);
     if (r == BL_OK && !job->desc.sensor_moves)
         r = error_set(&err, BL_ERROR_ARGUMENT, "the sensor of this job is fixed: it was created without `sensor_moves`");
     if (r == BL_OK) {
-        perspective_record(job->scene, job->scene->sensors.data[sensor], to_world, words);
-        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, sizeof words, &err);
+        const scene_object *o = job->scene->sensors.data[sensor];
+        uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
+        BL_ASSERT(words, "out of memory");
+        sensor_record(job->scene, o, to_world, words);
+        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, count * sizeof *words, &err);
+        free(words);
     }
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }

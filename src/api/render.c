@@ -13,6 +13,8 @@ uint32_t job_seed(const bl_job *job, uint32_t seed)
     return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
 }
 
+uint32_t job_spp(const bl_job *job, uint32_t wanted) { return wanted ? sampler_count(job->scene, wanted) : job->scene->spp; }
+
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 {
     uint32_t status[STATUS_COUNT];
@@ -23,6 +25,29 @@ bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 }
 
 /* ---- images ---- */
+
+/* The scene's channels of the first hit, with the samples of the image; sums of strips in double precision on the host. */
+static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats, bl_error *err)
+{
+    size_t pixels = job_pixels(job->scene), count = job->scene->channels.count, n = count * pixels * image->strips;
+    job_work_desc w = *image;
+    w.pass = RENDER_CHANNELS;
+    bl_stats own = {0};
+    TRY(job_run(job, &w, &own, err));
+    stats->device_seconds += own.device_seconds;
+    float *film = malloc((n + 1) * sizeof *film);
+    if (!film)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for %zu values of channels", n);
+    bl_result r = gpu_buffer_read(job->film, 0, film, n * sizeof *film, err);
+    for (size_t i = 0; r == BL_OK && i < count * pixels; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < image->strips; s++)
+            sum += (double)film[s * count * pixels + i];
+        channels[i] = (float)(sum / w.spp);
+    }
+    free(film);
+    return r;
+}
 
 /* Variance of one sample from the sums and sums of squares in the film, in double precision on the host. */
 static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float *variance, bl_error *err)
@@ -57,7 +82,7 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = {.pass = desc->frozen ? RENDER_FROZEN : desc->variance ? RENDER_VARIANCE : RENDER_PRIMAL,
-                       .spp = desc->spp ? desc->spp : job->scene->spp, .seed = job_seed(job, desc->seed),
+                       .spp = job_spp(job, desc->spp), .seed = job_seed(job, desc->seed),
                        .stream = desc->gradient_stream ? 1 : 0, .slice_seconds = desc->slice_seconds, .progress = desc->progress,
                        .user = desc->user, .progress_to = 1};
     w.strips = job_strips(job->scene, w.spp);
@@ -70,7 +95,9 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));
     TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
-    return desc->variance ? read_variance(job, w.spp, w.strips, desc->variance, err) : BL_OK;
+    if (desc->variance)
+        TRY(read_variance(job, w.spp, w.strips, desc->variance, err));
+    return desc->channels && job->scene->channels.count ? render_channels(job, &w, desc->channels, stats, err) : BL_OK;
 }
 
 bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats)
@@ -196,7 +223,7 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job->scene), spp = desc->spp ? desc->spp : job->scene->spp, spp_primal = desc->spp_primal ? desc->spp_primal : spp;
+    uint32_t n = 3 * job_pixels(job->scene), spp = job_spp(job, desc->spp), spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
     if (!job->plan->any_request)
         return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
     if (!desc->adjoint == !desc->target)

@@ -442,7 +442,7 @@ static int prepare(work *w)
     CLI_TRY(session_open(session, &args->common, args->scene));
     w->n = session_values(session);
     w->seeds = args->seeds ? args->seeds : 8;
-    w->spp = args->common.spp ? args->common.spp : session->info.spp;
+    w->spp = bl_scene_spp(session->scene, args->common.spp);
     w->findings = memory_or_exit(args->parameters.count * sizeof *w->findings);
     cli_parameter *parameters = memory_or_exit(args->parameters.count * sizeof *parameters);
     int status = session_find_parameters(session, args->parameters.items, args->parameters.count, parameters);

@@ -205,8 +205,8 @@ static int prepare(work *w)
         find_loss(args->loss, &w->loss); /* the options allow no other name */
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(args->output)); /* not before: a run without a device leaves nothing behind */
-    w->spp = args->common.spp ? args->common.spp : w->session->info.spp;
-    w->spp_grad = args->common.spp_grad ? args->common.spp_grad : w->spp;
+    w->spp = bl_scene_spp(w->session->scene, args->common.spp);
+    w->spp_grad = args->common.spp_grad ? bl_scene_spp(w->session->scene, args->common.spp_grad) : w->spp;
     bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count};
     CLI_TRY(session_create_job(w->session, desc, &w->job));
     return CLI_OK;

@@ -72,7 +72,7 @@ static int prepare(work *w)
         CLI_TRY(read_tangent(w, k));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->args->output));
-    w->spp = common->spp_grad ? common->spp_grad : common->spp ? common->spp : w->session->info.spp;
+    w->spp = bl_scene_spp(w->session->scene, common->spp_grad ? common->spp_grad : common->spp);
     w->image = memory_or_exit(session_values(w->session) * sizeof *w->image);
     return session_create_job(w->session, (bl_job_desc){.parameters = names, .parameter_count = w->count}, &w->job);
 }

@@ -104,8 +104,8 @@ int check_writable(const char *path)
 int check_image_path(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".png") != 0)) {
-        fail("%s: an image's name must end in .exr, .pfm or .png", path);
+    if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".hdr") != 0 && strcmp(dot, ".png") != 0)) {
+        fail("%s: an image's name must end in .exr, .pfm, .hdr or .png", path);
         return CLI_USAGE;
     }
     return check_writable(path);

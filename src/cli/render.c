@@ -49,9 +49,9 @@ static void report(const cli_session *session, const bl_job *job, const bl_stats
 }
 
 static int render(const cli_session *session, const arguments *args, bl_job *job, float *image,
-                  float *variance)
+                  float *variance, float *channels)
 {
-    uint32_t spp = args->common.spp ? args->common.spp : session->info.spp;
+    uint32_t spp = bl_scene_spp(session->scene, args->common.spp);
     uint64_t paths = (uint64_t)session->info.width * session->info.height * spp;
     cli_progress progress = progress_begin(&args->common, "render", paths);
     bl_stats stats;
@@ -59,13 +59,14 @@ static int render(const cli_session *session, const arguments *args, bl_job *job
                                      &(bl_render_desc){.spp = spp,
                                                        .seed = args->common.seed,
                                                        .variance = variance,
+                                                       .channels = channels,
                                                        .progress = progress_call,
                                                        .user = &progress},
                                      image, &stats);
     progress_end(&progress);
     SESSION_TRY(session, result);
     uint32_t width = session->info.width, height = session->info.height;
-    SESSION_TRY(session, bl_image_write(session->ctx, args->output, width, height, 3, image));
+    SESSION_TRY(session, bl_scene_write_image(session->scene, args->output, image, channels));
     if (variance)
         SESSION_TRY(session, bl_image_write(session->ctx, args->variance, width, height, 3, variance));
     report(session, job, &stats, spp);
@@ -84,7 +85,10 @@ static int render_scene(cli_session *session, const arguments *args)
     CLI_TRY(session_create_job(session, (bl_job_desc){0}, &job));
     float *image = memory_or_exit(session_values(session) * sizeof *image);
     float *variance = args->variance ? memory_or_exit(session_values(session) * sizeof *variance) : NULL;
-    int status = render(session, args, job, image, variance);
+    size_t channel_count = session_values(session) / 3 * bl_scene_channel_count(session->scene);
+    float *channels = channel_count ? memory_or_exit(channel_count * sizeof *channels) : NULL;
+    int status = render(session, args, job, image, variance, channels);
+    free(channels);
     free(image);
     free(variance);
     bl_job_destroy(job);
@@ -103,7 +107,7 @@ static int run(void *argument)
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "image: .exr, .pfm or .png", .required = true},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "image in the film's format: .exr, .pfm, .hdr or .png; channels such as alpha or those of an aov integrator go into .exr files", .required = true},
     {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance), .help = "also the variance of one sample, per pixel and channel"},
 };
 // clang-format on

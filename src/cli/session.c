@@ -91,7 +91,8 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
                            .roots = common->roots.items,
                            .root_count = common->roots.count,
                            .integrator = common->integrator,
-                           .max_depth = common->max_depth};
+                           .max_depth = common->max_depth,
+                           .sensor = common->sensor};
 }
 
 static int load_scene(cli_session *session, const char *path)
@@ -112,6 +113,9 @@ static int load_scene(cli_session *session, const char *path)
         length--;
     if (length > 0)
         note(session->common, "%.*s", (int)length, warnings);
+    uint32_t spp = session->common->spp, taken = bl_scene_spp(session->scene, spp);
+    if (spp && taken != spp)
+        note(session->common, "the scene's sampler takes %u samples per pixel instead of %u", taken, spp);
     return CLI_OK;
 }
 

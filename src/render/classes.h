@@ -16,15 +16,34 @@ extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_di
     emitter_projector;
 extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge,
     shape_shapegroup, shape_instance;
-extern const filter_class filter_box, filter_tent, filter_gaussian;
-extern const render_class sensor_perspective, film_hdrfilm, sampler_independent, integrator_path, integrator_direct, integrator_prb,
+extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom, filter_lanczos;
+extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter, sensor_irradiancemeter, sensor_distant,
+    sensor_batch;
+extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
+extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
     integrator_moment,
-    class_scene;
+    integrator_prb_basic, integrator_aov, integrator_depth, class_scene;
 
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
+/* ---- sensor/sensor.c: for the sensors ---- */
+
+/* The first words of a record of a sensor with a pose: columns of camera to world. Camera space: +z forward, +x to the image's left, +y up. */
+enum pose_word { POSE_ORIGIN, POSE_X = 3, POSE_Y = 6, POSE_Z = 9, POSE_WORDS = 12 };
+void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words);
+/* From the image, the crop window, to the whole film. */
+enum window_word { WINDOW_OFFSET_X, WINDOW_OFFSET_Y, WINDOW_SCALE_X, WINDOW_SCALE_Y, WINDOW_WORDS };
+void sensor_pose_words(const double to_world[16], uint32_t *words);
+void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words); /* shift: relative to the film's size */
+/* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
+vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
+bool sensor_scales(const double m[16]);
+bl_result sensor_check_clips(const scene_object *o, bl_error *err);
+/* Of a sensor that takes its direction from to_world or from a parameter "direction". */
+void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
 /* The tracing functions behind a node. */
+static inline const sensor_class *sensor_of(const scene_object *o) { return (const sensor_class *)(const void *)o->cls; }
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
 

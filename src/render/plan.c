@@ -262,8 +262,9 @@ static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const inst
     const render_scene *s = p->scene;
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        instance bsdf = instantiate(p, &p->bsdfs, shape->bsdf, seen);
-        p->needs |= needs(p->bsdfs.data[bsdf.cls]);
+        instance bsdf = shape->bsdf ? instantiate(p, &p->bsdfs, shape->bsdf, seen) : (instance){0};
+        if (shape->bsdf)
+            p->needs |= needs(p->bsdfs.data[bsdf.cls]);
         uint32_t *w = p->words.data + shapes + i * SHAPE_WORDS;
         w[SHAPE_BSDF_CLASS] = bsdf.cls;
         w[SHAPE_BSDF_RECORD] = bsdf.record;
@@ -324,17 +325,14 @@ static void write_words(plan *p)
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
     class_list filters = {0};
-    if (s->filter) {
-        instance filter = instantiate(p, &filters, s->filter, NULL);
-        p->words.data[HEADER_FILTER] = filter.record;
-        p->filter = filters.data[0];
-    }
+    p->words.data[HEADER_FILTER] = instantiate(p, &filters, s->filter, NULL).record;
+    p->filter = filters.data[0];
     array_free(&filters);
     p->words.data[HEADER_UPDATES] = p->words.count;
     append_words(p, p->update_words.data, p->update_words.count);
     plan_write_entries(p);
-    uint32_t sensor = plan_reserve(p, SENSOR_WORDS); /* last: what is in front of it may be constant while it moves (kernel_module) */
-    perspective_record(s, s->sensor, NULL, p->words.data + sensor);
+    uint32_t sensor = plan_reserve(p, sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (kernel_module) */
+    sensor_record(s, s->sensor, NULL, p->words.data + sensor);
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
@@ -425,6 +423,11 @@ ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *pa
 ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element)
 {
     return plan_load(t, n, record, n->derived_word, PLAN_DERIVED_SLOT, element);
+}
+
+ir_ref plan_shape_data(tracer *t, uint32_t shape)
+{
+    return t_word(t, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape * SHAPE_WORDS + SHAPE_DATA);
 }
 
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->table_word); }

@@ -44,7 +44,7 @@ typedef struct render_shape {
     const scene_object *object;
     uint32_t kind;         /* index of the intersection function: enum shape_kind */
     uint32_t first_entry_primitive, primitive_count;
-    const scene_object *bsdf, *emitter;
+    const scene_object *bsdf, *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
     uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
     uint32_t group;        /* where there are groups: which one it stands in */
     float area;
@@ -72,6 +72,16 @@ typedef struct render_primitive {
     uint32_t entry[12];
 } render_primitive;
 
+/* Further channels of the image: of the first hit (integrator/channels.c). */
+enum channel_kind { CHANNEL_ALPHA, CHANNEL_DEPTH, CHANNEL_POSITION, CHANNEL_UV, CHANNEL_GEO_NORMAL, CHANNEL_SH_NORMAL, CHANNEL_PRIM_INDEX, CHANNEL_SHAPE_INDEX,
+                    CHANNEL_ALBEDO, CHANNEL_KIND_COUNT };
+enum { CHANNELS_MOST = 60 };
+typedef struct render_channel {
+    const char *name; /* "A", "nn.X" */
+    enum channel_kind kind;
+    uint32_t component;
+} render_channel;
+
 typedef struct render_scene {
     arena memory;
     scene_description *description;
@@ -91,13 +101,17 @@ typedef struct render_scene {
     bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius;           /* bounding sphere */
-    const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the first; film, filter, sampler: its */
+    const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the one to look through; film, filter, sampler: its */
     ARRAY(const scene_object *) sensors; /* in order of the scene */
+    uint32_t sensor_index;             /* of `sensor` */
     uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
     uint32_t width, height, spp;       /* of the image: the film's crop window */
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
+    bool depth_image; /* the image is the depth of the first hit */
+    bool no_image;    /* channels are all there is */
+    ARRAY(render_channel) channels; /* alpha first, if the film has it */
 } render_scene;
 
 struct plan;
@@ -201,6 +215,7 @@ typedef struct plan {
 typedef struct render_overrides {
     const char *integrator; /* NULL: the scene's */
     int32_t max_depth;      /* 0: the scene's */
+    uint32_t sensor;        /* which one to look through, in order of the scene */
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
@@ -266,6 +281,8 @@ color plan_color(tracer *t, const class_node *n, ir_ref record, const char *para
 ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param);
 /* Derived value `element` (u32) of an instance of the class. */
 ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element);
+/* The data words of shape number `shape` of the scene. */
+ir_ref plan_shape_data(tracer *t, uint32_t shape);
 /* First word of BUFFER_VALUES of an instance's sampling table. */
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 /* The textured parameter `param` at uv. */
@@ -351,14 +368,51 @@ typedef struct shape_class {
     render_class base; /* load appends to shapes, primitives, geometry */
 } shape_class;
 
-/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. */
+/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. Where the class is weighted, *weight is multiplied by
+ * the sample's, whose mean is 1. */
 typedef struct filter_class {
     render_class base;
-    vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2);
+    bool weighted;
+    vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight);
 } filter_class;
 
 /* Words of a level's record: what opt/ray_bvh.c reads, and the way back. */
 enum level_word { LEVEL_TO_GROUP, LEVEL_GRID = 12, LEVEL_ROOT = 18, LEVEL_TO_WORLD = 20, LEVEL_WORDS = 32 };
+
+/* ---- film/hdrfilm.c ---- */
+
+bool film_has_alpha(const render_scene *s);
+/* The image (RGB) and, where given, the scene's channels, in the film's formats, by the ending of path. */
+bl_result film_write(const render_scene *s, const char *path, const float *image, const float *channels, bl_error *err);
+
+/* ---- integrator/integrators.c ---- */
+
+void render_add_channels(render_scene *s, const char *name, enum channel_kind kind);
+
+/* ---- sampler/samplers.c ---- */
+
+/* Whose numbers: all of one sample's path have the same. */
+typedef struct sampler_place {
+    ir_ref pixel, sample, spp, seed, stream; /* u32 */
+    bool jittered;
+} sampler_place;
+/* What the four numbers of a block are: two of two dimensions; or one, two, one: u[0], (u[1], u[2]), u[3]. */
+typedef enum sampler_slots { SAMPLER_PAIRS, SAMPLER_ONE_TWO_ONE } sampler_slots;
+struct dimension;
+
+typedef struct sampler_class {
+    render_class base;
+    uint32_t (*count)(uint32_t n); /* the least number of samples that it can do, n or more */
+    /* Numbers of one dimension. NULL: independent of all others. */
+    ir_ref (*one)(tracer *t, const struct dimension *d);
+    vec2 (*two)(tracer *t, const struct dimension *d);
+} sampler_class;
+
+/* As random_block, with the numbers spread over the pixel's samples as the sampler does. */
+random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block, sampler_slots slots);
+uint32_t sampler_count(const render_scene *s, uint32_t spp); /* spp, rounded up to what the scene's sampler can do */
+bool sampler_jitters(const render_scene *s);
+static inline const sampler_class *sampler_of(const scene_object *o) { return (const sampler_class *)(const void *)o->cls; }
 
 typedef struct ray {
     vec3 o, d; /* d of unit length */
@@ -399,6 +453,8 @@ typedef struct shape_kind_class {
     void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si);
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+    /* A point chosen uniformly in area: p, ng, uv. NULL: not there yet. */
+    interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
@@ -423,22 +479,48 @@ fov_view fov_read(const scene_object *o, double aspect); /* aspect: width over h
 double fov_tangent_x(fov_view view);
 bl_result fov_check(const scene_object *o, bl_error *err);
 
-/* ---- sensor/perspective.c ---- */
+/* ---- sensor/ ---- */
 
-enum { SENSOR_WORDS = 32 };
-/* to_world: row-major, instead of the sensor's own; NULL. */
-void perspective_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t words[SENSOR_WORDS]);
-/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats, row-major; NULL: as it is): the film
- * must be that of the first sensor. */
+/* What a sensor looks at: its film, and the window of it that is the image. */
+typedef struct sensor_film {
+    uint32_t full_width, full_height, x, y, width, height;
+} sensor_film;
+
+/* A sensor while tracing. Its record begins at a word of the scene buffer. */
+typedef struct sensor_view {
+    const scene_object *object;
+    ir_ref record;
+} sensor_view;
+
+enum { SENSOR_WORDS = 32 /* of a record, at most; a batch has one more for each of its sensors */ };
+
+typedef struct sensor_class {
+    render_class base;
+    bool one_pixel; /* the film must be a single pixel */
+    float weight;   /* of every ray, the same for all; 0 stands for 1 */
+    /* Once the scene's shapes are there. NULL: nothing to check. */
+    bl_result (*bind)(const render_scene *s, const scene_object *sensor, bl_error *err);
+    /* to_world: row-major; the sensor's own or what stands in for it. */
+    void (*record)(const render_scene *s, const scene_object *sensor, const double to_world[16], const sensor_film *film, uint32_t *words);
+    /* position: on the image, in [0,1]^2, y down (filters reach beyond); lens: uniform numbers for what else is sampled. */
+    ray (*ray)(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
+} sensor_class;
+
+uint32_t sensor_words(const scene_object *sensor); /* of its record in the scene buffer */
+/* to_world: 16 floats, row-major, instead of the sensor's own; NULL. */
+void sensor_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t *words);
+/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats, row-major; NULL: as it is): plugin and
+ * film must be those of the sensor that the scene was loaded for. */
 bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err);
-/* position: on the film, in [0,1]^2, y down. */
-ray perspective_ray(tracer *t, ir_ref record, vec2 position);
+ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
+float sensor_weight(const render_scene *s); /* of every ray of the scene's sensor */
 
 /* ---- integrator/path.c ---- */
 
 typedef enum render_pass {
     RENDER_PRIMAL,
     RENDER_VARIANCE,
+    RENDER_CHANNELS, /* the film receives the scene's channels */
     RENDER_GRADIENT, /* fused: replay and adjoint of each sample in one kernel */
     RENDER_REPLAY,   /* separate: radiance of each sample into BUFFER_SAMPLES, */
     RENDER_ADJOINT,  /* and from there gradients */

@@ -87,6 +87,28 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
     }
 }
 
+/* A shape that a sensor holds and the scene does not: its points are sampled, rays do not meet it. */
+static bool only_for_points(const render_scene *s, const scene_object *parent, const scene_object *o)
+{
+    const scene_object *root = s->description->root;
+    if (o->cls->category != PLUGIN_SHAPE || parent->cls->category != PLUGIN_SENSOR)
+        return false;
+    for (uint32_t i = 0; i < root->child_count; i++)
+        if (root->children[i] == o)
+            return false;
+    return true;
+}
+
+static bl_result load_for_points(render_scene *s, const scene_object *o, bl_error *err)
+{
+    uint32_t shapes = s->shapes.count, primitives = s->primitives.count;
+    TRY(((const render_class *)o->cls)->load(s, o, err));
+    for (uint32_t i = shapes; i < s->shapes.count; i++)
+        s->shapes.data[i].primitive_count = 0;
+    s->primitives.count = primitives;
+    return BL_OK;
+}
+
 /* Depth first: names the object, registers its parameters, runs its class's load hook, goes on to what it holds. */
 static bl_result visit(render_scene *s, const scene_object *o, const char *prefix, const plugin_param *owner_param, bl_error *err)
 {
@@ -113,8 +135,13 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
         for (uint32_t i = first; i < s->parameters.count; i++)
             s->parameters.data[i].absent = (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name);
     }
-    for (uint32_t k = 0; k < o->child_count; k++)
+    for (uint32_t k = 0; k < o->child_count; k++) {
+        if (only_for_points(s, o, o->children[k])) {
+            TRY(load_for_points(s, o->children[k], err));
+            continue;
+        }
         TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->child_names[k]), NULL, err));
+    }
     if (cls->mark)
         cls->mark(s, o);
     return BL_OK;
@@ -169,6 +196,8 @@ static bl_result bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         render_shape *shape = &s->shapes.data[i];
+        if (!s->object_data[shape->object->index])
+            continue; /* loaded for its points alone */
         shape->bsdf = scene_child(shape->object, PLUGIN_BSDF);
         shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
         if (!shape->bsdf) {
@@ -217,19 +246,26 @@ static bl_result bind_lights(render_scene *s, bl_error *err)
 
 static const scene_object *default_child(const scene_object *o, plugin_category c) { return o ? scene_child(o, c) : NULL; }
 
+/* Whether the integrator has the depths of paths among its parameters. */
+static bool scene_walks(const scene_object *i) { return !same_class(i, &integrator_direct.plugin) && !same_class(i, &integrator_depth.plugin); }
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
     const char *kind = o && o->integrator ? o->integrator : i ? i->cls->name : "path";
-    bool path = strcmp(kind, "path") == 0, prb = strcmp(kind, "prb") == 0, direct = strcmp(kind, "direct") == 0;
-    if (!path && !prb && !direct)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; path, prb and direct are", kind);
+    bool path = strcmp(kind, "path") == 0, basic = strcmp(kind, "prb_basic") == 0, prb = basic || strcmp(kind, "prb") == 0;
+    bool direct = strcmp(kind, "direct") == 0, depth = strcmp(kind, "depth") == 0;
+    if (!path && !prb && !direct && !depth)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; path, prb, prb_basic, direct and depth are", kind);
+    s->depth_image = depth;
     bool own = i && strcmp(kind, i->cls->name) == 0;
-    bool walks = i && !same_class(i, &integrator_direct.plugin);
+    bool walks = i && scene_walks(i);
     s->max_depth = direct ? 2 : walks ? (int32_t)scene_number(i, "max_depth") : prb ? 6 : -1;
     s->rr_depth = direct ? 1 << 20 : walks ? (int32_t)scene_number(i, "rr_depth") : 5;
     s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
-    s->use_next_event = s->use_bsdf_sampling = true;
+    s->use_next_event = !basic, s->use_bsdf_sampling = true;
+    if (basic)
+        s->rr_depth = 1 << 20;
     if (own && direct) {
         const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");
         s->use_next_event = !e->given || e->number > 0;
@@ -270,21 +306,32 @@ static bl_result read_structure(render_scene *s, const render_overrides *o, bl_e
 {
     const scene_object *root = s->description->root;
     s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
-    while (same_class(s->integrator, &integrator_moment.plugin))
+    while (same_class(s->integrator, &integrator_moment.plugin) || same_class(s->integrator, &integrator_aov.plugin)) {
+        s->no_image |= !scene_child(s->integrator, PLUGIN_INTEGRATOR);
         s->integrator = scene_child(s->integrator, PLUGIN_INTEGRATOR);
-    for (uint32_t i = 0; i < root->child_count; i++)
-        if (root->children[i]->cls->category == PLUGIN_SENSOR)
-            array_push(&s->sensors, root->children[i]);
+    }
+    for (uint32_t i = 0; i < root->child_count; i++) {
+        const scene_object *child = root->children[i], *on = child->cls->category == PLUGIN_SHAPE ? scene_child(child, PLUGIN_SENSOR) : NULL;
+        if (child->cls->category == PLUGIN_SENSOR || on)
+            array_push(&s->sensors, on ? on : child);
+    }
     if (s->sensors.count == 0)
         return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
-    s->sensor = s->sensors.data[0];
+    uint32_t sensor = o ? o->sensor : 0;
+    if (sensor >= s->sensors.count)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0", sensor, s->sensors.count);
+    s->sensor = s->sensors.data[sensor], s->sensor_index = sensor;
     s->film = default_child(s->sensor, PLUGIN_FILM);
     s->sampler = default_child(s->sensor, PLUGIN_SAMPLER);
     s->filter = default_child(s->film, PLUGIN_RFILTER);
     if (!s->filter)
         s->filter = default_filter(s);
     TRY(read_film(s, err));
-    s->spp = s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4;
+    if (film_has_alpha(s))
+        render_add_channels(s, "", CHANNEL_ALPHA);
+    if (sensor_of(s->sensor)->one_pixel && s->full_width * s->full_height != 1)
+        return scene_error(err, BL_ERROR_SCENE, s->film ? s->film->where : s->sensor->where, "%s: its film must be 1 x 1 pixels", s->sensor->cls->name);
+    s->spp = sampler_count(s, s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4);
     if ((uint64_t)s->width * s->height > 1u << 26)
         return scene_error(err, BL_ERROR_SCENE, s->film->where, "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
                            s->height);
@@ -308,6 +355,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         r = bind_lights(s, err);
     if (r == BL_OK)
         r = render_build_levels(s, err);
+    if (r == BL_OK && sensor_of(s->sensor)->bind)
+        r = sensor_of(s->sensor)->bind(s, s->sensor, err);
     if (r != BL_OK) {
         render_scene_destroy(s);
         return r;
@@ -321,6 +370,7 @@ void render_scene_destroy(render_scene *s)
     if (!s)
         return;
     array_free(&s->sensors);
+    array_free(&s->channels);
     array_free(&s->parameters);
     array_free(&s->values);
     array_free(&s->shapes);

@@ -173,6 +173,11 @@ static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
     return v3_add(t, v3_scale(t, fr.s, v.x), v3_add(t, v3_scale(t, fr.t, v.y), v3_scale(t, fr.n, v.z)));
 }
 
+/* Self-intersection: 1500 ulp of (1 + max |p|), ten times that at the light's end (Mitsuba). */
+#define RAY_EPSILON (1500 * 0x1p-24f)
+/* vec.c: p moved along the normal n to the side that d points to, where a ray in direction d can start. */
+vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d);
+
 /* ---- random.c: counter-based; the same numbers whatever the schedule ---- */
 
 typedef struct random4 {
@@ -180,6 +185,8 @@ typedef struct random4 {
 } random4;
 /* pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, stream and block). Block 0 is the camera, vertex k owns 1 + 2k and 2 + 2k. */
 random4 random_block(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block);
+/* The block's four words, of 32 bits. */
+void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block, ir_ref words[4]);
 
 /* ---- warp.c: u in [0,1)^2 to directions and points; densities where not obvious ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Frames around a normal. */
+ * Frames around a normal, and where rays leave surfaces. */
 #include "render/trace.h"
 
 /* Duff et al. 2017, "Building an Orthonormal Basis, Revisited", listing 3. */
@@ -12,4 +12,13 @@ frame frame_around(tracer *t, vec3 n)
     vec3 s = v3(t_mad(t, ir_mul(f, sign, t_sqr(t, n.x)), a, one), ir_mul(f, sign, b), ir_neg(f, ir_mul(f, sign, n.x)));
     vec3 u = v3(b, t_mad(t, t_sqr(t, n.y), a, sign), ir_neg(f, n.y));
     return (frame){s, u, n};
+}
+
+vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d)
+{
+    ir_func *f = t->f;
+    ir_ref size = ir_max(f, ir_abs(f, p.x), ir_max(f, ir_abs(f, p.y), ir_abs(f, p.z)));
+    ir_ref by = ir_mul(f, ir_add(f, t_f32(t, 1), size), t_f32(t, RAY_EPSILON));
+    by = ir_select(f, ir_lt(f, v3_dot(t, n, d), t_f32(t, 0)), ir_neg(f, by), by);
+    return v3_add(t, p, v3_scale(t, n, by));
 }

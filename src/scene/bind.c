@@ -197,6 +197,14 @@ static const char *child_name(binder *b, const plugin_slot *s, const raw_node *n
     return index ? arena_printf(b->raw->memory, "%s_%u", s->name, index) : s->name;
 }
 
+static bool has_slot(const plugin_class *cls, plugin_category category)
+{
+    for (uint32_t i = 0; i < cls->slot_count; i++)
+        if (cls->slots[i].category == category)
+            return true;
+    return false;
+}
+
 static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, slot_counts *counts)
 {
     raw_node *target = node;
@@ -213,7 +221,7 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, sl
     int index = node->name ? find_param(object->cls, node->name) : -1;
     if (index < 0 && child->cls->category == PLUGIN_TEXTURE)
         index = find_any_name(object->cls);
-    if (index >= 0)
+    if (index >= 0 && (child->cls->category == PLUGIN_TEXTURE || !has_slot(object->cls, child->cls->category)))
         return give_texture(b, object, (uint32_t)index, child, node);
     int slot = find_slot(b, object, child, node);
     if (slot < 0)

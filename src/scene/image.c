@@ -121,32 +121,69 @@ static bool has_extension(const char *path, const char *extension)
     return length > tail && strcmp(path + length - tail, extension) == 0;
 }
 
-bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels,
-                     const float *pixels, bool half, bl_error *err)
+/* The first `colours` channels alone. */
+static bl_result drop_channels(const scene_image *all, uint32_t colours, scene_image *out, bl_error *err)
+{
+    *out = (scene_image){.width = all->width, .height = all->height, .channels = colours};
+    size_t pixels = (size_t)all->width * all->height;
+    out->pixels = malloc(pixels * colours * sizeof *out->pixels);
+    if (!out->pixels)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for the image");
+    for (size_t i = 0; i < pixels; i++)
+        memcpy(out->pixels + colours * i, all->pixels + all->channels * i, colours * sizeof *out->pixels);
+    return BL_OK;
+}
+
+static bl_result encode_colours(const char *path, const scene_image *image, text *out, bl_error *err)
+{
+    if (image->channels != 1 && image->channels != 3)
+        return error_set(err, BL_ERROR_ARGUMENT, "images have 1 or 3 channels, not %u", image->channels);
+    if (has_extension(path, ".png"))
+        return image_encode_png(image, out, err);
+    if (has_extension(path, ".pfm"))
+        return image_encode_pfm(image, out, err);
+    return image_encode_hdr(image, out, err);
+}
+
+static bl_result encode(const char *path, const scene_image *image, uint32_t colours, const char *const *names, image_components components, text *out, bl_error *err)
+{
+    scene_image part;
+    if (has_extension(path, ".exr"))
+        return image_encode_exr(image, names, components, out, err);
+    if (!has_extension(path, ".png") && !has_extension(path, ".pfm") && !has_extension(path, ".hdr"))
+        return error_set(err, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png, .pfm or .hdr");
+    if (colours == image->channels || colours == 0)
+        return encode_colours(path, image, out, err);
+    TRY(drop_channels(image, colours, &part, err));
+    bl_result r = encode_colours(path, &part, out, err);
+    image_free(&part);
+    return r;
+}
+
+bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels, uint32_t colours, const char *const *names,
+                              const float *pixels, image_components components, bl_error *err)
 {
     /* The encoders only read the pixels. */
-    const scene_image image = {
-        .width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
-    if (channels != 1 && channels != 3)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
+    const scene_image image = {.width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
     if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width,
                          height);
     text encoded = {0};
     bl_error reason = {0};
-    bl_result result;
-    if (has_extension(path, ".exr"))
-        result = image_encode_exr(&image, half, &encoded, &reason);
-    else if (has_extension(path, ".png"))
-        result = image_encode_png(&image, &encoded, &reason);
-    else if (has_extension(path, ".pfm"))
-        result = image_encode_pfm(&image, &encoded, &reason);
-    else
-        result = error_set(&reason, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png or .pfm");
+    bl_result result = encode(path, &image, colours, names, components, &encoded, &reason);
     if (result == BL_OK)
         result = file_write(path, encoded.data, encoded.length, err);
     else
         error_set(err, result, "%s: %s", path, reason.text);
     text_free(&encoded);
     return result;
+}
+
+bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels,
+                     const float *pixels, bool half, bl_error *err)
+{
+    static const char *const rgb[] = {"R", "G", "B"}, *const grey[] = {"Y"};
+    if (channels != 1 && channels != 3)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
+    return image_save_channels(path, width, height, channels, channels, channels == 3 ? rgb : grey, pixels, half ? IMAGE_FLOAT16 : IMAGE_FLOAT32, err);
 }

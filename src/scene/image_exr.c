@@ -305,24 +305,38 @@ static int64_t on_write(exr_const_context_t context, void *user, const void *fro
     return (int64_t)size;
 }
 
-static exr_result_t write_header(exr_context_t context, const scene_image *image, bool half, int *part)
+/* An image as it goes into a file. */
+typedef struct exr_picture {
+    const scene_image *image;
+    const char *const *names; /* of the image's channels */
+    exr_pixel_type_t type;    /* in the file */
+    const uint32_t *integers; /* instead of the image's pixels, NULL */
+} exr_picture;
+
+static exr_result_t write_header(exr_context_t context, const exr_picture *p, int *part)
 {
-    static const char *const rgb[3] = {"R", "G", "B"};
-    exr_pixel_type_t type = half ? EXR_PIXEL_HALF : EXR_PIXEL_FLOAT;
+    const scene_image *image = p->image;
     exr_result_t code = exr_add_part(context, NULL, EXR_STORAGE_SCANLINE, part);
     if (code == EXR_ERR_SUCCESS)
         code = exr_initialize_required_attr_simple(context, *part, (int32_t)image->width,
                                                    (int32_t)image->height, EXR_COMPRESSION_ZIP);
     for (uint32_t c = 0; c < image->channels && code == EXR_ERR_SUCCESS; c++)
-        code = exr_add_channel(context, *part, image->channels == 3 ? rgb[c] : "Y", type,
-                               EXR_PERCEPTUALLY_LINEAR, 1, 1);
+        code = exr_add_channel(context, *part, p->names[c], p->type, EXR_PERCEPTUALLY_LINEAR, 1, 1);
     return code == EXR_ERR_SUCCESS ? exr_write_header(context) : code;
 }
 
-/* The channels of the file are in alphabetical order: B, G, R. */
-static exr_result_t write_chunk(exr_context_t context, int part, const scene_image *image, uint32_t y,
-                                exr_encode_pipeline_t *pipeline)
+/* The file has its channels in alphabetical order. */
+static uint32_t channel_named(const exr_picture *p, const char *name)
 {
+    uint32_t c = 0;
+    while (c + 1 < p->image->channels && strcmp(p->names[c], name) != 0)
+        c++;
+    return c;
+}
+
+static exr_result_t write_chunk(exr_context_t context, int part, const exr_picture *p, uint32_t y, exr_encode_pipeline_t *pipeline)
+{
+    const scene_image *image = p->image;
     exr_chunk_info_t chunk = {0};
     exr_result_t code = exr_write_scanline_chunk_info(context, part, (int)y, &chunk);
     if (code == EXR_ERR_SUCCESS)
@@ -332,35 +346,51 @@ static exr_result_t write_chunk(exr_context_t context, int part, const scene_ima
         return code;
     for (uint32_t c = 0; c < image->channels; c++) {
         exr_coding_channel_info_t *channel = &pipeline->channels[c];
-        const float *first =
-            image->pixels + (size_t)y * image->width * image->channels + (image->channels - 1 - c);
-        channel->encode_from_ptr = (const uint8_t *)first;
+        size_t first = (size_t)y * image->width * image->channels + channel_named(p, channel->channel_name);
+        channel->encode_from_ptr = p->integers ? (const uint8_t *)(p->integers + first) : (const uint8_t *)(image->pixels + first);
         channel->user_pixel_stride = (int32_t)(4 * image->channels);
         channel->user_line_stride = (int32_t)(4 * image->channels * image->width);
         channel->user_bytes_per_element = 4;
-        channel->user_data_type = EXR_PIXEL_FLOAT;
+        channel->user_data_type = p->integers ? EXR_PIXEL_UINT : EXR_PIXEL_FLOAT;
     }
     if (y == 0)
         code = exr_encoding_choose_default_routines(context, part, pipeline);
     return code == EXR_ERR_SUCCESS ? exr_encoding_run(context, part, pipeline) : code;
 }
 
-static exr_result_t write_image(exr_context_t context, const scene_image *image, bool half)
+static exr_result_t write_image(exr_context_t context, const exr_picture *p)
 {
     int part = 0;
     int32_t lines = 0;
     exr_encode_pipeline_t pipeline = EXR_ENCODE_PIPELINE_INITIALIZER;
-    exr_result_t code = write_header(context, image, half, &part);
+    exr_result_t code = write_header(context, p, &part);
     if (code == EXR_ERR_SUCCESS)
         code = exr_get_scanlines_per_chunk(context, part, &lines);
-    for (uint32_t y = 0; y < image->height && code == EXR_ERR_SUCCESS; y += (uint32_t)lines)
-        code = write_chunk(context, part, image, y, &pipeline);
+    for (uint32_t y = 0; y < p->image->height && code == EXR_ERR_SUCCESS; y += (uint32_t)lines)
+        code = write_chunk(context, part, p, y, &pipeline);
     exr_encoding_destroy(context, &pipeline);
     return code;
 }
 
-bl_result image_encode_exr(const scene_image *image, bool half, text *out, bl_error *err)
+/* Values of [0, 1] as integers of all 32 bits; malloc'ed. */
+static uint32_t *integers_of(const scene_image *image)
 {
+    size_t count = (size_t)image->width * image->height * image->channels;
+    uint32_t *integers = malloc(count * sizeof *integers);
+    for (size_t i = 0; integers && i < count; i++) {
+        double v = (double)image->pixels[i];
+        integers[i] = v >= 1 ? 0xFFFFFFFFu : v > 0 ? (uint32_t)(v * 4294967295.0 + 0.5) : 0;
+    }
+    return integers;
+}
+
+bl_result image_encode_exr(const scene_image *image, const char *const *names, image_components components, text *out, bl_error *err)
+{
+    static const exr_pixel_type_t types[] = {[IMAGE_FLOAT32] = EXR_PIXEL_FLOAT, [IMAGE_FLOAT16] = EXR_PIXEL_HALF, [IMAGE_UINT32] = EXR_PIXEL_UINT};
+    uint32_t *integers = components == IMAGE_UINT32 ? integers_of(image) : NULL;
+    if (components == IMAGE_UINT32 && !integers)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for the image");
+    const exr_picture picture = {image, names, types[components], integers};
     exr_file file = {0};
     exr_context_t context = NULL;
     exr_context_initializer_t options = EXR_DEFAULT_CONTEXT_INITIALIZER;
@@ -369,7 +399,7 @@ bl_result image_encode_exr(const scene_image *image, bool half, text *out, bl_er
     options.write_fn = on_write;
     exr_result_t code = exr_start_write(&context, "image", EXR_WRITE_FILE_DIRECTLY, &options);
     if (code == EXR_ERR_SUCCESS)
-        code = write_image(context, image, half);
+        code = write_image(context, &picture);
     if (context) {
         exr_result_t finished = exr_finish(&context); /* writes the table of chunks */
         code = code == EXR_ERR_SUCCESS ? finished : code;
@@ -378,5 +408,6 @@ bl_result image_encode_exr(const scene_image *image, bool half, text *out, bl_er
     if (result == BL_OK)
         text_add_bytes(out, file.written, file.size);
     free(file.written);
+    free(integers);
     return result;
 }

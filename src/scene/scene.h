@@ -150,8 +150,12 @@ typedef struct scene_image {
 /* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), JPEG, Radiance HDR, BMP, PFM, by content not by name.
  * raw: no sRGB decoding of 8-bit data. Alpha is dropped. NaN or infinity is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
-/* By extension: .exr (float32, or float16 if half), .pfm, .png (sRGB-encoded, clamped). Atomic. channels 1 or 3. */
+/* By extension: .exr (float32, or float16 if half), .pfm, .hdr (Radiance), .png (sRGB-encoded, clamped). Atomic. channels 1 or 3. */
 bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err);
+typedef enum image_components { IMAGE_FLOAT32, IMAGE_FLOAT16, IMAGE_UINT32 /* of values in [0, 1] */ } image_components;
+/* Channels with names, which must differ, the first `colours` of them (1 or 3) being what a format without names keeps. components: of EXR files. */
+bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels, uint32_t colours, const char *const *names,
+                              const float *pixels, image_components components, bl_error *err);
 void image_free(scene_image *image);
 
 /* ---- volumes: grids of numbers (malloc'ed; volume_free) ---- */

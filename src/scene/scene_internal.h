@@ -153,7 +153,9 @@ bl_result image_decode_png(const uint8_t *data, size_t size, bool raw, scene_ima
 bl_result image_decode_jpeg(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err);
 bl_result image_decode_stb(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err); /* Radiance HDR, BMP */
 bl_result image_decode_pfm(const uint8_t *data, size_t size, scene_image *out, bl_error *err);
-bl_result image_encode_exr(const scene_image *image, bool half, text *out, bl_error *err);
+/* names: of the channels, in their order. */
+bl_result image_encode_exr(const scene_image *image, const char *const *names, image_components components, text *out, bl_error *err);
+bl_result image_encode_hdr(const scene_image *image, text *out, bl_error *err);
 bl_result image_encode_png(const scene_image *image, text *out, bl_error *err);
 bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
 

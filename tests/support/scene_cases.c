@@ -28,6 +28,9 @@
 #define BITMAP(name, file, more)                                                                             \
     "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
 
+#define LENS "<float name='fov' value='55'/><float name='aperture_radius' value='.1'/><float name='focus_distance' value='2.5'/>"
+#define FILM(filter) "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter type='" filter "'/></film>"
+
 #define SKY_MAP(more) "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/>" more "</emitter>"
 
 const scene_case scene_cases[] = {
@@ -176,6 +179,15 @@ const scene_case scene_cases[] = {
          WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
      .step = 1e-4,
      .parameters = {"patch.vertex_color", "patch.face_weight", "paint.scale", "red.reflectance.value"}},
+    {.name = "thin lens and a filter with negative lobes",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
+     .sensor = "<sensor type='thinlens'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("catmullrom") "</sensor>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "irradiance on the wall",
+     .body = TWO_COLOURS FLOOR(REF("white")) LAMP(BLACK AREA("5,4,3")),
+     .sensor = SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>",
+                     REF("red") "<sensor type='irradiancemeter'>" FILM("box") "</sensor>"),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
@@ -196,6 +208,8 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
     return arena_printf(a, "<scene version='3.0.0'>%s%s%s</scene>", integrator, sensor, body);
 }
 
+static const char *sensor_of_case(const scene_case *c) { return c->sensor ? c->sensor : scene_sensor_format; }
+
 char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t width, uint32_t height)
 {
     const char *integrator = c->integrator;
@@ -204,7 +218,9 @@ char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t 
                                   "<integrator type='path'><integer name='max_depth' value='%d'/><integer name='rr_depth' value='%u'/>"
                                   "<boolean name='hide_emitters' value='%s'/></integrator>",
                                   max_depth, c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
-    return scene_xml(a, integrator, arena_printf(a, scene_sensor_format, width, height), c->body);
+    const char *at = strstr(sensor_of_case(c), "%u"), *next = strstr(at + 2, "%u");
+    char *sensor = arena_printf(a, "%.*s%u%.*s%u%s", (int)(at - sensor_of_case(c)), sensor_of_case(c), width, (int)(next - at - 2), at + 2, height, next + 2);
+    return scene_xml(a, integrator, sensor, c->body);
 }
 
 /* ---- files ---- */

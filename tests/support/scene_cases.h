@@ -12,6 +12,7 @@ typedef struct scene_case {
     const char *name;
     const char *body;       /* XML of shapes, materials, lights */
     const char *integrator; /* XML; NULL: path with the depth asked for */
+    const char *sensor;     /* XML, two %u: width, height; NULL: scene_sensor_format */
     uint32_t rr_depth;      /* 0: no roulette */
     bool hide_emitters;
     double step;            /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is exact */

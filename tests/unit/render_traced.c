@@ -9,91 +9,11 @@
 
 #include <cmocka.h>
 
-#include "render/integrator/kernel.h"
 #include "support/scene_cases.h"
+#include "support/scene_traced.h"
 
 static const double pi = 3.14159265358979323846;
 static char *folder;
-
-typedef struct loaded {
-    render_scene *scene;
-    plan *plan;
-    double *values;
-} loaded;
-
-static bl_result try_load(const char *xml, const scene_define *defines, uint32_t count, render_scene **scene, bl_error *err)
-{
-    scene_load_options o = {.registry = &render_registry, .defines = defines, .define_count = count};
-    scene_description *d;
-    TRY(scene_load_string(xml, folder, &o, &d, err));
-    return render_scene_create(d, NULL, scene, err);
-}
-
-static loaded load(const char *xml)
-{
-    bl_error err = {0};
-    loaded l = {0};
-    if (try_load(xml, NULL, 0, &l.scene, &err) != BL_OK)
-        fail_msg("%s", err.text);
-    l.plan = plan_create(l.scene, NULL, 0, PLAN_RAYS_BVH, 0);
-    l.values = calloc(l.scene->values.count + 1u, sizeof *l.values);
-    for (uint32_t i = 0; i < l.scene->values.count; i++)
-        l.values[i] = (double)l.scene->values.data[i];
-    return l;
-}
-
-static void unload(loaded *l)
-{
-    plan_destroy(l->plan);
-    render_scene_destroy(l->scene);
-    free(l->values);
-}
-
-/* A function under test: parameters and results are reals; record and the like are constants of it. */
-typedef struct traced {
-    ir_module *module;
-    tracer t;
-    ir_ref in[12];
-} traced;
-
-static traced traced_begin(const loaded *l, uint32_t parameters)
-{
-    traced f = {.module = kernel_module(l->plan)};
-    f.t = (tracer){.f = ir_func_create(f.module, "test"), .plan = l->plan};
-    for (uint32_t k = 0; k < parameters; k++)
-        f.in[k] = ir_param(f.t.f, IR_F32);
-    return f;
-}
-
-static void traced_end(traced *f, const ir_ref *results, uint32_t count)
-{
-    bl_error err = {0};
-    ir_return(f->t.f, results, count);
-    if (ir_finish(f->module, &err) != BL_OK)
-        fail_msg("%s", err.text);
-}
-
-static void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results)
-{
-    ir_value args[12], got[16];
-    bl_error err = {0};
-    uint32_t words[1] = {0};
-    ir_eval_buffer buffers[BUFFER_COUNT] = {
-        [BUFFER_SCENE] = {.words = l->plan->words.data, .count = l->plan->words.count},
-        [BUFFER_VALUES] = {.reals = l->values, .count = l->scene->values.count},
-    };
-    if (!f64)
-        buffers[BUFFER_VALUES] = (ir_eval_buffer){.words = (uint32_t *)(void *)l->scene->values.data, .count = l->scene->values.count};
-    for (int k = BUFFER_VALUES + 1; k < BUFFER_COUNT; k++)
-        buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
-    for (uint32_t k = 0; k < parameters; k++)
-        args[k].f = f64 ? in[k] : (double)(float)in[k];
-    if (ir_eval(f->t.f, args, got, &env, &err) != BL_OK)
-        fail_msg("%s", err.text);
-    for (uint32_t k = 0; k < results; k++)
-        out[k] = got[k].f;
-}
 
 static char *small_scene(arena *a, const char *film, const char *body)
 {
@@ -125,7 +45,7 @@ static loaded load_disk(int k)
     arena a = {0};
     char *body = arena_printf(&a, "<shape type='disk'><boolean name='flip_normals' value='%s'/><transform name='to_world'>%s</transform></shape>",
                               disks[k].flip ? "true" : "false", disks[k].ops);
-    loaded l = load(small_scene(&a, "", body));
+    loaded l = traced_load(small_scene(&a, "", body), folder);
     arena_free(&a);
     assert_int_equal(l.scene->shapes.count, 1);
     assert_int_equal(l.scene->bvh.count, 1);
@@ -196,7 +116,7 @@ static void disk_meets_rays(void **state)
                 assert_true(p[j] > (double)l.scene->primitives.data[0].bounds[j] - 1e-6 && p[j] < (double)l.scene->primitives.data[0].bounds[3 + j] + 1e-6);
         }
         ir_module_destroy(f.module);
-        unload(&l);
+        traced_unload(&l);
     }
     assert_true(hits > 500 && misses > 500);
 }
@@ -252,7 +172,7 @@ static void disk_is_sampled_uniformly(void **state)
                 fail_msg("disk %d, moment %d: %g, expected %g", k, j, moments[j] / (SIDE * SIDE), expected[j]);
         assert_true(fabs(solid_angle - expected_angle) < 2e-3 * expected_angle);
         ir_module_destroy(f.module);
-        unload(&l);
+        traced_unload(&l);
     }
 }
 
@@ -271,9 +191,10 @@ static void tent_has_its_distribution(void **state)
     static const double radii[] = {1, 0.5, 2.75};
     for (int k = 0; k < 3; k++) {
         arena a = {0};
-        loaded l = load(small_scene(&a, arena_printf(&a, "<rfilter type='tent'>%s</rfilter>", properties[k]), ""));
+        loaded l = traced_load(small_scene(&a, arena_printf(&a, "<rfilter type='tent'>%s</rfilter>", properties[k]), ""), folder);
         traced f = traced_begin(&l, 2);
-        vec2 offset = filter_tent.sample(&f.t, t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER), f.in[0], f.in[1]);
+        ir_ref weight = t_f32(&f.t, 1);
+        vec2 offset = filter_tent.sample(&f.t, t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER), f.in[0], f.in[1], &weight);
         traced_end(&f, (ir_ref[2]){offset.x, offset.y}, 2);
         for (int i = 0; i < 1000; i++) {
             double in[2] = {i / 1000.0, 1 - (i + 1) / 1000.0}, got[2];
@@ -283,7 +204,7 @@ static void tent_has_its_distribution(void **state)
                     fail_msg("radius %g: number %g gives %g", radii[k], in[j], got[j]);
         }
         ir_module_destroy(f.module);
-        unload(&l);
+        traced_unload(&l);
         arena_free(&a);
     }
 }
@@ -295,14 +216,15 @@ static void crop_is_a_part_of_the_film(void **state)
     (void)state;
     arena a = {0};
     const char *size = "<integer name='width' value='40'/><integer name='height' value='30'/>";
-    loaded scenes[2] = {load(small_scene(&a, size, "")),
-                        load(small_scene(&a, arena_printf(&a, "%s<integer name='crop_offset_x' value='8'/><integer name='crop_offset_y' value='3'/>"
-                                                              "<integer name='crop_width' value='16'/><integer name='crop_height' value='21'/>", size), ""))};
+    loaded scenes[2] = {traced_load(small_scene(&a, size, ""), folder),
+                        traced_load(small_scene(&a, arena_printf(&a, "%s<integer name='crop_offset_x' value='8'/><integer name='crop_offset_y' value='3'/>"
+                                                              "<integer name='crop_width' value='16'/><integer name='crop_height' value='21'/>", size), ""), folder)};
     assert_true(scenes[0].scene->width == 40 && scenes[0].scene->height == 30 && scenes[1].scene->width == 16 && scenes[1].scene->height == 21);
     traced f[2];
     for (int k = 0; k < 2; k++) {
         f[k] = traced_begin(&scenes[k], 2);
-        ray r = perspective_ray(&f[k].t, t_word(&f[k].t, t_u32(&f[k].t, 0), HEADER_SENSOR), (vec2){f[k].in[0], f[k].in[1]});
+        const sensor_view view = {scenes[k].scene->sensor, t_word(&f[k].t, t_u32(&f[k].t, 0), HEADER_SENSOR)};
+        ray r = sensor_ray(&f[k].t, &view, (vec2){f[k].in[0], f[k].in[1]}, (vec2){f[k].in[0], f[k].in[1]});
         traced_end(&f[k], (ir_ref[7]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z, r.tmax}, 7);
     }
     for (int i = 0; i < 16 * 21; i++) {
@@ -315,7 +237,7 @@ static void crop_is_a_part_of_the_film(void **state)
     }
     for (int k = 0; k < 2; k++) {
         ir_module_destroy(f[k].module);
-        unload(&scenes[k]);
+        traced_unload(&scenes[k]);
     }
     arena_free(&a);
 }
@@ -377,10 +299,10 @@ static void bitmaps_anywhere(void **state)
         arena a = {0};
         bool nearest = k % 2;
         const char *mode = modes[k / 2];
-        loaded l = load(small_scene(&a, "", arena_printf(&a, "<shape type='rectangle'><bsdf type='diffuse'><texture type='bitmap' name='reflectance'>"
+        loaded l = traced_load(small_scene(&a, "", arena_printf(&a, "<shape type='rectangle'><bsdf type='diffuse'><texture type='bitmap' name='reflectance'>"
                                                              "<string name='filename' value='texture.pfm'/><string name='filter_type' value='%s'/>"
                                                              "<string name='wrap_mode' value='%s'/></texture></bsdf></shape>",
-                                                         nearest ? "nearest" : "bilinear", mode)));
+                                                         nearest ? "nearest" : "bilinear", mode)), folder);
         traced f = traced_begin(&l, 2);
         const uint32_t *shape = l.plan->words.data + l.plan->words.data[HEADER_SHAPES];
         color c = plan_texture(&f.t, l.plan->bsdfs.data[shape[SHAPE_BSDF_CLASS]], t_u32(&f.t, shape[SHAPE_BSDF_RECORD]), "reflectance",
@@ -389,7 +311,7 @@ static void bitmaps_anywhere(void **state)
         for (int i = 0; i < PLACES * PLACES; i++)
             check_lookup(&f, &l, nearest, mode, places[i % PLACES], places[i / PLACES]);
         ir_module_destroy(f.module);
-        unload(&l);
+        traced_unload(&l);
         arena_free(&a);
     }
 }
@@ -428,7 +350,7 @@ static void bad_scenes_say_why(void **state)
         arena a = {0};
         render_scene *scene = NULL;
         bl_error err = {0};
-        bl_result r = try_load(small_scene(&a, load_cases[i].film, load_cases[i].body), NULL, 0, &scene, &err);
+        bl_result r = traced_try_load(small_scene(&a, load_cases[i].film, load_cases[i].body), folder, NULL, 0, &scene, &err);
         if (r == BL_OK || !strstr(err.text, load_cases[i].error))
             fail_msg("case %zu: expected \"%s\", got \"%s\"", i, load_cases[i].error, r == BL_OK ? "success" : err.text);
         arena_free(&a);
@@ -447,7 +369,7 @@ static void nested_integrators(void **state)
     for (uint32_t given = 0; given < 2; given++) {
         render_scene *s = NULL;
         bl_error err = {0};
-        if (try_load(xml, defines, 2 * given, &s, &err) != BL_OK)
+        if (traced_try_load(xml, folder, defines, 2 * given, &s, &err) != BL_OK)
             fail_msg("%s", err.text);
         assert_string_equal(s->integrator->cls->name, given ? "prb" : "path");
         assert_int_equal(s->max_depth, 3);
@@ -459,7 +381,7 @@ static void nested_integrators(void **state)
                               "<integrator type='path' name='b'/></integrator><sensor type='perspective'/></scene>";
     render_scene *s = NULL;
     bl_error err = {0};
-    if (try_load(two, NULL, 0, &s, &err) != BL_OK)
+    if (traced_try_load(two, folder, NULL, 0, &s, &err) != BL_OK)
         fail_msg("%s", err.text);
     assert_string_equal(s->integrator->cls->name, "direct");
     assert_int_equal(s->max_depth, 2);
@@ -475,15 +397,15 @@ static void mirrored_shapes_keep_their_side(void **state)
     for (int k = 0; k < 2; k++)
         for (int flip = 0; flip < 2; flip++) {
             arena a = {0};
-            loaded l = load(small_scene(&a, "", arena_printf(&a, "<shape type='rectangle'><boolean name='flip_normals' value='%s'/><transform "
+            loaded l = traced_load(small_scene(&a, "", arena_printf(&a, "<shape type='rectangle'><boolean name='flip_normals' value='%s'/><transform "
                                                                  "name='to_world'><matrix value='%s'/></transform></shape>",
-                                                             flip ? "true" : "false", matrices[k])));
+                                                             flip ? "true" : "false", matrices[k])), folder);
             for (uint32_t i = 0; i < l.scene->primitives.count; i++) {
                 float e[9];
                 memcpy(e, l.scene->primitives.data[i].entry, sizeof e);
                 assert_true((e[3] * e[7] - e[4] * e[6] > 0) == !flip);
             }
-            unload(&l);
+            traced_unload(&l);
             arena_free(&a);
         }
 }

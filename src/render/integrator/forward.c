@@ -19,17 +19,17 @@ typedef struct forward_state {
     color sum;
 } forward_state;
 
-static void pack(loop_state *s, const forward_state *p)
+static void pack(const walk *w, loop_state *s, const forward_state *p)
 {
-    state_put_position(s, &p->at);
+    state_put_position(w, s, &p->at);
     state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
 }
 
-static forward_state unpack(loop_state *s)
+static forward_state unpack(const walk *w, loop_state *s)
 {
     forward_state p;
-    p.at = state_get_position(s);
+    p.at = state_get_position(w, s);
     p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
     return p;
@@ -91,9 +91,10 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
+    color weighed = walk_weigh(w, p->at, p->radiance);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     for (int c = 0; c < 3; c++) {
-        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), p->radiance.c[c], zero));
+        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
     }
@@ -111,17 +112,17 @@ bl_result kernel_forward(walk *w, ir_module *m)
     color none = color_all(zero);
     forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .sum = kernel_load_sum(w, l.film, l.inside)};
     loop_state state = {0}, next = {0};
-    pack(&state, &p);
+    pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(&state);
+    p = unpack(w, &state);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, alive);
-    pack(&next, &p);
+    pack(w, &next, &p);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack(&state).sum);
+    kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

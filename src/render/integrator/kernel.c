@@ -34,17 +34,21 @@ color state_get_color(loop_state *s)
     return v;
 }
 
-void state_put_position(loop_state *s, const walk_position *at)
+void state_put_position(const walk *w, loop_state *s, const walk_position *at)
 {
     state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf), state_put(s, at->delta);
     state_put_vec3(s, at->o), state_put_vec3(s, at->d);
+    if (w->weighted)
+        state_put(s, at->weight);
 }
 
-walk_position state_get_position(loop_state *s)
+walk_position state_get_position(const walk *w, loop_state *s)
 {
-    walk_position at;
+    walk_position at = {0};
     at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s), at.delta = state_get(s);
     at.o = state_get_vec3(s), at.d = state_get_vec3(s);
+    if (w->weighted)
+        at.weight = state_get(s);
     return at;
 }
 
@@ -103,6 +107,7 @@ lane kernel_lane(walk *w, ir_module *m)
     ir_ref index = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
     w->seed = ir_uniform(f, IR_U32, UNIFORM_SEED);
     w->stream = ir_uniform(f, IR_U32, UNIFORM_STREAM);
+    w->spp = spp;
     w->pixel = ir_div(f, index, strips);
     ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
     ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
@@ -183,7 +188,7 @@ walk_position walk_before(walk *w, ir_ref sample)
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     return (walk_position){.sample = sample, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
-                           .pdf = one, .delta = ir_bool(t->f, true)};
+                           .pdf = one, .delta = ir_bool(t->f, true), .weight = one};
 }
 
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive)
@@ -195,7 +200,7 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
         pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
     }
     return (walk_position){.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
-                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta};
+                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight};
 }
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
@@ -205,13 +210,13 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     walk_position camera = walk_camera(w, at.sample);
     ir_else(f);
     ir_endif(f);
-    const ir_ref from[9] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta};
-    const ir_ref old[9] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta};
-    ir_ref r[9];
-    for (int k = 0; k < 9; k++)
+    const ir_ref from[10] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
+    const ir_ref old[10] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta, at.weight};
+    ir_ref r[10];
+    for (int k = 0; k < 9 + w->weighted; k++)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     return (walk_position){.sample = at.sample, .depth = at.depth, .o = v3(r[0], r[1], r[2]), .d = v3(r[3], r[4], r[5]), .tmax = r[6],
-                           .pdf = r[7], .delta = r[8]};
+                           .pdf = r[7], .delta = r[8], .weight = w->weighted ? r[9] : at.weight};
 }
 
 /* ---- film ---- */
@@ -266,10 +271,16 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 
 static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
-    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "gradient", "replay", "adjoint", "frozen", "unrolled", "forward"};
+    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "channels", "gradient", "replay", "adjoint", "frozen", "unrolled", "forward"};
     const render_scene *s = p->scene;
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
     TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
+    if (pass == RENDER_CHANNELS)
+        return kernel_channels(&w, m, s->channels.data, s->channels.count, false);
+    if (s->depth_image && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)) {
+        static const render_channel grey[3] = {{.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}};
+        return kernel_channels(&w, m, grey, 3, pass == RENDER_VARIANCE);
+    }
     if (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)
         return kernel_primal(&w, m);
     if (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT)

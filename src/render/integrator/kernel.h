@@ -17,8 +17,8 @@ void state_put_color(loop_state *s, color c);
 ir_ref state_get(loop_state *s);
 vec3 state_get_vec3(loop_state *s);
 color state_get_color(loop_state *s);
-void state_put_position(loop_state *s, const walk_position *at);
-walk_position state_get_position(loop_state *s);
+void state_put_position(const walk *w, loop_state *s, const walk_position *at);
+walk_position state_get_position(const walk *w, loop_state *s);
 
 typedef struct lane {
     ir_ref inside;       /* bool: within the range */
@@ -74,6 +74,8 @@ ir_ref color_finite(tracer *t, color c);
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 
 bl_result kernel_primal(walk *w, ir_module *m);
+/* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind them. */
+bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count, bool squares);
 bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
 bl_result kernel_forward(walk *w, ir_module *m);
 bl_result kernel_update(const plan *p, ir_module *m);

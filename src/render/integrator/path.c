@@ -9,19 +9,19 @@ typedef struct primal_state {
     ir_ref eta;
 } primal_state;
 
-static void pack(loop_state *s, const primal_state *p, bool squares)
+static void pack(const walk *w, loop_state *s, const primal_state *p, bool squares)
 {
-    state_put_position(s, &p->at);
+    state_put_position(w, s, &p->at);
     state_put_color(s, p->beta), state_put_color(s, p->radiance), state_put_color(s, p->sum);
     state_put(s, p->eta);
     if (squares)
         state_put_color(s, p->squares);
 }
 
-static primal_state unpack(loop_state *s, bool squares)
+static primal_state unpack(const walk *w, loop_state *s, bool squares)
 {
     primal_state p;
-    p.at = state_get_position(s);
+    p.at = state_get_position(w, s);
     p.beta = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
     p.eta = state_get(s);
     if (squares)
@@ -71,10 +71,11 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), finite = color_finite(t, p->radiance);
+    color weighed = walk_weigh(w, p->at, p->radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref add = ir_and(f, ir_not(f, alive), finite);
     for (int c = 0; c < 3; c++) {
-        ir_ref v = ir_select(f, add, p->radiance.c[c], zero);
+        ir_ref v = ir_select(f, add, weighed.c[c], zero);
         p->sum.c[c] = ir_add(f, p->sum.c[c], v);
         if (squares)
             p->squares.c[c] = t_mad(t, v, v, p->squares.c[c]);
@@ -98,17 +99,17 @@ bl_result kernel_primal(walk *w, ir_module *m)
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);
     loop_state state = {0}, next = {0};
-    pack(&state, &p, squares);
+    pack(w, &state, &p, squares);
     ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(&state, squares);
+    p = unpack(w, &state, squares);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
     ir_ref alive = vertex(w, &p);
     finish_path(w, &p, alive, squares);
-    pack(&next, &p, squares);
+    pack(w, &next, &p, squares);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
-    p = unpack(&state, squares);
+    p = unpack(w, &state, squares);
     kernel_store_sum(w, l.film, l.inside, p.sum);
     if (squares)
         kernel_store_sum(w, squares_at, l.inside, p.squares);

@@ -34,7 +34,7 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
 static void pack(const walk *w, loop_state *s, const replay_state *p)
 {
-    state_put_position(s, &p->at);
+    state_put_position(w, s, &p->at);
     if (fused(w))
         state_put(s, p->phase);
     state_put_throughput(s, &p->b);
@@ -47,7 +47,7 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
 static replay_state unpack(walk *w, loop_state *s)
 {
     replay_state p;
-    p.at = state_get_position(s);
+    p.at = state_get_position(w, s);
     p.phase = fused(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
     p.b = state_get_throughput(s);
     p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
@@ -183,8 +183,9 @@ static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 
 static void add_to_image(walk *w, replay_state *p, ir_ref finite)
 {
+    color weighed = walk_weigh(w, p->at, p->L);
     for (int c = 0; c < 3; c++)
-        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, p->L.c[c], t_f32(&w->t, 0)));
+        p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
 /* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. What is not finite is not
@@ -299,7 +300,7 @@ static ir_ref vertex(walk *w, replay_state *p, color dL)
     contribution k = contribute(w, &v);
     account(w, p, &k);
     if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, dL);
+        adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL));
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
     ir_ref has_bit = ir_and(f, v.light_visible, ir_lt(f, p->at.depth, t_u32(t, SEEN_MOST)));

@@ -48,17 +48,17 @@ static tracked_state start(walk *w, ir_ref sample)
 
 /* ---- frozen ---- */
 
-static void pack(loop_state *s, const tracked_state *p, color sum)
+static void pack(const walk *w, loop_state *s, const tracked_state *p, color sum)
 {
-    state_put_position(s, &p->at);
+    state_put_position(w, s, &p->at);
     state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
 }
 
-static tracked_state unpack(loop_state *s, color *sum)
+static tracked_state unpack(const walk *w, loop_state *s, color *sum)
 {
     tracked_state p = {0};
-    p.at = state_get_position(s);
+    p.at = state_get_position(w, s);
     p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
     return p;
@@ -69,9 +69,10 @@ static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
+    color weighed = walk_weigh(w, p->at, p->radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     for (int c = 0; c < 3; c++) {
-        sum->c[c] = ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), p->radiance.c[c], zero));
+        sum->c[c] = ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
     }
@@ -87,17 +88,17 @@ static void frozen_loop(walk *w, const lane *l)
     tracked_state p = start(w, l->first);
     color sum = kernel_load_sum(w, l->film, l->inside);
     loop_state state = {0}, next = {0};
-    pack(&state, &p, sum);
+    pack(w, &state, &p, sum);
     ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(&state, &sum);
+    p = unpack(w, &state, &sum);
     ir_while(f, ir_lt(f, p.at.sample, l->last));
     p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, &sum, alive);
-    pack(&next, &p, sum);
+    pack(w, &next, &p, sum);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
-    unpack(&state, &sum);
+    unpack(w, &state, &sum);
     kernel_store_sum(w, l->film, l->inside, sum);
 }
 
@@ -112,6 +113,7 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    p.radiance = walk_weigh(w, p.at, p.radiance);
     for (unsigned c = 0; c < 3; c++)
         seeds[c] = ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
     ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);

@@ -7,9 +7,6 @@
  * at the decided path. */
 #include "render/integrator/walk.h"
 
-/* Self-intersection: 1500 ulp of (1 + max |p|), ten times that at the light's end (Mitsuba). */
-static const float ray_epsilon = 1500 * 0x1p-24f;
-
 /* ---- traced functions per class ---- */
 
 static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
@@ -178,12 +175,21 @@ static void make_shapes(walk *w)
         fn->interact[fn->interacts++] = make_interact(w, shape_kinds[s->shapes.data[i].kind]);
 }
 
+bool walk_has_null(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        any |= has_null(w->plan->bsdfs.data[i]);
+    return any;
+}
+
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
 {
     const plan *p = w->plan;
     (void)m;
-    for (uint32_t i = 0; i < p->bsdfs.count; i++)
-        w->behind_null |= p->scene->hide_emitters && has_null(p->bsdfs.data[i]);
+    w->behind_null = p->scene->hide_emitters && walk_has_null(w);
+    w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
+    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
     make_shapes(w);
     walk_functions *fn = &w->fn;
@@ -212,23 +218,33 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
 
 /* ---- camera ---- */
 
+static random4 numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+{
+    const sampler_place at = {.pixel = w->pixel, .sample = sample, .spp = w->spp, .seed = w->seed, .stream = w->stream,
+                              .jittered = sampler_jitters(w->plan->scene)};
+    return sampler_block(&w->t, w->sampler, &at, block, slots);
+}
+
 walk_position walk_camera(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_u32(t, 0), header = zero;
-    random4 r = random_block(t, w->pixel, sample, w->seed, w->stream, zero);
-    const class_node *filter = w->plan->filter;
-    const filter_class *cls = filter ? (const filter_class *)filter->cls : &filter_gaussian;
-    vec2 offset = cls->sample(t, t_word(t, header, HEADER_FILTER), r.u[0], r.u[1]);
+    random4 r = numbers(w, sample, zero, SAMPLER_PAIRS);
+    ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
+    const filter_class *cls = (const filter_class *)w->plan->filter->cls;
+    vec2 offset = cls->sample(t, t_word(t, header, HEADER_FILTER), r.u[0], r.u[1], &weight);
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT), half = t_f32(t, 0.5f);
     ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width));
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
-    ray r0 = perspective_ray(t, t_word(t, header, HEADER_SENSOR), film);
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, HEADER_SENSOR)};
+    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
     return (walk_position){.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
-                           .delta = ir_bool(f, true)};
+                           .delta = ir_bool(f, true), .weight = weight};
 }
+
+color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? color_scale(&w->t, c, at.weight) : c; }
 
 /* ---- intersection ---- */
 
@@ -255,7 +271,7 @@ static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
     return v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
 }
 
-static interaction intersect(walk *w, walk_position at)
+interaction walk_intersect(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -287,15 +303,6 @@ static interaction intersect(walk *w, walk_position at)
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
     return si;
-}
-
-static vec3 offset_point(tracer *t, vec3 p, vec3 n, vec3 d)
-{
-    ir_func *f = t->f;
-    ir_ref size = ir_max(f, ir_abs(f, p.x), ir_max(f, ir_abs(f, p.y), ir_abs(f, p.z)));
-    ir_ref by = ir_mul(f, ir_add(f, t_f32(t, 1), size), t_f32(t, ray_epsilon));
-    by = ir_select(f, ir_lt(f, v3_dot(t, n, d), t_f32(t, 0)), ir_neg(f, by), by);
-    return v3_add(t, p, v3_scale(t, n, by));
 }
 
 /* a^2 / (a^2 + b^2) */
@@ -370,11 +377,11 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 o = offset_point(t, si->p, si->ng, d);
+    vec3 o = ray_offset(t, si->p, si->ng, d);
     vec3 to = v3_sub(t, v3_add(t, si->p, v3_scale(t, d, distance)), o);
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
-    ir_ref far = ir_mul(f, length, t_f32(t, 1 - 10 * ray_epsilon));
+    ir_ref far = ir_mul(f, length, t_f32(t, 1 - 10 * RAY_EPSILON));
     ir_ref tmax = ir_select(f, wanted, far, t_f32(t, -1));
     if (w->plan->baked)
         return ir_not(f, baked_any(w, &(ray){o, to, tmax}));
@@ -471,9 +478,9 @@ static walk_position skip_lights(walk *w, walk_position at)
     ir_while(f, state[4]);
     walk_position now = at;
     now.o = vec3_at(state), now.tmax = state[3];
-    interaction si = intersect(w, now);
+    interaction si = walk_intersect(w, now);
     ir_ref light = ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
-    vec3 o = v3_select(t, light, offset_point(t, si.p, si.ng, at.d), now.o);
+    vec3 o = v3_select(t, light, ray_offset(t, si.p, si.ng, at.d), now.o);
     ir_ref next[5] = {o.x, o.y, o.z, ir_select(f, light, ir_sub(f, state[3], si.t), state[3]), light};
     ir_endloop(f, loop, next, 5);
     at.o = vec3_at(state), at.tmax = state[3];
@@ -487,7 +494,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
-    walk_vertex v = {.si = intersect(w, at)};
+    walk_vertex v = {.si = walk_intersect(w, at)};
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
@@ -499,8 +506,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.frame = surface_frame(t, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, at.depth, t_u32(t, 2));
-    random4 r1 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, one));
-    random4 r2 = random_block(t, w->pixel, at.sample, w->seed, w->stream, ir_add(f, block, t_u32(t, 2)));
+    random4 r1 = numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
+    random4 r2 = numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
     v.u_roulette = r1.u[3];
     vec3 d = v.si.ns;
     ir_ref light_pdf = zero, bsdf_pdf;
@@ -522,7 +529,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.light_weight = ir_select(f, visible, ir_mul(f, mis, t_ratio(t, t_f32(t, n), light_pdf)), zero);
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
-    v.next_o = offset_point(t, v.si.p, v.si.ng, v.next_d);
+    v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
     v.light_visible = visible;
     v.decisions = mix_decisions(w, &v, visible);
     return v;

@@ -30,8 +30,10 @@ typedef struct walk {
     bool next_event;   /* sample lights */
     bool bsdf_emission; /* count lights that the material's sample found */
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
+    bool weighted;      /* samples have weights: walk_position.weight */
     walk_functions fn;
-    ir_ref pixel, seed, stream;
+    ir_ref pixel, seed, stream, spp;
+    const sampler_class *sampler;
     bool notes;           /* the walk keeps `seen`, so that walking the same path again needs no shadow rays */
     ir_ref seen, again;   /* u32: bit k, the light sampled at vertex k is visible; bool: this walk follows one that filled it */
 } walk;
@@ -45,6 +47,7 @@ typedef struct walk_position {
     ir_ref tmax;           /* negative: a path that has ended; nothing will be hit */
     ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
+    ir_ref weight;         /* of the sample in its pixel, where walk.weighted: filter times sensor */
 } walk_position;
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
@@ -76,6 +79,11 @@ typedef struct walk_vertex {
 
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f);
 walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
+/* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
+color walk_weigh(walk *w, walk_position at, color c);
+/* What a ray hits. */
+interaction walk_intersect(walk *w, walk_position at);
+bool walk_has_null(const walk *w); /* some material of the scene has a null lobe */
 walk_vertex walk_visit(walk *w, walk_position at);
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool tracked);

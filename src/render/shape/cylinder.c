@@ -146,19 +146,25 @@ static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3
     cylinder_point(t, data, u, v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))), si);
 }
 
-static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static interaction cylinder_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T);
     interaction si = {0};
     cylinder_point(t, data, u2, v3_add(t, v3_scale(t, s, ir_cos(f, phi)), v3_scale(t, e, ir_sin(f, phi))), &si);
-    return area_toward(t, inverse_area, ref, &si);
+    return si;
 }
 
-const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density};
+static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    interaction at = cylinder_at(t, data, u1, u2);
+    return area_toward(t, inverse_area, ref, &at);
+}
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},
     {"p1", PLUGIN_POINT, 0, "0,0,1", 0, 0, "centre of the other"},
@@ -167,4 +173,4 @@ static const plugin_param cylinder_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; the section must stay round"},
 };
 const shape_class shape_cylinder = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, 2, "tube without caps"}, .load = cylinder_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, 3, "tube without caps"}, .load = cylinder_load}};

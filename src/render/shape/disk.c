@@ -90,19 +90,24 @@ static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, 
         disk_tangents(t, data, u, v, si);
 }
 
-static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static interaction disk_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     vec2 q = warp_disk_concentric(t, u1, u2);
-    interaction at = {.p = disk_point(t, data, q.x, q.y), .ng = v3_load(t, data, DISK_NORMAL), .uv = disk_uv(t, q.x, q.y)};
+    return (interaction){.p = disk_point(t, data, q.x, q.y), .ng = v3_load(t, data, DISK_NORMAL), .uv = disk_uv(t, q.x, q.y)};
+}
+
+static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    interaction at = disk_at(t, data, u1, u2);
     return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density};
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at};
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
 };
 const shape_class shape_disk = {
-    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, 2, "unit disk facing +z"}, .load = disk_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, 3, "unit disk facing +z"}, .load = disk_load}};

@@ -251,7 +251,7 @@ static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3
         triangle_tangents(t, data, face, e1, e2, si);
 }
 
-static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref table = t_word(t, data, MESH_CDF), one = t_u32(t, 1), zero = t_f32(t, 0);
@@ -277,14 +277,20 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
         attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
         at.uv = (vec2){uv[0], uv[1]};
     }
+    return at;
+}
+
+static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    interaction at = triangle_point(t, data, u1, u2);
     return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density};
+const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density, triangle_point};
 
 /* ---- classes ---- */
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param simple_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
@@ -311,13 +317,13 @@ static const plugin_param serialized_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
 };
 const shape_class shape_rectangle = {
-    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, 2, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, 3, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
 const shape_class shape_cube = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, 2, "[-1,1]^3"}, .load = cube_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, 3, "[-1,1]^3"}, .load = cube_load}};
 const shape_class shape_obj = {
-    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, 2, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, 3, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
 const shape_class shape_ply = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, 2, "mesh from a PLY file"}, .load = ply_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, 3, "mesh from a PLY file"}, .load = ply_load}};
 const shape_class shape_serialized = {
-    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, 2, "mesh from a file of Mitsuba's"},
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, 3, "mesh from a file of Mitsuba's"},
              .load = serialized_load}};

@@ -157,9 +157,16 @@ static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, 
     return ir_select(f, outside, cone_pdf(t, one_minus_cos(t, ir_min(f, sine2, t_f32(t, 1)))), inside_pdf);
 }
 
-const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf};
+static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
+{
+    vec3 n = warp_uniform_sphere(t, u1, u2);
+    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))),
+                         .ng = v3_scale(t, n, t_real(t, data, SPHERE_SIGN)), .uv = sphere_uv(t, data, n)};
+}
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}};
+const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
@@ -167,4 +174,4 @@ static const plugin_param sphere_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
 };
 const shape_class shape_sphere = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, 2, "sphere"}, .load = sphere_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, 3, "sphere"}, .load = sphere_load}};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_basic and direct walk paths (path.c, replay.c); depth
+ * shows channels of the first hit (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is made. */
+#include "render/classes.h"
+
+#define INTEGRATOR_PARAMS(depth)                                                                             \
+    {"max_depth", PLUGIN_INTEGER, 0, depth, -1, 65536, "longest path in segments; -1: unbounded"},           \
+        {"rr_depth", PLUGIN_INTEGER, 0, "5", 1, 65536, "segments before Russian roulette may end a path"},   \
+        {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},           \
+        {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted; use progress and cancellation"},                 \
+        {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted; work is sliced by measured time"},           \
+        {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted; work is sliced by measured time"}
+static const plugin_param path_params[] = {INTEGRATOR_PARAMS("-1")};
+static const plugin_param prb_params[] = {INTEGRATOR_PARAMS("6")};
+const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0, "path tracing with next-event estimation"}};
+const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
+const render_class integrator_prb_basic = {
+    .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};
+
+static const plugin_param direct_params[] = {
+    {"shading_samples", PLUGIN_INTEGER, 0, "1", 1, 1024, "of both kinds"},
+    {"emitter_samples", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1024, "of lights"},
+    {"bsdf_samples", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 1024, "of materials"},
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},
+    {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
+    {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
+};
+
+static bl_result direct_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    static const char *const names[] = {"shading_samples", "emitter_samples", "bsdf_samples"};
+    for (int k = 0; k < 3; k++)
+        if (scene_get(o, names[k])->given && scene_number(o, names[k]) > 1)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, scene_get(o, names[k])->where,
+                               "direct: more than one sample of a kind is not implemented yet, raise the sampler's sample_count");
+    bool lights = scene_get(o, "emitter_samples")->given && scene_number(o, "emitter_samples") == 0;
+    bool materials = scene_get(o, "bsdf_samples")->given && scene_number(o, "bsdf_samples") == 0;
+    if (lights && materials)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "direct: emitter_samples and bsdf_samples cannot both be 0");
+    return BL_OK;
+}
+const render_class integrator_direct = {
+    .plugin = {PLUGIN_INTEGRATOR, "direct", direct_params, 6, NULL, 0, "direct illumination only"}, .load = direct_load};
+
+/* The image is the first nested integrator's (scene_build.c looks through); Mitsuba's further channels, the moments, are not made. */
+static bl_result moment_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)err;
+    text_add(&s->description->warnings, "%s:%u: moment: the image is that of the nested integrator%s; the channels of the moments are left out\n",
+             o->where.file, o->where.line, o->child_count > 1 ? ", the first one," : "");
+    return BL_OK;
+}
+static const plugin_param moment_params[] = {
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; the nested integrator's counts"},
+    {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},
+    {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
+    {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"},
+};
+static const plugin_slot moment_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 1, 0}};
+const render_class integrator_moment = {
+    .plugin = {PLUGIN_INTEGRATOR, "moment", moment_params, 4, moment_slots, 1, "the nested integrator's image"}, .load = moment_load};
+
+/* ---- channels ---- */
+
+static const struct {
+    const char *name, *components;
+} channel_kinds[CHANNEL_KIND_COUNT] = {
+    [CHANNEL_ALPHA] = {"", "A"},           [CHANNEL_DEPTH] = {"depth", "T"},
+    [CHANNEL_POSITION] = {"position", "XYZ"}, [CHANNEL_UV] = {"uv", "UV"},
+    [CHANNEL_GEO_NORMAL] = {"geo_normal", "XYZ"}, [CHANNEL_SH_NORMAL] = {"sh_normal", "XYZ"},
+    [CHANNEL_PRIM_INDEX] = {"prim_index", "I"}, [CHANNEL_SHAPE_INDEX] = {"shape_index", "I"},
+    [CHANNEL_ALBEDO] = {"albedo", "RGB"},
+};
+static const char *const later[] = {"dp_du", "dp_dv", "duv_dx", "duv_dy"};
+
+/* name: of the channels of the kind, before the letter of the component. */
+void render_add_channels(render_scene *s, const char *name, enum channel_kind kind)
+{
+    const char *components = channel_kinds[kind].components;
+    for (uint32_t k = 0; components[k]; k++) {
+        render_channel c = {.name = arena_printf(&s->memory, "%s%s%c", name, *name ? "." : "", components[k]), .kind = kind, .component = k};
+        array_push(&s->channels, c);
+    }
+}
+
+static bl_result add_named(render_scene *s, const scene_value *v, const char *name, const char *type, bl_error *err)
+{
+    for (uint32_t k = 0; k < s->channels.count; k++)
+        if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 && s->channels.data[k].name[strlen(name)] == '.')
+            return scene_error(err, BL_ERROR_SCENE, v->where, "aov: the name \"%s\" is given twice", name);
+    for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_KIND_COUNT; k++)
+        if (strcmp(type, channel_kinds[k].name) == 0) {
+            render_add_channels(s, name, (enum channel_kind)k);
+            return s->channels.count <= CHANNELS_MOST ? BL_OK : scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: more than %d channels", CHANNELS_MOST);
+        }
+    for (size_t k = 0; k < sizeof later / sizeof *later; k++)
+        if (strcmp(type, later[k]) == 0)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: the type \"%s\" is not implemented yet", type);
+    return scene_error(err, BL_ERROR_SCENE, v->where, "aov: there is no type \"%.100s\"", type);
+}
+
+/* "name:type,name:type", blanks allowed around each. */
+static bl_result aov_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    static const char blanks[] = " \t\r\n";
+    const scene_value *v = scene_get(o, "aovs");
+    char *list = arena_strdup(&s->memory, v->text), *rest = list;
+    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        char *colon = strchr(item, ':');
+        item += strspn(item, blanks);
+        if (!colon || colon <= item)
+            return scene_error(err, BL_ERROR_SCENE, v->where, "aov: \"%.100s\" is not name:type", item);
+        *colon = 0;
+        char *type = colon + 1 + strspn(colon + 1, blanks);
+        type[strcspn(type, blanks)] = 0, item[strcspn(item, blanks)] = 0;
+        TRY(add_named(s, v, item, type, err));
+    }
+    return s->channels.count ? BL_OK : scene_error(err, BL_ERROR_SCENE, v->where, "aov: the list of channels is empty");
+}
+
+#define ACCEPTED                                                                                             \
+    {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; the nested integrator's counts"},         \
+        {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},                                                \
+        {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},                                            \
+        {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"}
+static const plugin_param aov_params[] = {
+    {"aovs", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0, "name:type,.. of depth, position, uv, geo_normal, sh_normal, prim_index, shape_index, albedo"},
+    ACCEPTED,
+};
+static const plugin_slot nested_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 0, 1}};
+const render_class integrator_aov = {
+    .plugin = {PLUGIN_INTEGRATOR, "aov", aov_params, 5, nested_slots, 1, "channels of the first hit beside the nested integrator's image"}, .load = aov_load};
+static const plugin_param depth_params[] = {ACCEPTED};
+const render_class integrator_depth = {.plugin = {PLUGIN_INTEGRATOR, "depth", depth_params, 4, NULL, 0, "distance to the first hit, grey"}};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parallel rays. The film's width spans [-1, 1] of the camera's x axis, which to_world may scale; its height follows the aspect. As in Mitsuba,
+ * the near plane is scaled with the axes and the distance between near and far plane is not. */
+#include "render/classes.h"
+
+enum record { WINDOW = POSE_WORDS, DIRECTION = WINDOW + WINDOW_WORDS, LENGTH = DIRECTION + 3 };
+
+static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    if (matrix_determinant3(scene_get(o, "to_world")->matrix) == 0)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "orthographic: to_world is singular");
+    return sensor_check_clips(o, err);
+}
+
+static void orthographic_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+{
+    (void)s;
+    double m[16], near = scene_number(o, "near_clip"), length = sqrt(to_world[2] * to_world[2] + to_world[6] * to_world[6] + to_world[10] * to_world[10]);
+    memcpy(m, to_world, sizeof m);
+    for (int k = 0; k < 3; k++) {
+        m[4 * k + 1] *= (double)film->full_height / film->full_width;
+        m[4 * k + 3] += near * to_world[4 * k + 2];
+        words[DIRECTION + k] = float_word((float)(to_world[4 * k + 2] / length));
+    }
+    sensor_pose_words(m, words);
+    sensor_window_words(film, 0, 0, words + WINDOW);
+    words[LENGTH] = float_word((float)(scene_number(o, "far_clip") - near));
+}
+
+static ray orthographic_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
+{
+    (void)lens;
+    vec2 film = sensor_film_position(t, v, WINDOW, position);
+    vec3 across = v3_add(t, v3_scale(t, v3_load(t, v->record, POSE_X), film.x), v3_scale(t, v3_load(t, v->record, POSE_Y), film.y));
+    return (ray){v3_add(t, v3_load(t, v->record, POSE_ORIGIN), across), v3_load(t, v->record, DIRECTION), t_real(t, v->record, LENGTH)};
+}
+
+static const plugin_param orthographic_params[] = {
+    {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 0, 1e30, "where rays start"},
+    {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "camera to world; its scale is the film's size"},
+    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
+    {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
+};
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}};
+const sensor_class sensor_orthographic = {
+    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 2, "parallel rays"}, .load = orthographic_load},
+    .record = orthographic_record,
+    .ray = orthographic_ray,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What all sensors share: records, poses, windows of films, and which sensors one kernel can look through.
+ *
+ * A sensor's record is the last part of the scene buffer, so that it can change while what stands before it is constant. Its traced function
+ * makes a ray of unit weight, or of the same weight for all rays of the sensor. */
+#include "render/classes.h"
+
+static int find_param(const scene_object *o, const char *name)
+{
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, name) == 0)
+            return (int)k;
+    return -1;
+}
+
+/* ---- records ---- */
+
+uint32_t sensor_words(const scene_object *sensor) { return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0)); }
+
+void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words)
+{
+    double pose[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
+    int own = find_param(sensor, "to_world");
+    for (int k = 0; k < 16 && (to_world || own >= 0); k++)
+        pose[k] = to_world ? (double)to_world[k] : sensor->values[own].matrix[k];
+    sensor_of(sensor)->record(s, sensor, pose, film, words);
+}
+
+void sensor_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t *words)
+{
+    const sensor_film film = {s->full_width, s->full_height, s->crop_x, s->crop_y, s->width, s->height};
+    sensor_record_on(s, sensor, &film, to_world, words);
+}
+
+void sensor_pose_words(const double m[16], uint32_t *words)
+{
+    for (int k = 0; k < 3; k++) {
+        words[POSE_ORIGIN + k] = float_word((float)m[4 * k + 3]);
+        words[POSE_X + k] = float_word((float)m[4 * k]);
+        words[POSE_Y + k] = float_word((float)m[4 * k + 1]);
+        words[POSE_Z + k] = float_word((float)m[4 * k + 2]);
+    }
+}
+
+void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words)
+{
+    words[WINDOW_OFFSET_X] = float_word((float)(shift_x + (double)film->x / film->full_width));
+    words[WINDOW_OFFSET_Y] = float_word((float)(shift_y + (double)film->y / film->full_height));
+    words[WINDOW_SCALE_X] = float_word((float)((double)film->width / film->full_width));
+    words[WINDOW_SCALE_Y] = float_word((float)((double)film->height / film->full_height));
+}
+
+/* ---- checks ---- */
+
+bool sensor_scales(const double m[16])
+{
+    for (int c = 0; c < 3; c++)
+        if (!(fabs(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c] - 1) <= 1e-3))
+            return true;
+    return false;
+}
+
+bl_result sensor_check_clips(const scene_object *o, bl_error *err)
+{
+    if (scene_number(o, "far_clip") <= scene_number(o, "near_clip"))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: \"far_clip\" must be greater than \"near_clip\"", o->cls->name);
+    return BL_OK;
+}
+
+void sensor_direction(const scene_object *o, const double to_world[16], double d[3])
+{
+    const scene_value *direction = scene_get(o, "direction");
+    for (int k = 0; k < 3; k++)
+        d[k] = direction->given ? direction->vector[k] : to_world[4 * k + 2];
+    double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    for (int k = 0; k < 3; k++)
+        d[k] /= length;
+}
+
+static bool same_values(const scene_object *a, const scene_object *b)
+{
+    if (!a || !b || a->cls != b->cls)
+        return a == b;
+    for (uint32_t k = 0; k < a->cls->param_count; k++)
+        if (a->cls->params[k].kind != PLUGIN_STRING && a->values[k].number != b->values[k].number)
+            return false;
+    return true;
+}
+
+static bool same_film(const scene_object *a, const scene_object *b)
+{
+    return same_values(a, b) && (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
+}
+
+bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err)
+{
+    double pose[16];
+    if (index >= s->sensors.count)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0", index, s->sensors.count);
+    const scene_object *sensor = s->sensors.data[index];
+    bool bound = sensor_of(sensor)->bind != NULL; /* to what becomes part of the kernel: shapes, other sensors */
+    if (sensor->cls != s->sensor->cls || (bound && sensor != s->sensor))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where, "sensor %u is another plugin than the sensor of the job's kernels", index);
+    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
+                           "sensor %u: its film differs from the first sensor's in size, crop window or filter", index);
+    if (to_world && find_param(sensor, "to_world") < 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own", index, sensor->cls->name);
+    for (int k = 0; to_world && k < 16; k++) {
+        pose[k] = (double)to_world[k];
+        if (!isfinite(pose[k]))
+            return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world is not finite", index);
+    }
+    bool rigid = sensor->cls == &sensor_perspective.base.plugin || sensor->cls == &sensor_thinlens.base.plugin;
+    if (to_world && rigid && sensor_scales(pose))
+        return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world must not scale", index);
+    return BL_OK;
+}
+
+/* ---- traced ---- */
+
+vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
+    ir_ref x = t_mad(t, position.x, t_real(t, v->record, window + WINDOW_SCALE_X), t_real(t, v->record, window + WINDOW_OFFSET_X));
+    ir_ref y = t_mad(t, position.y, t_real(t, v->record, window + WINDOW_SCALE_Y), t_real(t, v->record, window + WINDOW_OFFSET_Y));
+    return (vec2){ir_sub(f, one, ir_mul(f, two, x)), ir_sub(f, one, ir_mul(f, two, y))};
+}
+
+ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens) { return sensor_of(v->object)->ray(t, v, position, lens); }
+
+float sensor_weight(const render_scene *s)
+{
+    float weight = sensor_of(s->sensor)->weight;
+    return weight > 0 ? weight : 1;
+}
