@@ -69,8 +69,8 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     if (!e->modules[pass]) {
         ir_module *traced, *alive;
         TRY(render_trace(e->plan, pass, &e->options, &traced, err));
-        opt_options o = {.scene_buffer = BUFFER_SCENE, .node_base_word = HEADER_NODES, .entry_base_word = HEADER_ENTRIES,
-                         .stack_size = e->scene->bvh.depth + 1};
+        opt_options o = {0};
+        plan_ray_options(e->plan, &o);
         if (e->lowered) {
             bl_result r = opt_run(traced, &o, &e->modules[pass], err);
             ir_module_destroy(traced);
