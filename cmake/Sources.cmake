@@ -135,17 +135,27 @@ set(render_sources
     src/render/integrator/baked.c
     src/render/integrator/channels.c
     src/render/integrator/forward.c
+    src/render/integrator/flight.c
     src/render/integrator/integrators.c
     src/render/integrator/kernel.c
+    src/render/integrator/medium.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
+    src/render/integrator/shadow.c
     src/render/integrator/surface.c
     src/render/integrator/tables.c
+    src/render/integrator/track.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c
     src/render/integrator/vertex.c
     src/render/entries.c
     src/render/levels.c
+    src/render/medium/media.c
+    src/render/phase/blendphase.c
+    src/render/phase/hg.c
+    src/render/phase/isotropic.c
+    src/render/phase/rayleigh.c
+    src/render/phase/tabphase.c
     src/render/plan.c
     src/render/random.c
     src/render/registry.c
@@ -168,6 +178,8 @@ set(render_sources
     src/render/texture/mesh_attribute.c
     src/render/texture/textures.c
     src/render/vec.c
+    src/render/volume/constvolume.c
+    src/render/volume/gridvolume.c
     src/render/warp.c)
 set(fit_sources
     src/fit/checkpoint.c

@@ -22,7 +22,7 @@ AROUND = {
     "medium": '<shape type="sphere">{}</shape>',
 }
 TAGS = {"float": "float", "integer": "integer", "boolean": "boolean", "string": "string", "file name": "string", "float or a name": "float",
-        "transform": "transform", "colour": "rgb", "colour or texture": "rgb", "point or vector": "point"}
+        "transform": "transform", "colour": "rgb", "colour or texture": "rgb", "colour or volume": "rgb", "point or vector": "point"}
 failures = 0
 
 
@@ -63,9 +63,9 @@ def check_errors(plugins):
             around = AROUND.get(category, "{}") if available else "{}"
             for p in all_of_it[:3] + all_of_it[-1:]:
                 wrong = misspelled(p["name"])
-                if p["available"]:
+                if p["available"] and wrong:
                     expect(folder, around.format('<%s type="%s"/>' % (category, wrong)), category, wrong, 'did you mean "%s"' % p["name"])
-                else:
+                elif not p["available"]:
                     expect(folder, around.format('<%s type="%s"/>' % (category, p["name"])), category, '"%s"' % p["name"], p["help"])
             for p in available:
                 for a in p["parameters"][:1] + p["parameters"][-1:]:

@@ -61,7 +61,7 @@ bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_
     const char *type = kind_name(p->kind);
     *out = (bl_plugin_parameter){.name = p->name, .help = p->help, .type = type + (type[1] == ' ' ? 2 : 3), .preset = p->preset,
                                  .required = p->flags & PLUGIN_REQUIRED, .least = p->least, .most = p->most,
-                                 .differentiable = p->kind == PLUGIN_TEXTURED || p->flags & PLUGIN_DIFFERENTIABLE};
+                                 .differentiable = p->kind == PLUGIN_TEXTURED || p->kind == PLUGIN_VOLUMETRIC || p->flags & PLUGIN_DIFFERENTIABLE};
     return BL_OK;
 }
 

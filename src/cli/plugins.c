@@ -73,7 +73,7 @@ static const char *gradient_name(const bl_plugin_parameter *p)
     if (!p->differentiable)
         return "";
     char *out = buffers[next++ % 2];
-    snprintf(out, sizeof buffers[0], "%s%s", p->name, strstr(p->type, "texture") ? ".value" : "");
+    snprintf(out, sizeof buffers[0], "%s%s", p->name, strstr(p->type, "texture") ? ".value" : strstr(p->type, "volume") ? ".value.value" : "");
     return out;
 }
 
@@ -130,7 +130,8 @@ static const char document_head[] =
     "What scenes are made of. Written by `backlight plugins --markdown -o docs/plugins.md` from the tables that the loader reads; a test compares.\n"
     "Names, defaults and meanings are those of Mitsuba 3. `backlight plugins NAME` prints the same for one plugin, `--json` for programs.\n\n"
     "*In gradients*: how the parameter is called behind the object's name, as in Mitsuba's `traverse`; empty where it is not differentiated. One that takes\n"
-    "a texture has the name `NAME.value` when it is a plain number or colour, else the names of the texture's own parameters (`NAME.data` of a bitmap).\n"
+    "a texture has the name `NAME.value` when it is a plain number or colour, else the names of the texture's own parameters (`NAME.data` of a bitmap);\n"
+    "where it takes a volume, `NAME.value.value` and `NAME.data` of a grid.\n"
     "`backlight params SCENE` lists the parameters of a scene and says of each what its gradient lacks, if anything.\n";
 
 static void markdown_text(FILE *to, const char *text)

@@ -16,13 +16,28 @@ extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_di
     emitter_projector;
 extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge,
     shape_shapegroup, shape_instance;
+extern const volume_class volume_const, volume_grid;
+extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh;
+extern const medium_class medium_homogeneous, medium_heterogeneous;
 extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom, filter_lanczos;
 extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter, sensor_irradiancemeter, sensor_distant,
     sensor_batch;
 extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
 extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
-    integrator_moment,
+    integrator_moment, integrator_volpath, integrator_volpathmis, integrator_prbvolpath,
     integrator_prb_basic, integrator_aov, integrator_depth, class_scene;
+
+/* What every shape can hold. */
+enum { SHAPE_SLOT_COUNT = 5 };
+extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
+
+/* Textures and volumes beyond their borders. */
+enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
+enum texture_wrap texture_wrap_named(const char *name);
+/* An integer coordinate (as real, from floor) to [0, size). */
+ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size);
+/* A string parameter that must be one of these names (NULL ends them). */
+bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err);
 
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
@@ -45,7 +60,14 @@ void sensor_direction(const scene_object *o, const double to_world[16], double d
 /* The tracing functions behind a node. */
 static inline const sensor_class *sensor_of(const scene_object *o) { return (const sensor_class *)(const void *)o->cls; }
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
+static inline const phase_class *phase_of(const class_node *n) { return (const phase_class *)n->cls; }
+static inline const medium_class *medium_of(const class_node *n) { return (const medium_class *)n->cls; }
 static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }
+
+/* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
+bool bsdf_lets_through(const class_node *n);
+color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 
 /* The `pdf` of materials that have discrete lobes only. */
 ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);

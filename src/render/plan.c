@@ -33,8 +33,8 @@ static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
     return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
 }
 
-/* Only materials and textures nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
-static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF; }
+/* Only materials, phase functions, textures and volumes nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
+static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF || o->cls->category == PLUGIN_PHASE; }
 
 /* bool: the gradient of a parameter of this class, or of a texture in it, is wanted by some instance */
 static bool requests(const class_node *n)
@@ -54,7 +54,7 @@ static class_node *classify(plan *p, const scene_object *o)
     text_add(&key, "%s(", cls->plugin.name);
     for (uint32_t k = 0; k < cls->plugin.param_count; k++) {
         const plugin_param *param = &cls->plugin.params[k];
-        if (param->kind == PLUGIN_TEXTURED && o->values[k].object) {
+        if ((param->kind == PLUGIN_TEXTURED || param->kind == PLUGIN_VOLUMETRIC) && o->values[k].object) {
             n->param_child[k] = classify(p, o->values[k].object);
             n->field[k] = n->words;
             n->words += n->param_child[k]->words;
@@ -257,9 +257,38 @@ static instance instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_ba
 
 /* ---- the whole buffer ---- */
 
+/* Where the scene buffer describes a medium; 0: vacuum. */
+static uint32_t medium_place(const plan *p, uint32_t media, const scene_object *medium)
+{
+    for (uint32_t i = 0; medium && i < p->scene->media.count; i++)
+        if (p->scene->media.data[i] == medium)
+            return media + i * MEDIUM_WORDS;
+    return 0;
+}
+
+/* Returns where the list of media begins. */
+static uint32_t write_media(plan *p, instance *seen)
+{
+    const render_scene *s = p->scene;
+    uint32_t media = plan_reserve(p, s->media.count * MEDIUM_WORDS);
+    for (uint32_t i = 0; i < s->media.count; i++) {
+        instance medium = instantiate(p, &p->media, s->media.data[i], seen);
+        const scene_object *own = scene_child(s->media.data[i], PLUGIN_PHASE);
+        instance phase = instantiate(p, &p->phases, own ? own : s->default_phase, seen);
+        uint32_t *w = p->words.data + media + i * MEDIUM_WORDS;
+        w[MEDIUM_CLASS] = medium.cls, w[MEDIUM_RECORD] = medium.record;
+        w[MEDIUM_PHASE_CLASS] = phase.cls, w[MEDIUM_PHASE_RECORD] = phase.record;
+        w[MEDIUM_SAMPLES_LIGHTS] = scene_number(s->media.data[i], "sample_emitters") != 0;
+    }
+    p->words.data[HEADER_MEDIA] = media;
+    p->words.data[HEADER_SENSOR_MEDIUM] = medium_place(p, media, s->sensor_medium);
+    return media;
+}
+
 static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const instance *emitter_of_shape, instance *seen)
 {
     const render_scene *s = p->scene;
+    uint32_t media = write_media(p, seen);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         instance bsdf = shape->bsdf ? instantiate(p, &p->bsdfs, shape->bsdf, seen) : (instance){0};
@@ -271,6 +300,7 @@ static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const inst
         w[SHAPE_EMITTER_CLASS] = emitter_of_shape[i].cls;
         w[SHAPE_EMITTER_RECORD] = emitter_of_shape[i].record;
         w[SHAPE_DATA] = geometry + shape->data;
+        w[SHAPE_INTERIOR] = medium_place(p, media, shape->interior), w[SHAPE_EXTERIOR] = medium_place(p, media, shape->exterior);
     }
 }
 
@@ -369,6 +399,8 @@ void plan_destroy(plan *p)
     array_free(&p->words);
     array_free(&p->bsdfs);
     array_free(&p->emitters);
+    array_free(&p->media);
+    array_free(&p->phases);
     array_free(&p->updates);
     array_free(&p->tables);
     array_free(&p->table_builds);
@@ -447,6 +479,12 @@ ir_ref color_luminance(tracer *t, color v)
     return ir_add(f, v.c[1], ir_add(f, red, blue));
 }
 
+color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p)
+{
+    uint32_t k = param_of(n, param);
+    return volume_of(n->param_child[k])->eval(t, n->param_child[k], t_offset(t, record, n->field[k]), p);
+}
+
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
 {
     uint32_t k = param_of(n, param);
@@ -481,9 +519,15 @@ ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *pa
     return plan_has(n, param) ? plan_texture_1(t, n, record, param, uv) : t_f32(t, 0);
 }
 
+bool plan_wants(const class_node *n, const char *param)
+{
+    if (n->cls->data_name && strcmp(param, n->cls->data_name) == 0)
+        return n->requested >> PLAN_DATA_SLOT & 1;
+    uint32_t k = param_of(n, param);
+    return n->param_child[k] ? requests(n->param_child[k]) : n->requested >> k & 1;
+}
+
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)
 {
-    bool data = n->cls->data_name && strcmp(param, n->cls->data_name) == 0;
-    bool wished = data ? n->requested >> PLAN_DATA_SLOT & 1 : requests(n->param_child[param_of(n, param)]);
-    return wished ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
+    return plan_wants(n, param) ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
 }

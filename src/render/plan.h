@@ -45,6 +45,7 @@ typedef struct render_shape {
     uint32_t kind;         /* index of the intersection function: enum shape_kind */
     uint32_t first_entry_primitive, primitive_count;
     const scene_object *bsdf, *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
+    const scene_object *interior, *exterior; /* media; NULL: vacuum */
     uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
     uint32_t group;        /* where there are groups: which one it stands in */
     float area;
@@ -112,6 +113,10 @@ typedef struct render_scene {
     bool depth_image; /* the image is the depth of the first hit */
     bool no_image;    /* channels are all there is */
     ARRAY(render_channel) channels; /* alpha first, if the film has it */
+    bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
+    ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
+    const scene_object *sensor_medium; /* NULL: vacuum */
+    const scene_object *default_phase; /* of media that name none: isotropic */
 } render_scene;
 
 struct plan;
@@ -190,7 +195,7 @@ typedef struct plan {
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
     uint32_t gradient_count;   /* elements, those of derived values included */
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
-    class_list bsdfs, emitters;
+    class_list bsdfs, emitters, media, phases;
     uint32_t needs;            /* of all materials: enum surface_need */
     bool array_requested;      /* some mesh's attribute has a gradient */
     class_list updates;        /* classes with derived values */
@@ -287,6 +292,8 @@ ir_ref plan_shape_data(tracer *t, uint32_t shape);
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* The volumetric parameter `param` at a point of the world. */
+color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p);
 /* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
@@ -298,6 +305,8 @@ bool plan_part_is_zero(const scene_object *o, const char *param);
 bool plan_has(const class_node *n, const char *param);
 /* As plan_texture_1 of the weight of a part; 0 where there is none. */
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* The gradient of the parameter `param`, textured, volumetric or the data, is wanted by some instance. */
+bool plan_wants(const class_node *n, const char *param);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is
  * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
@@ -310,6 +319,34 @@ typedef struct texture_class {
     ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
     vec2 (*slope)(tracer *t, const class_node *n, ir_ref record, vec2 uv);    /* d eval_1 / d uv; NULL: it has none to speak of */
 } texture_class;
+
+typedef struct volume_class {
+    render_class base;
+    bool constant; /* the same everywhere */
+    color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
+    bool (*grey)(const class_node *n);                                   /* the three channels of eval are one reference */
+    /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that eval can interpolate. */
+    ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
+} volume_class;
+
+/* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes from as the path is walked, wo
+ * onward; p the place. */
+typedef struct phase_class {
+    render_class base;
+    vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
+    ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* may run tracked */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p);   /* of sample */
+} phase_class;
+
+/* Both media have the parameters sigma_t, albedo and scale; see medium/media.c. */
+typedef struct medium_class {
+    render_class base;
+    bool homogeneous; /* sigma_t is the same everywhere */
+} medium_class;
+
+/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether lights are sampled in it. Shapes and the sensor refer to it by the place
+ * of these words in the scene buffer; 0 is vacuum. */
+enum medium_word { MEDIUM_CLASS, MEDIUM_RECORD, MEDIUM_PHASE_CLASS, MEDIUM_PHASE_RECORD, MEDIUM_SAMPLES_LIGHTS, MEDIUM_WORDS };
 
 /* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
  * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. */
@@ -336,6 +373,8 @@ typedef struct bsdf_class {
     /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of all non-delta lobes, else
      * the coefficient of the discrete lobe. May run tracked. */
     color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+    /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
+    color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;
 
 typedef struct emitter_sample {
@@ -434,7 +473,8 @@ typedef struct interaction {
 } interaction;
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
-enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_WORDS = 8 };
+enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_INTERIOR, SHAPE_EXTERIOR,
+                  SHAPE_WORDS = 8 };
 
 /* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
  * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
@@ -514,6 +554,18 @@ void sensor_record(const render_scene *s, const scene_object *sensor, const floa
 bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err);
 ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
 float sensor_weight(const render_scene *s); /* of every ray of the scene's sensor */
+
+/* ---- medium/media.c ---- */
+
+/* Both media, at a point p of the world. May run tracked. */
+color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
+color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p);
+bool medium_grey(const class_node *n);              /* extinction is the same in all channels, as one reference */
+bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */
+/* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
+ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
+vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
+vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
 
 /* ---- integrator/path.c ---- */
 

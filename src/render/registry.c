@@ -7,8 +7,9 @@ static const plugin_slot scene_slots[] = {
     {PLUGIN_INTEGRATOR, "integrator", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 0},  {PLUGIN_BSDF, "bsdf", 0, 0},
     {PLUGIN_EMITTER, "emitter", 0, 0},       {PLUGIN_SHAPE, "shape", 0, 0},    {PLUGIN_TEXTURE, "texture", 0, 0},
     {PLUGIN_SAMPLER, "sampler", 0, 0},       {PLUGIN_FILM, "film", 0, 0},      {PLUGIN_RFILTER, "rfilter", 0, 0},
+    {PLUGIN_MEDIUM, "medium", 0, 0},         {PLUGIN_PHASE, "phase", 0, 0},    {PLUGIN_VOLUME, "volume", 0, 0},
 };
-const render_class class_scene = {.plugin = {PLUGIN_SCENE, "scene", NULL, 0, scene_slots, 9, "the root"}};
+const render_class class_scene = {.plugin = {PLUGIN_SCENE, "scene", NULL, 0, scene_slots, 12, "the root"}};
 
 static const plugin_class *const classes[] = {
     &class_scene.plugin,
@@ -52,6 +53,9 @@ static const plugin_class *const classes[] = {
     &sensor_perspective.base.plugin, &sensor_thinlens.base.plugin, &sensor_orthographic.base.plugin,
     &sensor_radiancemeter.base.plugin, &sensor_irradiancemeter.base.plugin, &sensor_distant.base.plugin, &sensor_batch.base.plugin,
     &film_hdrfilm.plugin,
+    &volume_const.base.plugin, &volume_grid.base.plugin,
+    &phase_blend.base.plugin, &phase_hg.base.plugin, &phase_isotropic.base.plugin, &phase_rayleigh.base.plugin, &phase_tab.base.plugin,
+    &medium_heterogeneous.base.plugin, &medium_homogeneous.base.plugin,
     &filter_box.base.plugin,
     &filter_tent.base.plugin,
     &filter_gaussian.base.plugin,
@@ -63,5 +67,6 @@ static const plugin_class *const classes[] = {
     &integrator_prb.plugin,
     &integrator_moment.plugin,
     &integrator_prb_basic.plugin, &integrator_aov.plugin, &integrator_depth.plugin,
+    &integrator_prbvolpath.plugin, &integrator_volpath.plugin, &integrator_volpathmis.plugin,
 };
 const plugin_registry render_registry = {classes, sizeof classes / sizeof *classes};

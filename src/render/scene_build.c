@@ -109,6 +109,17 @@ static bl_result load_for_points(render_scene *s, const scene_object *o, bl_erro
     return BL_OK;
 }
 
+/* What the parent's k-th child is called in parameter names: Mitsuba's traverse has names of its own for media and phase functions. */
+static const char *child_name(render_scene *s, const scene_object *o, uint32_t k)
+{
+    plugin_category parent = o->cls->category, child = o->children[k]->cls->category;
+    if (parent == PLUGIN_SHAPE && child == PLUGIN_MEDIUM)
+        return arena_printf(&s->memory, "%s_medium", o->child_names[k]);
+    if (child == PLUGIN_PHASE)
+        return parent == PLUGIN_PHASE ? arena_printf(&s->memory, "phase_%u", k) : "phase_function";
+    return o->child_names[k];
+}
+
 /* Depth first: names the object, registers its parameters, runs its class's load hook, goes on to what it holds. */
 static bl_result visit(render_scene *s, const scene_object *o, const char *prefix, const plugin_param *owner_param, bl_error *err)
 {
@@ -123,15 +134,19 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
     if (cls->load)
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
+        if (owner_param->kind == PLUGIN_VOLUMETRIC)
+            s->parameters.data[i].least = 0, s->parameters.data[i].most = upper_bound(owner_param);
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
+    bool within = owner_param && owner_param->kind == PLUGIN_VOLUMETRIC; /* a volume's values obey the rules for the medium's parameter */
     for (uint32_t k = 0; k < o->cls->param_count; k++) {
         const plugin_param *param = &o->cls->params[k];
-        if (param->kind != PLUGIN_TEXTURED || !o->values[k].object)
+        if (!o->values[k].object)
             continue;
         first = s->parameters.count;
-        TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", param->name), param, err));
+        TRY(visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", param->name),
+                  within ? owner_param : param, err));
         for (uint32_t i = first; i < s->parameters.count; i++)
             s->parameters.data[i].absent = (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name);
     }
@@ -140,7 +155,7 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
             TRY(load_for_points(s, o->children[k], err));
             continue;
         }
-        TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", o->child_names[k]), NULL, err));
+        TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", child_name(s, o, k)), NULL, err));
     }
     if (cls->mark)
         cls->mark(s, o);
@@ -219,6 +234,32 @@ static bl_result bind_shapes(render_scene *s, bl_error *err)
     return BL_OK;
 }
 
+/* ---- media ---- */
+
+static const scene_object *add_medium(render_scene *s, const scene_object *medium)
+{
+    for (uint32_t i = 0; i < s->media.count; i++)
+        if (s->media.data[i] == medium)
+            return medium;
+    if (medium)
+        array_push(&s->media, medium);
+    return medium;
+}
+
+static void bind_media(render_scene *s)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        for (uint32_t k = 0; k < shape->object->child_count; k++) {
+            const scene_object *child = shape->object->children[k];
+            if (child->cls->category == PLUGIN_MEDIUM)
+                *(strcmp(shape->object->child_names[k], "interior") == 0 ? &shape->interior : &shape->exterior) = add_medium(s, child);
+        }
+    }
+    s->sensor_medium = add_medium(s, scene_child(s->sensor, PLUGIN_MEDIUM));
+    s->default_phase = new_object(s, &phase_isotropic.base.plugin, s->description->root->where);
+}
+
 static bl_result bind_lights(render_scene *s, bl_error *err)
 {
     const scene_object *root = s->description->root;
@@ -255,8 +296,11 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     const char *kind = o && o->integrator ? o->integrator : i ? i->cls->name : "path";
     bool path = strcmp(kind, "path") == 0, basic = strcmp(kind, "prb_basic") == 0, prb = basic || strcmp(kind, "prb") == 0;
     bool direct = strcmp(kind, "direct") == 0, depth = strcmp(kind, "depth") == 0;
-    if (!path && !prb && !direct && !depth)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; path, prb, prb_basic, direct and depth are", kind);
+    s->volumetric = strcmp(kind, "volpath") == 0 || strcmp(kind, "volpathmis") == 0 || strcmp(kind, "prbvolpath") == 0;
+    if (!path && !prb && !direct && !depth && !s->volumetric)
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "integrator \"%s\" is not implemented; path, prb, prb_basic, direct, depth, volpath, volpathmis and prbvolpath are", kind);
+    prb |= strcmp(kind, "prbvolpath") == 0;
     s->depth_image = depth;
     bool own = i && strcmp(kind, i->cls->name) == 0;
     bool walks = i && scene_walks(i);
@@ -352,6 +396,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     if (r == BL_OK)
         r = bind_shapes(s, err);
     if (r == BL_OK)
+        bind_media(s);
+    if (r == BL_OK)
         r = bind_lights(s, err);
     if (r == BL_OK)
         r = render_build_levels(s, err);
@@ -378,6 +424,7 @@ void render_scene_destroy(render_scene *s)
     array_free(&s->geometry);
     array_free(&s->attributes);
     array_free(&s->emitters);
+    array_free(&s->media);
     array_free(&s->emitter_shape);
     bvh_free(&s->bvh);
     for (uint32_t k = 0; k < s->groups.count; k++)

@@ -27,7 +27,7 @@ enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_F
 enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,
                     HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
                     HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
-                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_COUNT = 16 };
+                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_MEDIA, HEADER_SENSOR_MEDIUM, HEADER_COUNT = 16 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {
@@ -193,6 +193,7 @@ void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref st
 vec2 warp_disk_concentric(tracer *t, ir_ref u1, ir_ref u2);
 vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2); /* pdf cos/pi */
 vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2);    /* pdf 1/(4 pi) */
+vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine, ir_ref u); /* this cosine to the unit axis, azimuth 2 pi u; any density over cosines */
 vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos); /* around +z; pdf 1/(2 pi one_minus_cos) */
 vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycentrics of the second and third vertex */
 /* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds u, which is below the last. */

@@ -36,6 +36,11 @@ vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2)
     return around_axis(t, ir_sub(t->f, t_f32(t, 1), ir_mul(t->f, t_f32(t, 2), u1)), u2);
 }
 
+vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine, ir_ref u)
+{
+    return frame_to_world(t, frame_around(t, axis), around_axis(t, cosine, u));
+}
+
 vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos)
 {
     return around_axis(t, ir_sub(t->f, t_f32(t, 1), ir_mul(t->f, u1, one_minus_cos)), u2);

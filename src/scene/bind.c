@@ -2,7 +2,7 @@
  * From the raw tree to objects of registered classes: every property and nested object must be asked for by the class's tables, every
  * required one must be there, references are resolved (an object referenced twice is one object), and what is missing gets its default.
  *
- * Nested objects: one whose name is that of a textured parameter gives that parameter; all others go to the class's slots, by category.
+ * Nested objects: one whose name is that of a textured or volumetric parameter gives that parameter; all others go to the class's slots, by category.
  * A class with several slots of one category (a shape's media, interior and exterior) needs the name of the slot.
  * Indices follow the order in which objects are created, which is depth-first in document order. */
 #include "scene/scene_internal.h"
@@ -128,13 +128,15 @@ static bl_result unknown_id(binder *b, const raw_node *ref, const char *id)
     return scene_error(b->err, BL_ERROR_SCENE, ref->where, "there is no object with id \"%.100s\"", id);
 }
 
-/* A texture for a textured parameter. */
+/* A texture for a textured parameter, a volume for a volumetric one. */
 static bl_result give_texture(binder *b, scene_object *object, uint32_t index, scene_object *texture,
                               const raw_node *node)
 {
     const plugin_param *param = &object->cls->params[index];
     scene_value *value = &object->values[index];
-    if (param->kind != PLUGIN_TEXTURED || texture->cls->category != PLUGIN_TEXTURE)
+    bool fits = (param->kind == PLUGIN_TEXTURED && texture->cls->category == PLUGIN_TEXTURE) ||
+                (param->kind == PLUGIN_VOLUMETRIC && texture->cls->category == PLUGIN_VOLUME);
+    if (!fits)
         return scene_error(
             b->err, BL_ERROR_SCENE, node->where, "parameter \"%s\" of %s \"%s\" is %s, not a %s", param->name,
             category_name(object), object->cls->name, kind_name(param->kind), category_name(texture));

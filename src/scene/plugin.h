@@ -23,7 +23,9 @@ typedef enum plugin_kind {
     PLUGIN_POINT,     /* <point> or <vector>: three numbers */
     PLUGIN_TRANSFORM, /* 4x4, or 3x3 stored in the upper left (to_uv) */
     PLUGIN_COLOR,     /* three numbers, by the colour rules; not textured */
-    PLUGIN_TEXTURED   /* always an object of category texture: float, rgb, spectrum become the class "constant" (value: colour);
+    PLUGIN_TEXTURED,  /* always an object of category texture: float, rgb, spectrum become the class "constant" (value: colour);
+                         the default too */
+    PLUGIN_VOLUMETRIC /* always an object of category volume: float, rgb, spectrum become the class "constvolume" around such a texture;
                          the default too */
 } plugin_kind;
 
@@ -73,7 +75,8 @@ typedef struct plugin_class {
 } plugin_class;
 
 typedef struct plugin_registry {
-    const plugin_class *const *classes; /* must hold {TEXTURE, "constant"} with params[0] = value: COLOR */
+    const plugin_class *const *classes; /* must hold {TEXTURE, "constant"} with params[0] = value: COLOR; where there are VOLUMETRIC
+                                           parameters, {VOLUME, "constvolume"} with params[0] = value: TEXTURED */
     uint32_t count;
 } plugin_registry;
 

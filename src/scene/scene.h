@@ -25,7 +25,7 @@ typedef struct scene_value {
     double vector[3];    /* POINT, COLOR */
     bool grey;           /* COLOR: written as one float, or such a default */
     double matrix[16];   /* TRANSFORM, row-major; acts on column vectors */
-    scene_object *object; /* TEXTURED */
+    scene_object *object; /* TEXTURED, VOLUMETRIC */
 } scene_value;
 
 struct scene_object {
@@ -96,6 +96,9 @@ void spectrum_rgb(const double *wavelengths, const double *values, uint32_t coun
 const char *number_scan(const char *at, const char *end, double *out);
 /* The whole text, blanks around it allowed. */
 bool number_parse(const char *chars, double *out);
+/* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
+ * of the first that is malformed. */
+int numbers_parse(const char *chars, double *out, int most, const char **malformed);
 
 /* ---- meshes (malloc'ed; mesh_free) ---- */
 

@@ -9,9 +9,6 @@
 /* ---- number.c: independent of the process's locale ---- */
 
 bool integer_parse(const char *chars, int64_t *out);
-/* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
- * of the first that is malformed. */
-int numbers_parse(const char *chars, double *out, int most, const char **malformed);
 
 /* ---- names.c ---- */
 

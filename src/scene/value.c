@@ -20,6 +20,7 @@ const char *kind_name(plugin_kind kind)
         [PLUGIN_TRANSFORM] = "a transform",
         [PLUGIN_COLOR] = "a colour",
         [PLUGIN_TEXTURED] = "a colour or texture",
+        [PLUGIN_VOLUMETRIC] = "a colour or volume",
     };
     return names[kind];
 }
@@ -45,6 +46,7 @@ static bool kind_accepts(plugin_kind kind, raw_kind tag)
         return tag == RAW_TRANSFORM;
     case PLUGIN_COLOR:
     case PLUGIN_TEXTURED:
+    case PLUGIN_VOLUMETRIC:
         return tag == RAW_FLOAT || tag == RAW_INTEGER || tag == RAW_RGB || tag == RAW_POINT ||
                tag == RAW_SPECTRUM;
     }
@@ -107,16 +109,28 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
                        b->raw->paths->untrusted ? " below the folders that an untrusted scene may read" : "");
 }
 
-static scene_object *constant_create(binder *b, scene_place where, const scene_value *colour)
+/* An object of the class, its first parameter this value and the others their defaults. */
+static scene_object *object_around(binder *b, const plugin_class *cls, scene_place where, const scene_value *value)
 {
-    scene_object *constant = object_create(b, b->constant, where);
-    constant->values[0] = *colour;
-    constant->values[0].where = where;
-    for (uint32_t i = 1; i < b->constant->param_count; i++) {
-        bl_result result = value_preset(b, constant, i);
-        BL_ASSERT(result == BL_OK, "parameter %u of texture \"constant\" has no default", i);
+    scene_object *object = object_create(b, cls, where);
+    object->values[0] = *value;
+    object->values[0].where = where;
+    for (uint32_t i = 1; i < cls->param_count; i++) {
+        bl_result result = value_preset(b, object, i);
+        BL_ASSERT(result == BL_OK, "parameter %u of \"%s\" has no default", i, cls->name);
     }
-    return constant;
+    return object;
+}
+
+/* The texture, or the volume around it, that a number or colour stands for. */
+static scene_object *constant_create(binder *b, plugin_kind kind, scene_place where, const scene_value *colour)
+{
+    scene_object *constant = object_around(b, b->constant, where, colour);
+    if (kind == PLUGIN_TEXTURED)
+        return constant;
+    const plugin_class *volume = registry_find(b->registry, PLUGIN_VOLUME, "constvolume");
+    BL_ASSERT(volume && volume->params[0].kind == PLUGIN_TEXTURED, "the registry needs a volume \"constvolume\" whose first parameter is textured");
+    return object_around(b, volume, where, &(scene_value){.given = true, .object = constant});
 }
 
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node)
@@ -158,13 +172,14 @@ bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw
         return transform_parse(node, value->matrix, b->err);
     case PLUGIN_COLOR:
     case PLUGIN_TEXTURED:
+    case PLUGIN_VOLUMETRIC:
         break;
     }
     TRY(colour_parse(node, b->raw->paths, param->flags, value->vector, b->err));
     TRY(colour_check(node->where, object->cls, param, value->vector, b->err));
     value->grey = node->kind == RAW_FLOAT || node->kind == RAW_INTEGER;
-    if (param->kind == PLUGIN_TEXTURED)
-        value->object = constant_create(b, node->where, value);
+    if (param->kind != PLUGIN_COLOR)
+        value->object = constant_create(b, param->kind, node->where, value);
     return BL_OK;
 }
 
@@ -221,8 +236,9 @@ bl_result value_preset(binder *b, scene_object *object, uint32_t index)
             value->matrix[5 * i] = 1;
         break;
     case PLUGIN_TEXTURED:
+    case PLUGIN_VOLUMETRIC:
         preset_vector(param, value);
-        value->object = constant_create(b, object->where, value);
+        value->object = constant_create(b, param->kind, object->where, value);
         break;
     }
     return BL_OK;

@@ -5,7 +5,7 @@
  *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other formulas);
  *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it is.
  *
- * Scenes: those of scene_cases.c, factors that are exactly zero, and parameters that act through derived values. */
+ * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act through derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,14 +178,16 @@ static void case_agrees(void **state)
 int main(void)
 {
     folder = scene_files_create();
-    struct CMUnitTest *tests = calloc(scene_case_count + MORE_CASES, sizeof *tests);
+    uint32_t count = scene_case_count + scene_media_case_count + MORE_CASES;
+    struct CMUnitTest *tests = calloc(count, sizeof *tests);
     if (!folder || !tests)
         return 1;
-    for (uint32_t i = 0; i < scene_case_count + MORE_CASES; i++) {
-        const scene_case *c = i < scene_case_count ? &scene_cases[i] : more_cases[i - scene_case_count];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t media = i - scene_case_count, more = media - scene_media_case_count;
+        const scene_case *c = i < scene_case_count ? &scene_cases[i] : media < scene_media_case_count ? &scene_media_cases[media] : more_cases[more];
         tests[i] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
     }
-    int failed = _cmocka_run_group_tests("forward", tests, scene_case_count + MORE_CASES, NULL, NULL);
+    int failed = _cmocka_run_group_tests("forward", tests, count, NULL, NULL);
     free(tests);
     scene_files_remove(folder);
     return failed;

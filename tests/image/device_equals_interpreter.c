@@ -1,7 +1,7 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same lowered trace of the primal
- * runs in both, for every scene of support/scene_cases.c, with geometry in memory and baked. One sample a pixel and four seeds, so
+ * runs in both, for every scene of support/scene_cases.c and one with media, with geometry in memory and baked. One sample a pixel and four seeds, so
  * that nothing averages out. Gradients: within f32's rounding of the interpreter's sum. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,10 +136,15 @@ int main(void)
     ulp_most = rounds ? 0 : 64;
     /* lavapipe compiles for seconds: a kernel of every fourth scene there, unless --long */
     uint32_t every = strcmp(info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 4 : 1, n = 0;
-    struct CMUnitTest *tests = calloc(2 * scene_case_count, sizeof *tests);
+    struct CMUnitTest *tests = calloc(2 * (scene_case_count + scene_media_case_count), sizeof *tests);
     for (uint32_t i = 0; tests && i < scene_case_count; i += every) {
         tests[n++] = (struct CMUnitTest){scene_cases[i].name, images_agree, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
         tests[n++] = (struct CMUnitTest){scene_cases[i].name, gradients_agree, NULL, NULL, (void *)(uintptr_t)&scene_cases[i]};
+    }
+    uint32_t media = getenv("BL_LONG") ? 0 : scene_media_case_count - (every == 1); /* kernels of media are large: one of them, which has both kinds */
+    for (uint32_t i = media; tests && i < scene_media_case_count; i++) {
+        tests[n++] = (struct CMUnitTest){scene_media_cases[i].name, images_agree, NULL, NULL, (void *)(uintptr_t)&scene_media_cases[i]};
+        tests[n++] = (struct CMUnitTest){scene_media_cases[i].name, gradients_agree, NULL, NULL, (void *)(uintptr_t)&scene_media_cases[i]};
     }
     int failed = tests ? _cmocka_run_group_tests("device = interpreter", tests, n, NULL, NULL) : 1;
     free(tests);

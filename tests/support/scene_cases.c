@@ -191,6 +191,73 @@ const scene_case scene_cases[] = {
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
+/* ---- media ---- */
+
+#define FOG(type, inside) "<medium type='" type "' id='fog'>" inside "</medium>"
+#define HG(g) "<phase type='hg'><float name='g' value='" g "'/></phase>"
+#define HOLLOW "<bsdf type='null'/><ref id='fog' name='interior'/>"
+#define FOG_BOX SHAPE("cube", "<scale value='.7,.6,.55'/><rotate z='1' angle='25'/><translate value='0,-.1,.7'/>", HOLLOW)
+#define GRID(name, file) "<volume type='gridvolume' name='" name "'><string name='filename' value='" file "'/>"                            \
+    TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='1.6,1.4,1.2'/><rotate z='1' angle='40'/><translate value='0,-.1,.7'/>") "</volume>"
+#define SUN "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>"
+#define SKY "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>"
+
+const scene_case scene_media_cases[] = {
+    {.name = "homogeneous",
+     .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/><float name='scale' value='1.2'/>" RGB("albedo", ".9,.7,.5") HG(".4"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.value.value", "fog.scale", "fog.albedo.value.value", "fog.phase_function.g", "white.reflectance.value",
+                    "sky.radiance.value", "sun.irradiance.value"}},
+    {.name = "homogeneous, extinction by channel",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") "<phase type='rayleigh'/>")
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "white.reflectance.value", "light.radiance.value"}},
+    {.name = "grid with empty voxels",
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") GRID("albedo", "tint.vol") HG("-.3"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g", "white.reflectance.value", "sky.radiance.value"}},
+    {.name = "grid with colours, tracked by channel",
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "tint.vol") RGB("albedo", ".9,.7,.95")
+             "<phase type='blendphase'>" GRID("weight", "tint.vol") "<phase type='tabphase'><string name='values' value='3, 0, 2, 1'/></phase>" HG(".3") "</phase>")
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value", "fog.phase_function.weight.data",
+                    "fog.phase_function.phase_0.values"}},
+    {.name = "nothing that scatters, nothing there",
+     .body = FOG("homogeneous", "<float name='sigma_t' value='0'/>" RGB("albedo", "0,.6,0"))
+         "<medium type='heterogeneous' id='mist'><float name='sigma_t' value='0'/>" RGB("albedo", ".5,0,1") "</medium>"
+         "<bsdf type='thindielectric' id='veil'>" RGB("specular_transmittance", "0,.8,0") "</bsdf>"
+         "<bsdf type='mask' id='net'><float name='opacity' value='.6'/>" DIFFUSE("cloth", "0,.5,.7") "</bsdf>"
+         FLOOR(REF("cloth")) SHEET(REF("veil")) SHAPE("rectangle", "<scale value='.8'/><rotate x='1' angle='-55'/><translate value='.3,-.5,1.2'/>", REF("net"))
+         "<shape type='sphere'><point name='center' value='-.3,0,.5'/><float name='radius' value='.45'/>" HOLLOW "</shape>"
+         SHAPE("cube", "<scale value='.4'/><translate value='.5,.1,.5'/>", "<bsdf type='null'/><ref id='mist' name='interior'/>") SUN SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "mist.sigma_t.value.value", "mist.albedo.value.value", "veil.specular_transmittance.value",
+                    "net.opacity.value", "cloth.reflectance.value", "sky.radiance.value"}},
+    {.name = "glass and smoke in fog",
+     .body = FOG("homogeneous", RGB("sigma_t", ".3,.5,.4") HG(".2"))
+         "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol") "</medium>"
+         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>" RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) SHAPE("cube", "<scale value='1.4,1.3,.9'/><translate value='0,.1,.85'/>", HOLLOW)
+         "<shape type='sphere'><point name='center' value='.3,-.1,.7'/><float name='radius' value='.45'/>" REF("ground")
+         "<ref id='smoke' name='interior'/><ref id='fog' name='exterior'/></shape>" SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "smoke.sigma_t.data", "smoke.albedo.value.value",
+                    "ground.specular_transmittance.value", "white.reflectance.value", "sky.radiance.value"}},
+};
+const uint32_t scene_media_case_count = sizeof scene_media_cases / sizeof scene_media_cases[0];
+
 const char scene_sensor_format[] =
     "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
     "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter type='box'/></film></sensor>";
@@ -215,9 +282,9 @@ char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t 
     const char *integrator = c->integrator;
     if (!integrator)
         integrator = arena_printf(a,
-                                  "<integrator type='path'><integer name='max_depth' value='%d'/><integer name='rr_depth' value='%u'/>"
+                                  "<integrator type='%s'><integer name='max_depth' value='%d'/><integer name='rr_depth' value='%u'/>"
                                   "<boolean name='hide_emitters' value='%s'/></integrator>",
-                                  max_depth, c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
+                                  c->volumetric ? "volpath" : "path", max_depth, c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
     const char *at = strstr(sensor_of_case(c), "%u"), *next = strstr(at + 2, "%u");
     char *sensor = arena_printf(a, "%.*s%u%.*s%u%s", (int)(at - sensor_of_case(c)), sensor_of_case(c), width, (int)(next - at - 2), at + 2, height, next + 2);
     return scene_xml(a, integrator, sensor, c->body);
@@ -269,6 +336,24 @@ static bl_result write_patch(const char *folder, bl_error *err)
     return r;
 }
 
+/* Values of a grid; every third is 0 where `holes`. */
+static bl_result write_volume(const char *folder, const char *name, const uint32_t size[3], uint32_t channels, bool holes, bl_error *err)
+{
+    arena a = {0};
+    text file = {0};
+    uint32_t header[12] = {0x034C4F56, 1, size[0], size[1], size[2], channels}, state = 3, count = size[0] * size[1] * size[2] * channels;
+    header[9] = header[10] = header[11] = 0x3F800000; /* 1.0f */
+    text_add_bytes(&file, header, sizeof header);
+    for (uint32_t i = 0; i < count; i++) {
+        float value = holes && i % 3 == 0 ? 0 : (float)(0.1 + 0.8 * scene_random(&state));
+        text_add_bytes(&file, &value, sizeof value);
+    }
+    bl_result r = file_write(arena_printf(&a, "%s/%s", folder, name), file.data, file.length, err);
+    text_free(&file);
+    arena_free(&a);
+    return r;
+}
+
 char *scene_files_create(void)
 {
     char *folder = malloc(32);
@@ -279,7 +364,9 @@ char *scene_files_create(void)
     static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85}, high[3] = {.65, .65, .95};
     if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
-        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK) {
+        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
+        write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
+        write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -289,9 +376,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol"};
     arena a = {0};
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 7; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

@@ -17,11 +17,16 @@ typedef struct scene_case {
     bool hide_emitters;
     double step;            /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is exact */
     bool needs_next_event;                         /* without light sampling nothing is lit */
+    bool volumetric;                               /* volpath in the place of path */
+    uint32_t crossings;                            /* surfaces that are not there, on a segment at most; of media without loops (unrolled.c) */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
 
 extern const scene_case scene_cases[];
 extern const uint32_t scene_case_count;
+/* Participating media; all volumetric. */
+extern const scene_case scene_media_cases[];
+extern const uint32_t scene_media_case_count;
 
 uint32_t scene_case_parameter_count(const scene_case *c);
 /* The whole scene; files are named relative to the folder of scene_files_create. */
@@ -31,8 +36,8 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
-/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment) normals.pfm (3 x 4, a normal map) and patch.ply (a square
- * with attributes); NULL, with a message, on failure. */
+/* A new folder below the working directory with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square
+ * with attributes), smoke.vol (4 x 3 x 2, grey, a third of it 0) and tint.vol (2 x 2 x 3, colours); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder);
 

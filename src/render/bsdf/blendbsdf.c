@@ -76,6 +76,15 @@ static color blend_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     return sum;
 }
 
+static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    ir_ref share[2];
+    shares(t, weight_of(t, n, record, uv), share);
+    color a = bsdf_through(t, n->child[0], child_record(t, n, record, 0), wi, uv), b = bsdf_through(t, n->child[1], child_record(t, n, record, 1), wi, uv);
+    COLOR_EACH(r, t_mad(t, share[0], a.c[c], ir_mul(t->f, share[1], b.c[c])));
+    return r;
+}
+
 static const plugin_param blend_params[] = {
     {"weight", PLUGIN_TEXTURED, PLUGIN_REQUIRED | PLUGIN_REFLECTANCE | PLUGIN_SCALAR, NULL, 0, 0, "share of the second material; of a colour, its luminance"},
 };
@@ -85,4 +94,5 @@ const bsdf_class bsdf_blend = {
     .sample = blend_sample,
     .pdf = blend_pdf,
     .value = blend_value,
+    .through = blend_through,
 };

@@ -43,6 +43,15 @@ static color mask_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     return color_select(t, through, color_all(ir_sub(f, t_f32(t, 1), opacity)), color_scale(t, nested, opacity));
 }
 
+/* Through the holes, or through what the nested material lets through. */
+static color mask_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    ir_ref opacity = opacity_of(t, n, record, uv), hole = ir_sub(t->f, t_f32(t, 1), opacity);
+    color nested = bsdf_through(t, n->child[0], nested_record(t, n, record), wi, uv);
+    COLOR_EACH(r, t_mad(t, opacity, nested.c[c], hole));
+    return r;
+}
+
 static const plugin_param mask_params[] = {
     {"opacity", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.5", 0, 0, "share of the nested material; of a colour, its luminance"},
 };
@@ -54,4 +63,5 @@ const bsdf_class bsdf_mask = {
     .sample = mask_sample,
     .pdf = mask_pdf,
     .value = mask_value,
+    .through = mask_through,
 };

@@ -8,6 +8,24 @@ ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     return t_f32(t, 0);
 }
 
+bool bsdf_lets_through(const class_node *n)
+{
+    bool any = bsdf_of(n)->null;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= bsdf_lets_through(n->child[k]);
+    return any;
+}
+
+color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    const bsdf_class *cls = bsdf_of(n);
+    if (cls->through)
+        return cls->through(t, n, record, wi, uv);
+    if (!cls->null)
+        return color_all(t_f32(t, 0));
+    return cls->value(t, n, record, wi, v3_neg(t, wi), uv, ir_bool(t->f, true), t_u32(t, LOBE_NULL));
+}
+
 static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;

@@ -26,7 +26,7 @@ static void pack(const walk *w, loop_state *s, const forward_state *p)
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
 }
 
-static forward_state unpack(const walk *w, loop_state *s)
+static forward_state unpack(walk *w, loop_state *s)
 {
     forward_state p;
     p.at = state_get_position(w, s);
@@ -48,7 +48,7 @@ static color radiance(walk *w, walk_light light)
 }
 
 /* What the vertex adds to the radiance, without the weight. */
-static color contribution(walk *w, const walk_vertex *v, color for_light)
+static color contribution(walk *w, const walk_vertex *v, const walk_position *at, color for_light)
 {
     tracer *t = &w->t;
     if (w->plan->scene->emitters.count == 0)
@@ -56,7 +56,7 @@ static color contribution(walk *w, const walk_vertex *v, color for_light)
     color found = color_scale(t, radiance(w, v->hit), ir_detach(t->f, v->hit_mis));
     if (!w->next_event)
         return found;
-    color sampled = color_scale(t, color_mul(t, radiance(w, v->light), for_light), ir_detach(t->f, v->light_weight));
+    color sampled = color_mul(t, color_mul(t, radiance(w, v->light), for_light), walk_light_scale(w, v, at, true));
     COLOR_EACH(r, ir_add(t->f, found.c[c], sampled.c[c]));
     return r;
 }
@@ -69,10 +69,14 @@ static ir_ref step(walk *w, forward_state *p)
     color for_light, for_sample, light_tracked, sample_tracked;
     walk_values(w, &v, false, &for_light, &for_sample);
     walk_values(w, &v, true, &light_tracked, &sample_tracked);
-    color weight = throughput_whole(w, &p->b), found = contribution(w, &v, with_derivative(t, for_light, light_tracked));
+    color weight = throughput_whole(w, &p->b), arrived = weight;
+    if (w->media)
+        arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
+    throughput_fly(w, &v, &p->b);
+    color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_tracked));
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     color factor = color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
-    color added = color_mul(t, weight, found), next = color_mul(t, weight, factor);
+    color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
     ir_ref outputs[6], tangents[6];
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c];
@@ -99,7 +103,7 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
     }
     throughput_restart(w, alive, &p->b);
-    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
 }
 
@@ -116,7 +120,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, alive);
     pack(w, &next, &p);

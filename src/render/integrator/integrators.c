@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_basic and direct walk paths (path.c, replay.c); depth
+ * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth
  * shows channels of the first hit (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is made. */
 #include "render/classes.h"
 
@@ -16,6 +16,15 @@ const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path
 const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};
+
+static const plugin_param volpathmis_params[] = {
+    INTEGRATOR_PARAMS("-1"),
+    {"use_spectral_mis", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; weights always combine what the channels would have sampled"},
+};
+const render_class integrator_volpath = {.plugin = {PLUGIN_INTEGRATOR, "volpath", path_params, 6, NULL, 0, "path tracing through participating media"}};
+const render_class integrator_volpathmis = {.plugin = {PLUGIN_INTEGRATOR, "volpathmis", volpathmis_params, 7, NULL, 0, "the same as volpath"}};
+const render_class integrator_prbvolpath = {
+    .plugin = {PLUGIN_INTEGRATOR, "prbvolpath", prb_params, 6, NULL, 0, "volpath, differentiated by path replay"}};
 
 static const plugin_param direct_params[] = {
     {"shading_samples", PLUGIN_INTEGER, 0, "1", 1, 1024, "of both kinds"},

@@ -40,15 +40,23 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
     state_put_vec3(s, at->o), state_put_vec3(s, at->d);
     if (w->weighted)
         state_put(s, at->weight);
+    if (w->volumetric)
+        state_put(s, at->event), state_put(s, at->medium), state_put_vec3(s, at->scattered);
+    if (w->spectral)
+        state_put_color(s, at->share);
 }
 
-walk_position state_get_position(const walk *w, loop_state *s)
+walk_position state_get_position(walk *w, loop_state *s)
 {
-    walk_position at = {0};
+    walk_position at = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
     at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s), at.delta = state_get(s);
     at.o = state_get_vec3(s), at.d = state_get_vec3(s);
     if (w->weighted)
         at.weight = state_get(s);
+    if (w->volumetric)
+        at.event = state_get(s), at.medium = state_get(s), at.scattered = state_get_vec3(s);
+    if (w->spectral)
+        at.share = state_get_color(s);
     return at;
 }
 
@@ -158,6 +166,15 @@ static color where_zeros(walk *w, const throughput *b, uint32_t count)
 color throughput_whole(walk *w, const throughput *b) { return where_zeros(w, b, 0); }
 color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b, 1); }
 
+void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
+{
+    ir_func *f = w->t.f;
+    for (int c = 0; w->media && c < 3; c++) {
+        b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
+        b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
+    }
+}
+
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value, throughput *b)
 {
     tracer *t = &w->t;
@@ -173,7 +190,7 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
     }
     b->eta = ir_mul(f, b->eta, v->sample.eta);
     ir_ref most = color_max(t, living);
-    ir_ref q = walk_survival(w, ir_add(f, depth, t_u32(t, 1)), most, b->eta);
+    ir_ref q = walk_survival(w, v, ir_add(f, depth, t_u32(t, 1)), most, b->eta);
     ir_ref survives = ir_lt(f, v->u_roulette, q);
     ir_ref up = t_ratio(t, one, q);
     b->beta = color_scale(t, b->beta, up);
@@ -187,8 +204,26 @@ walk_position walk_before(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    return (walk_position){.sample = sample, .depth = t_u32(t, 0), .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
-                           .pdf = one, .delta = ir_bool(t->f, true), .weight = one};
+    ir_ref none = t_u32(t, 0);
+    return (walk_position){.sample = sample, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
+                           .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = v3(zero, zero, zero),
+                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one};
+}
+
+/* What goes straight through a surface stays as it was, but for where it is. */
+static void next_volumetric(walk *w, const walk_position *at, const walk_vertex *v, walk_position *next)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    next->depth = ir_select(f, v->through, at->depth, next->depth);
+    next->pdf = ir_select(f, v->through, at->pdf, next->pdf);
+    next->delta = ir_select(f, v->through, at->delta, next->delta);
+    if (w->media)
+        next->delta = ir_or(f, next->delta, ir_not(f, v->samples_light));
+    next->event = ir_add(f, at->event, t_u32(t, 1));
+    next->medium = v->medium;
+    next->scattered = v3_select(t, v->through, at->scattered, v->si.p);
+    next->share = w->media ? v->flight.share : at->share;
 }
 
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive)
@@ -199,8 +234,20 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
         ir_ref through = ir_and(t->f, v->sample.delta, ir_ge(t->f, v->sample.lobe, t_u32(t, LOBE_NULL)));
         pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
     }
-    return (walk_position){.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
-                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight};
+    walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
+                          .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight};
+    if (w->volumetric)
+        next_volumetric(w, &at, v, &next);
+    return next;
+}
+
+walk_position walk_restart(walk *w, ir_ref alive, walk_position at)
+{
+    ir_ref none = t_u32(&w->t, 0);
+    at.depth = ir_select(w->t.f, alive, at.depth, none);
+    if (w->volumetric)
+        at.event = ir_select(w->t.f, alive, at.event, none);
+    return at;
 }
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
@@ -210,13 +257,23 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     walk_position camera = walk_camera(w, at.sample);
     ir_else(f);
     ir_endif(f);
+    if (w->volumetric) {
+        at.medium = ir_phi(f, branch, camera.medium, at.medium);
+        ir_ref x = ir_phi(f, branch, camera.scattered.x, at.scattered.x), y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
+        at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
+    }
+    for (int c = 0; w->spectral && c < 3; c++)
+        at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
     const ir_ref from[10] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
     const ir_ref old[10] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta, at.weight};
     ir_ref r[10];
     for (int k = 0; k < 9 + w->weighted; k++)
         r[k] = ir_phi(f, branch, from[k], old[k]);
-    return (walk_position){.sample = at.sample, .depth = at.depth, .o = v3(r[0], r[1], r[2]), .d = v3(r[3], r[4], r[5]), .tmax = r[6],
-                           .pdf = r[7], .delta = r[8], .weight = w->weighted ? r[9] : at.weight};
+    at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
+    at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
+    if (w->weighted)
+        at.weight = r[9];
+    return at;
 }
 
 /* ---- film ---- */
@@ -241,14 +298,25 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
 
 /* ---- small things ---- */
 
+ir_ref kernel_once(ir_func *f, ir_ref condition)
+{
+    ir_ref again = condition, loop = ir_loop(f, &again, 1);
+    ir_while(f, again);
+    return loop;
+}
+
+void kernel_end_once(ir_func *f, ir_ref loop)
+{
+    ir_ref no = ir_bool(f, false);
+    ir_endloop(f, loop, &no, 1);
+}
+
 void kernel_count(walk *w, ir_ref condition, enum status_word word)
 {
     tracer *t = &w->t;
-    ir_ref again = condition, loop = ir_loop(t->f, &again, 1); /* of one trip: CPU devices skip loops, not branches */
-    ir_while(t->f, again);
+    ir_ref loop = kernel_once(t->f, condition);
     ir_atomic_add(t->f, BUFFER_STATUS, t_u32(t, word), t_u32(t, 1));
-    ir_ref no = ir_bool(t->f, false);
-    ir_endloop(t->f, loop, &no, 1);
+    kernel_end_once(t->f, loop);
 }
 
 ir_ref color_finite(tracer *t, color c)

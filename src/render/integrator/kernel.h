@@ -18,7 +18,7 @@ ir_ref state_get(loop_state *s);
 vec3 state_get_vec3(loop_state *s);
 color state_get_color(loop_state *s);
 void state_put_position(const walk *w, loop_state *s, const walk_position *at);
-walk_position state_get_position(const walk *w, loop_state *s);
+walk_position state_get_position(walk *w, loop_state *s);
 
 typedef struct lane {
     ir_ref inside;       /* bool: within the range */
@@ -48,6 +48,8 @@ throughput state_get_throughput(loop_state *s);
 /* beta where no factor was zero, else 0; and beta where exactly one was. */
 color throughput_whole(walk *w, const throughput *b);
 color throughput_but_one(walk *w, const throughput *b);
+/* The flight before a vertex, if any, joins b. */
+void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
 typedef struct passage {
     ir_ref alive;       /* bool */
     ir_ref inverse_pdf; /* 1 / (pdf * survival) */
@@ -59,12 +61,18 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, th
 walk_position walk_before(walk *w, ir_ref sample);
 /* Position at the next vertex. Where the path has ended, tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
+/* Where a path has ended, the next one is at its beginning. */
+walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
 /* `fresh ? camera : at`, with the camera ray built only where needed. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
 /* A lane's sums in the film, from `word` on: what earlier ranges left, and back. Lanes outside the range touch nothing of others. */
 color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
 void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
+
+/* Around the body of an `if` that CPU devices skip where no lane wants it: a loop of one trip, since they do not skip branches. */
+ir_ref kernel_once(ir_func *f, ir_ref condition);
+void kernel_end_once(ir_func *f, ir_ref loop);
 
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);

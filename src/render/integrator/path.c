@@ -18,7 +18,7 @@ static void pack(const walk *w, loop_state *s, const primal_state *p, bool squar
         state_put_color(s, p->squares);
 }
 
-static primal_state unpack(const walk *w, loop_state *s, bool squares)
+static primal_state unpack(walk *w, loop_state *s, bool squares)
 {
     primal_state p;
     p.at = state_get_position(w, s);
@@ -43,6 +43,10 @@ static ir_ref vertex(walk *w, primal_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
+    for (int c = 0; w->media && c < 3; c++) {
+        ir_ref clean = ir_eq(f, v.flight.zeros[c], t_u32(t, 0));
+        p->beta.c[c] = ir_mul(f, p->beta.c[c], ir_select(f, clean, v.flight.weight.c[c], t_f32(t, 0)));
+    }
     color for_light, for_sample;
     walk_values(w, &v, false, &for_light, &for_sample);
     bool lights = w->plan->scene->emitters.count > 0;
@@ -52,13 +56,13 @@ static ir_ref vertex(walk *w, primal_state *p)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
     }
     if (lights && w->next_event) {
-        color direct = color_scale(t, color_mul(t, walk_radiance(w, v.light, false), for_light), v.light_weight);
+        color scale = walk_light_scale(w, &v, &p->at, false), direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
         for (int c = 0; c < 3; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }
     p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));
     p->eta = ir_mul(f, p->eta, v.sample.eta);
-    ir_ref most = color_max(t, p->beta), q = walk_survival(w, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
+    ir_ref most = color_max(t, p->beta), q = walk_survival(w, &v, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
     p->beta = color_scale(t, p->beta, t_ratio(t, t_f32(t, 1), q));
     ir_ref alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, alive);
@@ -83,7 +87,7 @@ static void finish_path(walk *w, primal_state *p, ir_ref alive, bool squares)
         p->beta.c[c] = ir_select(f, alive, p->beta.c[c], t_f32(t, 1));
     }
     p->eta = ir_select(f, alive, p->eta, t_f32(t, 1));
-    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
 }
 
@@ -103,7 +107,7 @@ bl_result kernel_primal(walk *w, ir_module *m)
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state, squares);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = vertex(w, &p);
     finish_path(w, &p, alive, squares);
     pack(w, &next, &p, squares);

@@ -61,20 +61,23 @@ static replay_state unpack(walk *w, loop_state *s)
 typedef struct contribution {
     color hit, light;     /* mis * radiance; mis * visibility / pdf * value * radiance */
     color light_radiance; /* radiance of the sampled light */
+    color light_scale;    /* walk_light_scale */
     color for_light, for_sample; /* material values */
 } contribution;
 
-static contribution contribute(walk *w, const walk_vertex *v)
+static contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
-    contribution k = {.hit = color_all(t_f32(t, 0)), .light = color_all(t_f32(t, 0)), .light_radiance = color_all(t_f32(t, 0))};
+    contribution k = {.hit = color_all(t_f32(t, 0)), .light = color_all(t_f32(t, 0)), .light_radiance = color_all(t_f32(t, 0)),
+                      .light_scale = color_all(t_f32(t, 0))};
     walk_values(w, v, false, &k.for_light, &k.for_sample);
     if (w->plan->scene->emitters.count == 0)
         return k;
     k.hit = color_scale(t, walk_radiance(w, v->hit, false), v->hit_mis);
     if (w->next_event) {
         k.light_radiance = walk_radiance(w, v->light, false);
-        k.light = color_scale(t, color_mul(t, k.light_radiance, k.for_light), v->light_weight);
+        k.light_scale = walk_light_scale(w, v, at, false);
+        k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
     }
     return k;
 }
@@ -98,16 +101,12 @@ static void backward_color(tracer *t, color value, color seed)
     ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
 }
 
-/* Le' and the light's side of Ld', where the light is there and phase 1 asks. In a loop of one trip, because lights are met rarely and CPU
- * devices skip loops but not branches. */
+/* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
 static void adjoint_light(walk *w, walk_light light, ir_ref phase, color seed)
 {
-    ir_func *f = w->t.f;
-    ir_ref again = ir_and(f, phase, light.there), loop = ir_loop(f, &again, 1);
-    ir_while(f, again);
+    ir_ref loop = kernel_once(w->t.f, ir_and(w->t.f, phase, light.there));
     backward_color(&w->t, walk_radiance(w, light, true), seed);
-    ir_ref no = ir_bool(f, false);
-    ir_endloop(f, loop, &no, 1);
+    kernel_end_once(w->t.f, loop);
 }
 
 /* The material's side of Ld', and L * value'/value. */
@@ -120,7 +119,7 @@ static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, c
     walk_values(w, v, true, &for_light, &for_sample);
     for (int c = 0; c < 3; c++) {
         outputs[c] = for_light.c[c];
-        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, v->light_weight, k->light_radiance.c[c]));
+        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
         outputs[3 + c] = for_sample.c[c];
         ir_ref value = k->for_sample.c[c], lost = ir_eq(f, value, zero), clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
         ir_ref to_come = ir_add(f, p->L.c[c], p->L_error.c[c]), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
@@ -133,6 +132,28 @@ static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, c
     ir_endif(f);
 }
 
+/* Of what lets light through between the vertex and the light it has sampled. */
+static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color seed_whole)
+{
+    tracer *t = &w->t;
+    color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
+    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed));
+}
+
+/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own light is taken from them. */
+static void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color to_come, missing;
+    for (int c = 0; c < 3; c++) {
+        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0)), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
+        to_come.c[c] = ir_mul(f, dL.c[c], ir_add(f, p->L.c[c], p->L_error.c[c]));
+        missing.c[c] = ir_select(f, clean, ir_mul(f, dL.c[c], but_one), t_f32(t, 0));
+    }
+    flight_adjoint(w, &v->flight, p->phase, to_come, missing);
+}
+
 static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color dL)
 {
     tracer *t = &w->t;
@@ -140,7 +161,9 @@ static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const 
     if (w->plan->scene->emitters.count > 0)
         adjoint_light(w, v->hit, p->phase, color_scale(t, seed_whole, v->hit_mis));
     if (w->plan->scene->emitters.count > 0 && w->next_event)
-        adjoint_light(w, v->light, p->phase, color_scale(t, color_mul(t, seed_whole, k->for_light), v->light_weight));
+        adjoint_light(w, v->light, p->phase, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale));
+    if (w->plan->scene->emitters.count > 0 && w->next_event && w->volumetric)
+        adjoint_shadow(w, p, v, k, seed_whole);
     adjoint_bsdf(w, p, v, k, seed_whole, dL);
 }
 
@@ -171,7 +194,7 @@ static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
     throughput_restart(w, alive, &p->b);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
-    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
 }
 
@@ -297,14 +320,18 @@ static ir_ref vertex(walk *w, replay_state *p, color dL)
     ir_func *f = t->f;
     w->again = p->phase, w->seen = p->seen;
     walk_vertex v = walk_visit(w, p->at);
-    contribution k = contribute(w, &v);
+    if (w->media && w->pass != RENDER_REPLAY)
+        adjoint_flight(w, p, &v, dL);
+    throughput_fly(w, &v, &p->b);
+    contribution k = contribute(w, &v, &p->at);
     account(w, p, &k);
     if (w->pass != RENDER_REPLAY)
         adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL));
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
-    ir_ref has_bit = ir_and(f, v.light_visible, ir_lt(f, p->at.depth, t_u32(t, SEEN_MOST)));
-    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), p->at.depth));
+    ir_ref number = w->volumetric ? p->at.event : p->at.depth;
+    ir_ref has_bit = ir_and(f, v.light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
+    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
     p->at = walk_next(w, p->at, &v, onward.alive);
     return onward.alive;
 }
@@ -324,7 +351,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = ir_eq(f, p.at.depth, t_u32(&w->t, 0));
+    ir_ref fresh = walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);

@@ -22,15 +22,20 @@ static ir_ref step(walk *w, tracked_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    color for_light, for_sample, light_tracked, sample_tracked;
+    if (w->media)
+        p->weight = color_mul(t, p->weight, flight_weight(w, &v.flight, p->at.share));
+    throughput_fly(w, &v, &p->b);
+    color for_light, for_sample, light_tracked, sample_tracked, scale = color_all(t_f32(t, 0));
     walk_values(w, &v, false, &for_light, &for_sample);
     walk_values(w, &v, true, &light_tracked, &sample_tracked);
     bool lights = w->plan->scene->emitters.count > 0;
+    if (lights && w->next_event)
+        scale = walk_light_scale(w, &v, &p->at, w->volumetric);
     for (int c = 0; lights && c < 3; c++) {
         color hit = walk_radiance(w, v.hit, true);
         ir_ref term = ir_mul(f, hit.c[c], v.hit_mis);
         if (w->next_event)
-            term = t_mad(t, ir_mul(f, walk_radiance(w, v.light, true).c[c], light_tracked.c[c]), v.light_weight, term);
+            term = t_mad(t, ir_mul(f, walk_radiance(w, v.light, true).c[c], light_tracked.c[c]), scale.c[c], term);
         p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
@@ -55,7 +60,7 @@ static void pack(const walk *w, loop_state *s, const tracked_state *p, color sum
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
 }
 
-static tracked_state unpack(const walk *w, loop_state *s, color *sum)
+static tracked_state unpack(walk *w, loop_state *s, color *sum)
 {
     tracked_state p = {0};
     p.at = state_get_position(w, s);
@@ -77,7 +82,7 @@ static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
     }
     throughput_restart(w, alive, &p->b);
-    p->at.depth = ir_select(f, alive, p->at.depth, t_u32(t, 0));
+    p->at = walk_restart(w, alive, p->at);
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
 }
 
@@ -92,7 +97,7 @@ static void frozen_loop(walk *w, const lane *l)
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state, &sum);
     ir_while(f, ir_lt(f, p.at.sample, l->last));
-    p.at = walk_start(w, ir_eq(f, p.at.depth, t_u32(t, 0)), p.at);
+    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, &sum, alive);
     pack(w, &next, &p, sum);

@@ -60,6 +60,25 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     bsdf_sample s = cls->sample(&t, n, record, vec3_at(p), uv, p[8], p[9], p[10]);
     vec3_put(s.wo, out + 1);
     out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
+    if (w->volumetric)
+        ir_param(f, IR_F32);
+    ir_return(f, out, 8);
+    return f;
+}
+
+/* A phase function in the place of a material: directions are the world's. */
+static ir_func *make_phase_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "phase_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
+    params_f32(f, p, 11);
+    surface_params(&t);
+    const phase_class *cls = phase_of(n);
+    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p), wo = cls->sample(&t, n, record, wi, at, p + 8);
+    out[0] = cls->pdf(&t, n, record, wi, vec3_at(p + 5), at);
+    vec3_put(wo, out + 1);
+    out[4] = cls->pdf(&t, n, record, wi, wo, at), out[5] = t_f32(&t, 1), out[6] = ir_bool(f, false), out[7] = t_u32(&t, 0);
     ir_return(f, out, 8);
     return f;
 }
@@ -79,7 +98,37 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
     color sample = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 8), uv, delta, lobe);
     for (int c = 0; c < 3; c++)
         out[c] = light.c[c], out[3 + c] = sample.c[c];
+    if (w->volumetric)
+        ir_param(f, IR_F32);
     ir_return(f, out, 6);
+    return f;
+}
+
+static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "phase_value_tracked" : "phase_value");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
+    params_f32(f, p, 11);
+    ir_param(f, IR_BOOL), ir_param(f, IR_U32);
+    surface_params(&t);
+    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p);
+    out[0] = out[1] = out[2] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 5), at);
+    out[3] = out[4] = out[5] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 8), at);
+    ir_return(f, out, 6);
+    return f;
+}
+
+static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_through_tracked" : "bsdf_through");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[5];
+    params_f32(f, p, 5);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    color c = bsdf_through(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    ir_return(f, c.c, 3);
     return f;
 }
 
@@ -150,12 +199,24 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n)
 
 static ir_func **func_array(walk *w, uint32_t n) { return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *)); }
 
-static bool has_null(const class_node *n)
+/* Phase functions behind the materials, and what volumetric walks ask of either. */
+static void volumetric_functions(walk *w)
 {
-    bool any = bsdf_of(n)->null;
-    for (uint32_t k = 0; k < n->child_count; k++)
-        any |= has_null(n->child[k]);
-    return any;
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
+    uint32_t n = p->bsdfs.count;
+    for (uint32_t i = 0; i < p->phases.count; i++) {
+        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
+        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
+        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
+    }
+    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
+    for (uint32_t i = 0; i < n; i++) {
+        fn->bsdf_through[i] = make_bsdf_through(w, p->bsdfs.data[i], false);
+        fn->bsdf_through_tracked[i] = make_bsdf_through(w, p->bsdfs.data[i], true);
+    }
+    if (w->media)
+        flight_functions(w);
 }
 
 static void make_shapes(walk *w)
@@ -179,27 +240,35 @@ bool walk_has_null(const walk *w)
 {
     bool any = false;
     for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        any |= has_null(w->plan->bsdfs.data[i]);
+        any |= bsdf_lets_through(w->plan->bsdfs.data[i]);
     return any;
 }
+
+/* Materials, and phase functions where there are media. */
+static uint32_t scatterers(const walk *w) { return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0); }
 
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
 {
     const plan *p = w->plan;
     (void)m;
-    w->behind_null = p->scene->hide_emitters && walk_has_null(w);
+    bool nulls = walk_has_null(w);
+    w->media = p->scene->volumetric && p->media.count > 0;
+    w->volumetric = w->media || (p->scene->volumetric && nulls);
+    w->behind_null = p->scene->hide_emitters && nulls && !w->volumetric;
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
     make_shapes(w);
     walk_functions *fn = &w->fn;
-    fn->bsdf_sample = func_array(w, p->bsdfs.count), fn->bsdf_value = func_array(w, p->bsdfs.count);
-    fn->bsdf_value_tracked = func_array(w, p->bsdfs.count);
+    fn->bsdf_sample = func_array(w, scatterers(w)), fn->bsdf_value = func_array(w, scatterers(w));
+    fn->bsdf_value_tracked = func_array(w, scatterers(w));
     for (uint32_t i = 0; i < p->bsdfs.count; i++) {
         fn->bsdf_sample[i] = make_bsdf_sample(w, p->bsdfs.data[i]);
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
         fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
+    if (w->volumetric)
+        volumetric_functions(w);
     fn->emitter_sample = func_array(w, p->emitters.count), fn->emitter_radiance = func_array(w, p->emitters.count);
     fn->emitter_radiance_tracked = func_array(w, p->emitters.count), fn->emitter_pdf = func_array(w, p->emitters.count);
     for (uint32_t i = 0; i < p->emitters.count; i++) {
@@ -240,8 +309,18 @@ walk_position walk_camera(walk *w, ir_ref sample)
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     const sensor_view view = {w->plan->scene->sensor, t_word(t, header, HEADER_SENSOR)};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
-    return (walk_position){.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
-                           .delta = ir_bool(f, true), .weight = weight};
+    walk_position at = {.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
+                        .delta = ir_bool(f, true), .weight = weight};
+    if (w->volumetric) {
+        at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
+        at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
+    }
+    return at;
+}
+
+ir_ref walk_begins(walk *w, const walk_position *at)
+{
+    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
 }
 
 color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? color_scale(&w->t, c, at.weight) : c; }
@@ -318,7 +397,9 @@ static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     const interaction *si = &v->si;
-    ir_ref in[13] = {v->hit.record, at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, si->t, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x, v->hit.uv.y}, pdf;
+    vec3 from = w->volumetric ? at.scattered : at.o;
+    ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
+    ir_ref in[13] = {v->hit.record, from.x, from.y, from.z, at.d.x, at.d.y, at.d.z, distance, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x, v->hit.uv.y}, pdf;
     ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 13, &pdf);
     return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)w->plan->scene->emitters.count));
 }
@@ -373,6 +454,8 @@ static void find_emission(walk *w, walk_vertex *v, walk_position at)
 
 /* ---- light sampling ---- */
 
+ir_ref walk_far(walk *w, ir_ref length) { return ir_mul(w->t.f, length, t_f32(&w->t, 1 - 10 * RAY_EPSILON)); }
+
 static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
 {
     tracer *t = &w->t;
@@ -381,12 +464,26 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     vec3 to = v3_sub(t, v3_add(t, si->p, v3_scale(t, d, distance)), o);
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
-    ir_ref far = ir_mul(f, length, t_f32(t, 1 - 10 * RAY_EPSILON));
+    ir_ref far = walk_far(w, length);
     ir_ref tmax = ir_select(f, wanted, far, t_f32(t, -1));
     if (w->plan->baked)
         return ir_not(f, baked_any(w, &(ray){o, to, tmax}));
     ir_ref args[8] = {o.x, o.y, o.z, to.x, to.y, to.z, t_f32(t, 0), tmax};
     return ir_not(f, ir_ray_any(f, w->fn.intersect, w->fn.kinds, args));
+}
+
+/* Volumetric: what is known to be dark from an earlier walk is not asked again. */
+static ir_ref cross_to_light(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (w->notes) {
+        ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, at->event), t_u32(t, 1)), t_u32(t, 0));
+        ir_ref known = ir_and(f, w->again, ir_lt(f, at->event, t_u32(t, SEEN_MOST)));
+        wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
+    }
+    v->shadow = shadow_cross(w, v, at, v->light_d, wanted, false);
+    return v->shadow.open;
 }
 
 /* As shadow_test, but from the notes of an earlier walk of the same path where there are any. */
@@ -439,10 +536,10 @@ static ir_ref light_is_delta(walk *w, ir_ref cls)
 
 static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
-    ir_ref in[12 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+    ir_ref in[13 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      u_lobe, u1, u2};
     ir_ref out[8];
-    if (w->plan->bsdfs.count == 0) { /* a scene without shapes */
+    if (scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
         v->wo = v->wi;
@@ -450,7 +547,9 @@ static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_re
         return;
     }
     uint32_t count = 12 + surface_args(&w->t, &v->si, v->frame, in + 12);
-    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, w->plan->bsdfs.count, in, count, out);
+    if (w->volumetric)
+        in[count++] = v->third;
+    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, scatterers(w), in, count, out);
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
     v->wo = v->sample.wo;
@@ -465,6 +564,8 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
         h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->si.level);
     h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
     h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
+    if (w->media)
+        h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)), ir_select(f, v->flight.collides, ir_not(f, v->flight.steps), v->flight.steps));
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
 }
 
@@ -487,6 +588,51 @@ static walk_position skip_lights(walk *w, walk_position at)
     return at;
 }
 
+/* Where the flight has ended in the medium, the vertex is there: directions in the world, and no surface. */
+static void take_collision(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
+    vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
+    v->hit.there = ir_and(f, v->hit.there, ir_not(f, collides));
+    v->hit_mis = ir_select(f, collides, zero, v->hit_mis);
+    v->si.p = v3_select(t, collides, p, v->si.p);
+    v->si.ng = v3_select(t, collides, none, v->si.ng);
+    v->si.uv = (vec2){ir_select(f, collides, p.x, v->si.uv.x), ir_select(f, collides, p.y, v->si.uv.y)};
+    v->third = p.z;
+    v->si.valid = ir_or(f, v->si.valid, collides);
+    ir_ref medium = ir_select(f, collides, at.medium, t_word(t, t_u32(t, 0), HEADER_MEDIA));
+    ir_ref phase = ir_add(f, t_word(t, medium, MEDIUM_PHASE_CLASS), t_u32(t, w->plan->bsdfs.count));
+    v->bsdf_class = ir_select(f, collides, phase, v->bsdf_class);
+    v->bsdf_record = ir_select(f, collides, t_word(t, medium, MEDIUM_PHASE_RECORD), v->bsdf_record);
+    v->samples_light = ir_or(f, ir_not(f, collides), ir_ne(f, t_word(t, medium, MEDIUM_SAMPLES_LIGHTS), t_u32(t, 0)));
+}
+
+/* Of the shading normal; the world's where the vertex is a collision. */
+static frame vertex_frame(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), collides = v->flight.collides;
+    frame fr = surface_frame(t, &v->si);
+    return (frame){v3_select(t, collides, v3(one, zero, zero), fr.s), v3_select(t, collides, v3(zero, one, zero), fr.t),
+                   v3_select(t, collides, v3(zero, zero, one), fr.n)};
+}
+
+/* Surfaces that are not there are gone through in a straight line, whatever the depth. */
+static void go_through(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    v->through = ir_and(f, v->si.valid, ir_and(f, v->sample.delta, ir_ge(f, v->sample.lobe, t_u32(t, LOBE_NULL))));
+    v->goes_on = ir_or(f, v->goes_on, v->through);
+    v->next_d = v3_select(t, v->through, at.d, v->next_d);
+    v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
+    v->medium = at.medium;
+    if (w->media)
+        v->medium = ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -495,17 +641,23 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
     walk_vertex v = {.si = walk_intersect(w, at)};
+    if (w->media)
+        v.flight = flight_start(w, &at, v.si.t);
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
         find_emission(w, &v, at);
-    v.goes_on = v.si.valid;
+    v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
         v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
     v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
-    v.frame = surface_frame(t, &v.si);
+    if (w->volumetric)
+        v.third = t_f32(t, 0);
+    if (w->media)
+        take_collision(w, &v, at);
+    v.frame = w->media ? vertex_frame(w, &v) : surface_frame(t, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
-    ir_ref block = ir_mul(f, at.depth, t_u32(t, 2));
+    ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
     random4 r1 = numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
     random4 r2 = numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
     v.u_roulette = r1.u[3];
@@ -513,6 +665,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_ref light_pdf = zero, bsdf_pdf;
     if (w->next_event && lights)
         choose_light(w, &v, &r1, &d, &light_pdf);
+    v.light_d = d;
     v.to_light = frame_to_local(t, v.frame, d);
     sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
@@ -520,7 +673,9 @@ walk_vertex walk_visit(walk *w, walk_position at)
         float n = (float)s->emitters.count;
         /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */
         ir_ref wanted = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
-        visible = light_visible(w, &v, at.depth, d, wanted);
+        if (w->media)
+            wanted = ir_and(f, wanted, v.samples_light);
+        visible = w->volumetric ? cross_to_light(w, &v, &at, wanted) : light_visible(w, &v, at.depth, d, wanted);
         v.light.there = visible;
         ir_ref mis = t_f32(t, 1);
         if (w->bsdf_emission)
@@ -531,6 +686,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
     v.light_visible = visible;
+    if (w->volumetric)
+        go_through(w, &v, at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;
 }
@@ -569,28 +726,45 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
-    ir_ref in[14 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+    ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
     uint32_t count = 14 + surface_args(&w->t, &v->si, v->frame, in + 14);
+    if (w->volumetric)
+        in[count++] = v->third;
     if (tracked)
         detach_all(w, in, count);
     walk_light light = v->light;
     if (tracked && place_light(w, &light))
         vec3_put(frame_to_local(&w->t, v->frame, light.d), in + 6);
     ir_ref out[6];
-    if (w->plan->bsdfs.count == 0) {
+    if (scatterers(w) == 0) {
         *for_light = *for_sample = color_all(t_f32(&w->t, 0));
         return;
     }
-    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, w->plan->bsdfs.count, in, count, out);
+    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, scatterers(w), in, count, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];
 }
 
-ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta)
+color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref weight = tracked ? ir_detach(f, v->light_weight) : v->light_weight;
+    if (!w->volumetric)
+        return color_all(weight);
+    walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->light_d, v->shadow.open, true) : v->shadow;
+    COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]), t_f32(t, 0)));
+    return r;
+}
+
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
-    return ir_select(f, ir_ge(f, depth, t_u32(t, (uint32_t)w->plan->scene->rr_depth)), q, t_f32(t, 1));
+    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)), deep = ir_ge(f, depth, from);
+    if (w->volumetric)
+        deep = ir_and(f, deep, ir_not(f, v->through));
+    return ir_select(f, deep, q, t_f32(t, 1));
 }

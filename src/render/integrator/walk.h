@@ -21,6 +21,12 @@ typedef struct walk_functions {
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
                                   where no light's place is tracked */
     ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2 -> pdf */
+    /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in the world and their place in
+     * (uv, depth coordinate); all of both have the latter as one more parameter. */
+    ir_func **bsdf_through, **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
+    ir_func **extinction, **extinction_tracked;     /* record, p 3 -> 3 */
+    ir_func **albedo, **albedo_tracked;             /* record, p 3 -> 3 */
+    ir_func **bounds;                               /* record -> majorant, low 3, high 3 of the box */
 } walk_functions;
 
 typedef struct walk {
@@ -31,6 +37,9 @@ typedef struct walk {
     bool bsdf_emission; /* count lights that the material's sample found */
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
     bool weighted;      /* samples have weights: walk_position.weight */
+    bool volumetric;    /* surfaces that are not there are no vertices, and media are; else none of what is marked (V) below exists */
+    bool media;         /* there are any */
+    bool spectral;      /* the extinction of some medium differs by channel */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -48,6 +57,10 @@ typedef struct walk_position {
     ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
     ir_ref weight;         /* of the sample in its pixel, where walk.weighted: filter times sensor */
+    ir_ref event;          /* (V) u32: vertices, collisions and surfaces that were crossed so far; random numbers go by it */
+    ir_ref medium;         /* (V) u32: where the scene buffer describes what the ray travels in (enum medium_word); 0: vacuum */
+    vec3 scattered;        /* (V) where the path last changed its direction: what light sampling would have started from */
+    color share;           /* (V) how likely each channel is to have sampled this path, if one of the three does the sampling; sum 1 */
 } walk_position;
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
@@ -60,6 +73,35 @@ typedef struct walk_light {
     vec3 ref, d;
 } walk_light;
 
+/* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
+typedef struct walk_stretch {
+    ir_ref there;       /* bool: it does */
+    ir_ref cls, record; /* of the medium; valid also where there is none */
+    ir_ref homogeneous; /* bool */
+    vec3 o, d;
+    ir_ref limit;       /* distance to the next surface */
+    ir_ref sample, key; /* u32: name its random numbers, */
+    ir_ref step;        /* u32: which are used from here on */
+} walk_stretch;
+
+/* The decided way through a stretch. */
+typedef struct walk_flight {
+    walk_stretch s;
+    ir_ref collides; /* bool: it ends in the medium, at distance t */
+    ir_ref t;
+    ir_ref steps;    /* u32: collisions before that changed nothing */
+    color weight;    /* transmittance, and scattering at the end, over the density of all decisions; where the end's factor is 0, without it */
+    ir_ref zeros[3]; /* u32: factors that are 0 */
+    color share;     /* walk_position.share behind it */
+} walk_flight;
+
+/* What reaches a vertex of the light it has sampled, through media and surfaces that let light through (shadow.c). */
+typedef struct walk_shadow {
+    ir_ref open;          /* bool: nothing is in the way that lets nothing through */
+    color product;        /* of all factors that are not 0 */
+    ir_ref zeros[3];      /* u32: of the others the number, counted to 2 */
+} walk_shadow;
+
 typedef struct walk_vertex {
     interaction si;
     frame frame;          /* of the shading normal */
@@ -71,6 +113,13 @@ typedef struct walk_vertex {
     walk_light light;     /* sampled light */
     ir_ref light_weight;  /* visibility * mis / (pdf * choice probability) */
     ir_ref light_visible; /* bool */
+    walk_shadow shadow;   /* (V) on the way to the light */
+    vec3 light_d;         /* (V) toward it */
+    walk_flight flight;   /* (V) where walk.media */
+    ir_ref samples_light; /* (V) bool: where walk.media */
+    ir_ref through;       /* (V) bool: goes on as if there were no surface */
+    ir_ref third;         /* (V) third coordinate of a collision's place, whose first two are si.uv */
+    ir_ref medium;        /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
     vec3 next_o, next_d;  /* the ray that goes on */
     ir_ref u_roulette;
@@ -89,8 +138,33 @@ walk_vertex walk_visit(walk *w, walk_position at);
 color walk_radiance(walk *w, walk_light light, bool tracked);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample);
-/* Roulette after a vertex (Mitsuba's path): survival probability from the throughput's maximum; 1 before rr_depth. */
-ir_ref walk_survival(walk *w, ir_ref depth, ir_ref throughput_max, ir_ref eta);
+/* What the sampled light's radiance and the material's value for it are multiplied with: the light's weight, and transmittance up to it.
+ * at: before the vertex. tracked: the transmittance is; loops, so not for reverse mode. */
+color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked);
+/* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1 before rr_depth. */
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
+
+ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
+ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
+
+/* flight.c: stretches in media. `tracked` makes values carry derivatives (or come from the frozen ones); what was decided stays detached.
+ * Adjoints, where `when`: to_come is the adjoint times the radiance that the whole product of factors carries, which a factor that is
+ * not zero divides out again; missing is the same without the factor, for one that is zero. */
+void flight_functions(walk *w); /* fills in walk.fn */
+walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
+color flight_weight(walk *w, const walk_flight *fl, color share); /* tracked; share: before it. Loops: not for reverse mode */
+void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing);
+/* Transmittance by ratio tracking, or in closed form. Both move s->step on alike. */
+color stretch_transmittance(walk *w, walk_stretch *s, bool tracked);
+void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come);
+walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
+ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose); /* purpose 0: the path's own flight, 1: light sampling */
+/* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
+ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
+
+/* shadow.c; tracked as above. */
+walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);
+void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed);
 
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
 enum { INTERACT_RESULTS = 17, SURFACE_ARGS = 11 };

@@ -172,7 +172,8 @@ static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, v
 
 /* ---- classes ---- */
 
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_SHAPE, "target", 0, 1}};
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1},
+                                            {PLUGIN_SHAPE, "target", 0, 1}};
 #define SHUTTER                                                                                                              \
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                               \
         {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}
@@ -190,15 +191,15 @@ static const plugin_param distant_params[] = {
 };
 static const plugin_param irradiancemeter_params[] = {SHUTTER};
 const sensor_class sensor_radiancemeter = {
-    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", radiancemeter_params, 5, sensor_slots, 2, "radiance along one ray"}, .load = radiancemeter_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", radiancemeter_params, 5, sensor_slots, 3, "radiance along one ray"}, .load = radiancemeter_load},
     .one_pixel = true, .record = radiancemeter_record, .ray = radiancemeter_ray,
 };
 const sensor_class sensor_distant = {
-    .base = {.plugin = {PLUGIN_SENSOR, "distant", distant_params, 5, sensor_slots, 3, "radiance that leaves the scene in a direction"},
+    .base = {.plugin = {PLUGIN_SENSOR, "distant", distant_params, 5, sensor_slots, 4, "radiance that leaves the scene in a direction"},
              .load = distant_load},
     .one_pixel = true, .bind = distant_bind, .record = distant_record, .ray = distant_ray,
 };
 const sensor_class sensor_irradiancemeter = {
-    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", irradiancemeter_params, 2, sensor_slots, 2, "irradiance on the shape that holds it"},
+    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", irradiancemeter_params, 2, sensor_slots, 3, "irradiance on the shape that holds it"},
     .weight = pi, .bind = irradiancemeter_bind, .record = irradiancemeter_record, .ray = irradiancemeter_ray,
 };

@@ -43,9 +43,9 @@ static const plugin_param orthographic_params[] = {
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
     {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
 };
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}};
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_orthographic = {
-    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 2, "parallel rays"}, .load = orthographic_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3, "parallel rays"}, .load = orthographic_load},
     .record = orthographic_record,
     .ray = orthographic_ray,
 };

@@ -109,14 +109,14 @@ static const plugin_param thinlens_params[] = {
     {"aperture_radius", PLUGIN_FLOAT, PLUGIN_REQUIRED, NULL, 0, 1e30, "of the lens, in scene units; 0 is a pinhole"},
     {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-9, 1e30, "depth that is sharp; far_clip if missing"},
 };
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}};
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_perspective = {
-    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 11, sensor_slots, 2, "pinhole camera"}, .load = perspective_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 11, sensor_slots, 3, "pinhole camera"}, .load = perspective_load},
     .record = perspective_record,
     .ray = perspective_ray,
 };
 const sensor_class sensor_thinlens = {
-    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 10, sensor_slots, 2, "camera with depth of field"}, .load = perspective_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 10, sensor_slots, 3, "camera with depth of field"}, .load = perspective_load},
     .record = thinlens_record,
     .ray = thinlens_ray,
 };

@@ -164,7 +164,6 @@ static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_are
 
 const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at};
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},
     {"p1", PLUGIN_POINT, 0, "0,0,1", 0, 0, "centre of the other"},
@@ -173,4 +172,4 @@ static const plugin_param cylinder_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; the section must stay round"},
 };
 const shape_class shape_cylinder = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, 3, "tube without caps"}, .load = cylinder_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, SHAPE_SLOT_COUNT, "tube without caps"}, .load = cylinder_load}};

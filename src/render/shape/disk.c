@@ -104,10 +104,9 @@ static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, v
 
 const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at};
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
 };
 const shape_class shape_disk = {
-    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, 3, "unit disk facing +z"}, .load = disk_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, SHAPE_SLOT_COUNT, "unit disk facing +z"}, .load = disk_load}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kinds of primitives a ray can meet, in the order of enum shape_kind. */
-#include "render/plan.h"
+ * The kinds of primitives a ray can meet, in the order of enum shape_kind; and what every shape can hold. */
+#include "render/classes.h"
 
 const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_TRIANGLES] = &shape_kind_triangles,
@@ -8,3 +8,6 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_DISK] = &shape_kind_disk,
     [SHAPE_CYLINDER] = &shape_kind_cylinder,
 };
+
+const plugin_slot shape_slots[SHAPE_SLOT_COUNT] = {
+    {PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}, {PLUGIN_MEDIUM, "interior", 0, 1}, {PLUGIN_MEDIUM, "exterior", 0, 1}};

@@ -290,7 +290,6 @@ const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, 
 
 /* ---- classes ---- */
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param simple_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
@@ -317,13 +316,13 @@ static const plugin_param serialized_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
 };
 const shape_class shape_rectangle = {
-    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, 3, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
 const shape_class shape_cube = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, 3, "[-1,1]^3"}, .load = cube_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"}, .load = cube_load}};
 const shape_class shape_obj = {
-    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, 3, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
 const shape_class shape_ply = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, 3, "mesh from a PLY file"}, .load = ply_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a PLY file"}, .load = ply_load}};
 const shape_class shape_serialized = {
-    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, 3, "mesh from a file of Mitsuba's"},
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a file of Mitsuba's"},
              .load = serialized_load}};

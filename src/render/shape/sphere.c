@@ -166,7 +166,6 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 
 const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point};
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
@@ -174,4 +173,4 @@ static const plugin_param sphere_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
 };
 const shape_class shape_sphere = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, 3, "sphere"}, .load = sphere_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, SHAPE_SLOT_COUNT, "sphere"}, .load = sphere_load}};

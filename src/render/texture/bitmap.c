@@ -6,7 +6,6 @@
 #include "render/classes.h"
 
 enum filter { FILTER_BILINEAR, FILTER_NEAREST };
-enum wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
 enum extra { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_TRANSFORM, EXTRA_WORDS = EXTRA_TRANSFORM + 6 };
 
 /* The three words of structure: filter | wrap << 2 | grey << 4. */
@@ -15,17 +14,16 @@ static uint32_t bitmap_variant(const render_scene *s, const scene_object *o)
     const char *filter = scene_get(o, "filter_type")->text, *wrap = scene_get(o, "wrap_mode")->text;
     uint32_t p = render_find_parameter(s, o, PLAN_DATA_SLOT);
     uint32_t grey = s->parameters.data[p].shape[2] == 1;
-    uint32_t w = strcmp(wrap, "mirror") == 0 ? WRAP_MIRROR : strcmp(wrap, "clamp") == 0 ? WRAP_CLAMP : WRAP_REPEAT;
-    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST : FILTER_BILINEAR) | w << 2 | grey << 4;
+    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST : FILTER_BILINEAR) | (uint32_t)texture_wrap_named(wrap) << 2 | grey << 4;
 }
 
-static bl_result check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err)
+bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err)
 {
     const scene_value *v = scene_get(o, param);
     for (int i = 0; choices[i]; i++)
         if (strcmp(v->text, choices[i]) == 0)
             return BL_OK;
-    return scene_error(err, BL_ERROR_SCENE, v->where, "bitmap: parameter \"%s\" cannot be \"%s\"", param, v->text);
+    return scene_error(err, BL_ERROR_SCENE, v->where, "%s: parameter \"%s\" cannot be \"%s\"", o->cls->name, param, v->text);
 }
 
 /* Images of one texel in a direction are repeated to two, as in Mitsuba. */
@@ -49,9 +47,9 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
 {
     static const char *const filters[] = {"bilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
     static const char *const formats[] = {"auto", "variant", "float16", "fp16", "uint8", NULL};
-    TRY(check_choice(o, "filter_type", filters, err));
-    TRY(check_choice(o, "wrap_mode", wraps, err));
-    TRY(check_choice(o, "format", formats, err));
+    TRY(texture_check_choice(o, "filter_type", filters, err));
+    TRY(texture_check_choice(o, "wrap_mode", wraps, err));
+    TRY(texture_check_choice(o, "format", formats, err));
     scene_image image;
     const scene_value *file = scene_get(o, "filename");
     bl_error reason = {0};
@@ -75,8 +73,12 @@ static void bitmap_extra(const plan *p, const scene_object *o, uint32_t *words)
     texture_transform_words(o, words + EXTRA_TRANSFORM);
 }
 
-/* An integer coordinate (as real, from floor) to [0, size). */
-static ir_ref wrapped(tracer *t, enum wrap mode, ir_ref at, ir_ref size_u)
+enum texture_wrap texture_wrap_named(const char *name)
+{
+    return strcmp(name, "mirror") == 0 ? WRAP_MIRROR : strcmp(name, "clamp") == 0 ? WRAP_CLAMP : WRAP_REPEAT;
+}
+
+ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size_u)
 {
     ir_func *f = t->f;
     ir_ref size = ir_to_f32(f, size_u), one = t_f32(t, 1), last = ir_sub(f, size, one);
@@ -118,7 +120,7 @@ static image_size size_of(tracer *t, const class_node *n, ir_ref record)
     return (image_size){t_word(t, record, n->extra_word + EXTRA_WIDTH), t_word(t, record, n->extra_word + EXTRA_HEIGHT)};
 }
 
-static enum wrap wrap_of(const class_node *n) { return (enum wrap)(n->variant >> 2 & 3); }
+static enum texture_wrap wrap_of(const class_node *n) { return (enum texture_wrap)(n->variant >> 2 & 3); }
 static bool is_bilinear(const class_node *n) { return (n->variant & 3) == FILTER_BILINEAR; }
 
 /* uv in texels, before wrapping. */
@@ -135,11 +137,11 @@ static footprint footprint_at(tracer *t, const class_node *n, ir_ref record, vec
     ir_func *f = t->f;
     vec2 at = texel_place(t, n, record, uv);
     image_size size = size_of(t, n, record);
-    enum wrap mode = wrap_of(n);
+    enum texture_wrap mode = wrap_of(n);
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), x = ir_sub(f, at.x, half), y = ir_sub(f, at.y, half);
     ir_ref x0 = ir_floor(f, x), y0 = ir_floor(f, y);
-    return (footprint){.xs = {wrapped(t, mode, x0, size.w), wrapped(t, mode, ir_add(f, x0, one), size.w)},
-                       .ys = {wrapped(t, mode, y0, size.h), wrapped(t, mode, ir_add(f, y0, one), size.h)},
+    return (footprint){.xs = {texture_wrapped(t, mode, x0, size.w), texture_wrapped(t, mode, ir_add(f, x0, one), size.w)},
+                       .ys = {texture_wrapped(t, mode, y0, size.h), texture_wrapped(t, mode, ir_add(f, y0, one), size.h)},
                        .fx = ir_sub(f, x, x0),
                        .fy = ir_sub(f, y, y0)};
 }
@@ -167,7 +169,7 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     }
     image_size size = size_of(t, n, record);
     vec2 at = texel_place(t, n, record, uv);
-    return texel(t, n, record, wrapped(t, wrap_of(n), ir_floor(f, at.x), size.w), wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
+    return texel(t, n, record, texture_wrapped(t, wrap_of(n), ir_floor(f, at.x), size.w), texture_wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
 }
 
 /* Of the bilinear surface between four texels; nearest texels have steps and no slope. By the chain rule through to_uv. */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of both (flight.c). Tentative collisions
+ * come at the rate of the majorant; a second walk meets the same ones, since each has its own random numbers. */
+#include "render/integrator/flight.h"
+
+static const float least_chance = 0.05f; /* of a real collision where the extinction's gradient is wanted */
+
+/* ---- tentative collisions ---- */
+
+typedef struct track {
+    ir_ref majorant, mean; /* mean distance between tentative collisions */
+    ir_ref near, far;      /* where the ray is in the medium's box, before the limit */
+} track;
+
+static track track_of(walk *w, const walk_stretch *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref b[7], zero = t_f32(t, 0), far_away = t_f32(t, 1e30f);
+    ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
+    track k = {.majorant = b[0], .near = zero, .far = s->limit};
+    ir_ref some = ir_gt(f, b[0], zero);
+    k.mean = ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, b[0], t_f32(t, 1))), far_away);
+    const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z};
+    for (int a = 0; a < 3; a++) {
+        ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f));
+        ir_ref inverse = ir_div(f, t_f32(t, 1), ir_select(f, ir_lt(f, d[a], zero), ir_neg(f, size), size));
+        ir_ref low = ir_mul(f, ir_sub(f, b[1 + a], o[a]), inverse), high = ir_mul(f, ir_sub(f, b[4 + a], o[a]), inverse);
+        k.near = ir_max(f, k.near, ir_min(f, low, high)), k.far = ir_min(f, k.far, ir_max(f, low, high));
+    }
+    return k;
+}
+
+/* The next tentative collision after `distance`, and a number that decides about it. */
+static ir_ref next_collision(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step, ir_ref *u)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
+    *u = r.u[1];
+    return ir_add(f, distance, ir_mul(f, ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), k->mean));
+}
+
+/* Extinction over majorant. */
+static color real_share(walk *w, const walk_stretch *s, const track *k, vec3 p, bool tracked)
+{
+    tracer *t = &w->t;
+    color sigma = stretch_extinction(w, s, p, tracked);
+    COLOR_EACH(r, ir_mul(t->f, sigma.c[c], k->mean));
+    return r;
+}
+
+/* What a collision that changes nothing leaves. */
+static color null_share(walk *w, color real)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    COLOR_EACH(r, ir_max(t->f, zero, ir_sub(t->f, one, real.c[c])));
+    return r;
+}
+
+/* Probability with which each channel would call a collision real. */
+static color real_chance(walk *w, color real)
+{
+    tracer *t = &w->t;
+    if (!media_want_extinction(w))
+        return real;
+    COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, least_chance)));
+    return r;
+}
+
+/* Weight and shares of channels go through one collision, of which every channel has this chance. */
+static void weigh(walk *w, color value, color chance, color *weight, color *share)
+{
+    tracer *t = &w->t;
+    ir_ref mixed = share_mixture(w, *share, chance), inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
+    for (int c = 0; !media_exact(w) && c < 3; c++)
+        weight->c[c] = ir_mul(t->f, weight->c[c], ir_mul(t->f, value.c[c], inverse));
+    *share = share_after(w, *share, chance, mixed);
+}
+
+typedef struct tracking {
+    ir_ref distance, step;
+    ir_ref going, real;
+    color weight, share;
+} tracking;
+
+static void put_tracking(const walk *w, loop_state *s, const tracking *k)
+{
+    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->real);
+    if (!media_exact(w))
+        channels_put(w, s, k->weight);
+    if (w->spectral)
+        state_put_color(s, k->share);
+}
+
+static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
+{
+    tracking k = *before;
+    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.real = state_get(s);
+    if (!media_exact(w))
+        k.weight = channels_get(w, s);
+    if (w->spectral)
+        k.share = state_get_color(s);
+    return k;
+}
+
+/* Delta tracking up to a real collision or the end. */
+static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracking now = {.distance = k->near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
+                    .weight = color_all(t_f32(t, 1)), .share = share};
+    loop_state state = {0}, next = {0};
+    put_tracking(w, &state, &now);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    now = get_tracking(w, &state, &now);
+    ir_while(f, now.going);
+    tracking then = now;
+    ir_ref u;
+    then.distance = next_collision(w, s, k, now.distance, now.step, &u);
+    ir_ref inside = ir_lt(f, then.distance, k->far);
+    color real = real_share(w, s, k, stretch_point(t, s, then.distance), false), chance = real_chance(w, real);
+    then.real = ir_and(f, inside, ir_lt(f, u, share_mixture(w, now.share, chance)));
+    then.going = ir_and(f, inside, ir_not(f, then.real));
+    weigh(w, null_share(w, real), null_share(w, chance), &then.weight, &then.share);
+    then.weight = color_select(t, then.going, then.weight, now.weight); /* a real one is weighed behind the loop */
+    then.share = color_select(t, then.going, then.share, now.share);
+    then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
+    put_tracking(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    return get_tracking(w, &state, &now);
+}
+
+/* value of a real collision: albedo * extinction / majorant */
+static color scattering_value(walk *w, const walk_stretch *s, color real, vec3 p, bool tracked)
+{
+    return color_mul(&w->t, stretch_albedo(w, s, p, tracked), real);
+}
+
+walk_flight track_flight(walk *w, const walk_stretch *s, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    track k = track_of(w, s);
+    tracking end = track_loop(w, s, &k, share);
+    walk_flight fl = {.s = *s, .collides = end.real, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
+    vec3 p = stretch_point(t, s, end.distance);
+    color real = real_share(w, s, &k, p, false), chance = real_chance(w, real), value = scattering_value(w, s, real, p, false);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance), inverse = t_ratio(t, one, mixed);
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
+        ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
+        if (media_exact(w)) /* chance and value have the extinction in common */
+            factor = ir_select(f, lost, inverse, stretch_albedo(w, s, p, false).c[c]);
+        fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
+        fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
+    }
+    color after = share_after(w, end.share, chance, mixed);
+    fl.share = color_select(t, end.real, after, end.share);
+    return fl;
+}
+
+/* The same flight again, its values tracked, over what decided it. Loops of states that are tracked: forward mode only. */
+color track_weight(walk *w, const walk_flight *fl, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    track k = track_of(w, s);
+    tracking now = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
+                    .weight = color_all(t_f32(t, 1)), .share = share};
+    loop_state state = {0}, next = {0};
+    put_tracking(w, &state, &now);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    now = get_tracking(w, &state, &now);
+    ir_while(f, ir_and(f, now.going, ir_lt(f, now.step, fl->steps)));
+    tracking then = now;
+    ir_ref u;
+    then.distance = next_collision(w, s, &k, now.distance, now.step, &u);
+    vec3 p = stretch_point(t, s, then.distance);
+    color chance = real_chance(w, real_share(w, s, &k, p, false));
+    weigh(w, null_share(w, real_share(w, s, &k, p, true)), null_share(w, chance), &then.weight, &then.share);
+    then.step = ir_add(f, now.step, t_u32(t, 1));
+    put_tracking(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    tracking end = get_tracking(w, &state, &now);
+    vec3 p_end = stretch_point(t, s, fl->t);
+    color last_chance = real_chance(w, real_share(w, s, &k, p_end, false));
+    color value = scattering_value(w, s, real_share(w, s, &k, p_end, true), p_end, true);
+    ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
+    return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
+}
+
+/* ---- transmittance ---- */
+
+/* Ratio tracking: the product of what null collisions leave. */
+color track_transmittance(walk *w, walk_stretch *s, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    track k = track_of(w, s);
+    loop_state state = {0}, next = {0};
+    state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
+    channels_put(w, &state, color_all(t_f32(t, 1)));
+    ir_ref loop = ir_loop(f, state.r, state.count), u;
+    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
+    color product = channels_get(w, &state);
+    ir_while(f, going);
+    ir_ref then = next_collision(w, s, &k, distance, step, &u), inside = ir_lt(f, then, k.far);
+    color left = color_mul(t, product, null_share(w, real_share(w, s, &k, stretch_point(t, s, then), tracked)));
+    state_put(&next, then), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, inside);
+    channels_put(w, &next, color_select(t, inside, left, product));
+    ir_endloop(f, loop, next.r, next.count);
+    s->step = step;
+    return product;
+}
+
+/* ---- adjoints ---- */
+
+/* Of factors that null collisions leave, from collision s->step up to (not including) `end` or k->far. Returns the next one's number. */
+static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, ir_ref end, color to_come)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref state[3] = {k->near, s->step, when}, u, loop = ir_loop(f, state, 3);
+    ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
+    ir_ref then = next_collision(w, s, k, state[0], state[1], &u);
+    vec3 p = stretch_point(t, s, then);
+    ir_ref inside = ir_lt(f, then, k->far);
+    color left = null_share(w, real_share(w, s, k, p, false)), tracked = null_share(w, real_share(w, s, k, p, true)), seed;
+    for (int c = 0; c < 3; c++)
+        seed.c[c] = ir_select(f, inside, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
+    channels_backward(w, tracked, seed);
+    ir_ref next[3] = {then, ir_add(f, state[1], t_u32(t, 1)), inside};
+    ir_endloop(f, loop, next, 3);
+    return state[1];
+}
+
+void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    track k = track_of(w, s);
+    when = ir_and(f, when, ir_not(f, s->homogeneous));
+    if (media_want_extinction(w))
+        null_adjoint(w, s, &k, when, fl->steps, to_come);
+    ir_ref loop = kernel_once(f, ir_and(f, when, fl->collides));
+    vec3 p = stretch_point(t, s, fl->t);
+    color value = scattering_value(w, s, real_share(w, s, &k, p, false), p, false);
+    color tracked = scattering_value(w, s, real_share(w, s, &k, p, true), p, true);
+    channels_backward(w, tracked, channels_seed(w, value, to_come, missing));
+    kernel_end_once(f, loop);
+}
+
+void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
+{
+    track k = track_of(w, s);
+    s->step = null_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), t_u32(&w->t, 0xFFFFFFFFu), to_come);
+}

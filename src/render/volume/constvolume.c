@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The same value everywhere: what a plain number or colour becomes where a volume is wanted. Its box, where one is asked for, is the unit cube. */
+#include "render/classes.h"
+
+enum { CONST_VALUE };
+
+static bl_result const_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    if (scene_get(o, "value")->object->cls != &texture_constant.base.plugin)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "constvolume: \"value\" must not be textured");
+    return BL_OK;
+}
+
+static color const_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
+{
+    ir_ref zero = t_f32(t, 0);
+    (void)p;
+    return plan_texture(t, n, record, "value", (vec2){zero, zero});
+}
+
+static bool const_grey(const class_node *n) { return n->param_child[CONST_VALUE]->variant == 1; }
+
+static ir_ref const_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
+{
+    (void)lanes;
+    return color_max(t, const_eval(t, n, record, v3(lane, lane, lane)));
+}
+
+static const plugin_param const_params[] = {
+    [CONST_VALUE] = {"value", PLUGIN_TEXTURED, 0, "1", 0, 0, "the value"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube"},
+};
+const volume_class volume_const = {
+    .base = {.plugin = {PLUGIN_VOLUME, "constvolume", const_params, 2, NULL, 0, "the same value everywhere"}, .load = const_load},
+    .constant = true,
+    .eval = const_eval,
+    .grey = const_grey,
+    .most = const_most,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A grid of values over the unit cube, or over the box that its file names. Values are parameters (NAME.data, [z, y, x, channels]) in one flat
+ * buffer, looked up and filtered by traced code, so that the gradient of a lookup is a scatter to the values it read. Centres of voxels lie at
+ * (i + .5) / size, as texels do. */
+#include "render/classes.h"
+
+enum filter { FILTER_TRILINEAR, FILTER_NEAREST };
+enum extra { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_SIZE, EXTRA_TO_LOCAL = EXTRA_SIZE + 3, EXTRA_WORDS = EXTRA_TO_LOCAL + 12 };
+
+static const render_parameter *grid_data(const render_scene *s, const scene_object *o)
+{
+    return &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
+}
+
+/* filter | wrap << 2 | channels << 4 */
+static uint32_t grid_variant(const render_scene *s, const scene_object *o)
+{
+    uint32_t nearest = strcmp(scene_get(o, "filter_type")->text, "nearest") == 0;
+    return (nearest ? FILTER_NEAREST : FILTER_TRILINEAR) | (uint32_t)texture_wrap_named(scene_get(o, "wrap_mode")->text) << 2 |
+           grid_data(s, o)->shape[3] << 4;
+}
+
+static uint32_t channels_of(const class_node *n) { return n->variant >> 4; }
+static bool grid_grey(const class_node *n) { return channels_of(n) == 1; }
+
+/* to_world becomes the map from the unit cube, through the file's box where that is asked for. */
+static void place_in_box(const scene_object *o, const scene_volume *v)
+{
+    double *matrix = o->values[scene_param_index(o, "to_world")].matrix;
+    for (int r = 0; r < 3; r++)
+        for (int k = 0; k < 3; k++) {
+            matrix[4 * r + 3] += matrix[4 * r + k] * (double)v->low[k];
+            matrix[4 * r + k] *= (double)v->high[k] - (double)v->low[k];
+        }
+}
+
+static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
+    TRY(texture_check_choice(o, "filter_type", filters, err));
+    TRY(texture_check_choice(o, "wrap_mode", wraps, err));
+    const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
+    scene_volume v;
+    bl_error reason = {0};
+    bl_result r = volume_load_vol(file->path, &v, &reason);
+    if (r != BL_OK)
+        return scene_error(err, r, file->where, "gridvolume: %s", reason.text);
+    if (scene_number(o, "use_grid_bbox") != 0)
+        place_in_box(o, &v);
+    double inverse[16];
+    if (!matrix_invert(to_world->matrix, inverse)) {
+        volume_free(&v);
+        return scene_error(err, BL_ERROR_SCENE, to_world->where, "gridvolume: the grid has no extent: \"to_world\" or the file's box is flat");
+    }
+    uint32_t shape[4] = {v.size[2], v.size[1], v.size[0], v.channels};
+    render_add_parameter(s, o, PLAN_DATA_SLOT, 4, shape, -INFINITY, INFINITY, v.values);
+    volume_free(&v);
+    return BL_OK;
+}
+
+static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    const render_parameter *data = grid_data(p->scene, o);
+    double inverse[16];
+    bool invertible = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
+    BL_ASSERT(invertible, "grid %s", data->name);
+    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT);
+    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+    for (int k = 0; k < 3; k++)
+        words[EXTRA_SIZE + k] = data->shape[2 - k];
+    for (int k = 0; k < 12; k++)
+        words[EXTRA_TO_LOCAL + k] = float_word((float)inverse[k]);
+}
+
+/* ---- lookups ---- */
+
+static color voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3])
+{
+    ir_func *f = t->f;
+    uint32_t word = n->extra_word + EXTRA_VALUE;
+    ir_ref row = t_mad(t, at[2], t_word(t, record, n->extra_word + EXTRA_SIZE + 1), at[1]);
+    ir_ref index = t_mad(t, row, t_word(t, record, n->extra_word + EXTRA_SIZE), at[0]);
+    if (grid_grey(n))
+        return color_all(plan_load(t, n, record, word, PLAN_DATA_SLOT, index));
+    ir_ref first = ir_mul(f, index, t_u32(t, channels_of(n)));
+    COLOR_EACH(r, plan_load(t, n, record, word, PLAN_DATA_SLOT, t_offset(t, first, c)));
+    return r;
+}
+
+static color trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], enum texture_wrap mode)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2];
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x), size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+        weight[k][1] = ir_sub(f, x, low), weight[k][0] = ir_sub(f, one, weight[k][1]);
+        index[k][0] = texture_wrapped(t, mode, low, size), index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size);
+    }
+    color sum = {0};
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t x = k & 1, y = k >> 1 & 1, z = k >> 2;
+        color v = voxel(t, n, record, (ir_ref[3]){index[0][x], index[1][y], index[2][z]});
+        ir_ref w = ir_mul(f, weight[0][x], ir_mul(f, weight[1][y], weight[2][z]));
+        for (uint32_t c = 0; c < 3; c++)
+            sum.c[c] = k ? t_mad(t, v.c[c], w, sum.c[c]) : ir_mul(f, v.c[c], w);
+    }
+    return sum;
+}
+
+static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
+{
+    ir_func *f = t->f;
+    enum texture_wrap mode = (enum texture_wrap)(n->variant >> 2 & 3);
+    ir_ref at[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
+        ir_ref local = ir_add(f, v3_dot(t, v3_load(t, record, row), p), t_real(t, record, row + 3));
+        at[k] = ir_mul(f, local, ir_to_f32(f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
+    }
+    if ((n->variant & 3) == FILTER_TRILINEAR)
+        return trilinear(t, n, record, at, mode);
+    for (uint32_t k = 0; k < 3; k++)
+        at[k] = texture_wrapped(t, mode, ir_floor(f, at[k]), t_word(t, record, n->extra_word + EXTRA_SIZE + k));
+    return voxel(t, n, record, at);
+}
+
+/* Every lanes-th value from `lane` on. */
+static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
+{
+    ir_func *f = t->f;
+    ir_ref count = t_u32(t, channels_of(n));
+    for (uint32_t k = 0; k < 3; k++)
+        count = ir_mul(f, count, t_word(t, record, n->extra_word + EXTRA_SIZE + k));
+    ir_ref state[2] = {lane, t_f32(t, 0)}, loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], count));
+    ir_ref value = plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, state[0]);
+    ir_ref next[2] = {ir_add(f, state[0], t_u32(t, lanes)), ir_max(f, state[1], value)};
+    ir_endloop(f, loop, next, 2);
+    return state[1];
+}
+
+static const plugin_param grid_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3"},
+    {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
+    {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
+    {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube, or the file's box"},
+    {"use_grid_bbox", PLUGIN_BOOLEAN, 0, "false", 0, 0, "the grid fills the box in the file, not the unit cube"},
+    {"max_value", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0, "accepted; bounds of densities are found, and follow the values"},
+    {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
+};
+const volume_class volume_grid = {
+    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, 8, NULL, 0, "a grid of values from a file"},
+             .data_name = "data",
+             .extra_words = EXTRA_WORDS,
+             .load = grid_load,
+             .extra = grid_extra,
+             .variant = grid_variant},
+    .eval = grid_eval,
+    .grey = grid_grey,
+    .most = grid_most,
+};
