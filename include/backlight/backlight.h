@@ -48,6 +48,7 @@ typedef struct bl_context_desc {
     const char *cache;       /* folder that keeps compiled kernels between runs, created as needed; NULL: none is kept. Only the user may be able to
                               * write to it. It never changes a result: what is not whole and of this very program is compiled anew */
     uint64_t cache_limit;    /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
+    uint32_t buffer_range;   /* testing: bytes that a binding reaches at most, as if devices said so; 0: what they say */
     bool cache_verify;       /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
 } bl_context_desc;
 

@@ -4,6 +4,8 @@
  * Buffer i is binding i of set 0, a Block of one runtime array of u32; other types are bit casts of its words, bool is
  * word != 0. Float atomics need a float pointer, and logical addressing has no pointer casts: such a binding gets a second
  * variable whose array is of floats, and both are then decorated Aliased. Atomics are relaxed at device scope.
+ * A buffer that spv_options.addressed names is reached through its device address, which is loaded once, at the start of the function, from
+ * the two words at its binding and cast to a pointer as a pair (no device here needs 64-bit integers for it).
  * Push constants are a Block of u32 members. Everything is declared when first used. */
 #include "spirv_gen/spv/module.h"
 
@@ -115,13 +117,43 @@ static uint32_t declare_view(spv_gen *g, uint32_t buffer, ir_type element)
     return variable;
 }
 
+static bool is_addressed(const spv_gen *g, uint32_t buffer) { return buffer < 32 && g->options.addressed >> buffer & 1; }
+
+static uint32_t *view_of(spv_gen *g, uint32_t buffer, ir_type element)
+{
+    return element == IR_F32 ? &g->bindings[buffer].reals : &g->bindings[buffer].words;
+}
+
+/* uvec2: the words at the binding. */
+static uint32_t load_address(spv_gen *g, uint32_t buffer)
+{
+    uint32_t word = spv_type(g, IR_U32), pointer = spv_pointer(g, SpvStorageClassStorageBuffer, word), halves[2], member = spv_u32(g, 0);
+    uint32_t view = declare_view(g, buffer, IR_U32), pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 2}, 2);
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t at[3] = {view, member, spv_u32(g, k)};
+        uint32_t half = spv_emit_value(g, SPV_PREAMBLE, SpvOpAccessChain, pointer, at, 3);
+        halves[k] = spv_emit_value(g, SPV_PREAMBLE, SpvOpLoad, word, &half, 1);
+    }
+    return spv_emit_value(g, SPV_PREAMBLE, SpvOpCompositeConstruct, pair, halves, 2);
+}
+
+/* The buffer as a pointer to its Block. */
+static uint32_t addressed_view(spv_gen *g, uint32_t buffer, ir_type element)
+{
+    uint32_t *address = &g->bindings[buffer].address;
+    if (*address == 0)
+        *address = load_address(g, buffer);
+    uint32_t type = spv_pointer(g, SpvStorageClassPhysicalStorageBuffer, block_type(g, element));
+    return spv_emit_value(g, SPV_PREAMBLE, SpvOpBitcast, type, address, 1);
+}
+
 static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, ir_type element)
 {
-    spv_binding *binding = &g->bindings[buffer];
-    uint32_t *view = element == IR_F32 ? &binding->reals : &binding->words;
-    uint32_t type = spv_pointer(g, SpvStorageClassStorageBuffer, spv_type(g, element)), member = spv_u32(g, 0);
+    bool addressed = is_addressed(g, buffer);
+    SpvStorageClass storage = addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
+    uint32_t *view = view_of(g, buffer, element), type = spv_pointer(g, storage, spv_type(g, element)), member = spv_u32(g, 0);
     if (*view == 0)
-        *view = declare_view(g, buffer, element);
+        *view = addressed ? addressed_view(g, buffer, element) : declare_view(g, buffer, element);
     return SPV_VALUE(g, SpvOpAccessChain, type, *view, member, index);
 }
 
@@ -132,8 +164,10 @@ static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, ir_t
 
 uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index)
 {
-    uint32_t pointer = pointer_to(g, buffer, index, IR_U32);
-    return SPV_VALUE(g, SpvOpLoad, spv_type(g, IR_U32), pointer);
+    uint32_t pointer = pointer_to(g, buffer, index, IR_U32), type = spv_type(g, IR_U32);
+    if (is_addressed(g, buffer))
+        return SPV_VALUE(g, SpvOpLoad, type, pointer, SpvMemoryAccessAlignedMask, 4);
+    return SPV_VALUE(g, SpvOpLoad, type, pointer);
 }
 
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
@@ -146,8 +180,12 @@ void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     uint32_t word = to_word(g, ir_type_of(frame->f, (ir_ref){inst.c}), spv_operand(g, frame, inst.c));
+    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
     (void)id;
-    SPV_EMIT(g, SPV_BODY, SpvOpStore, element_pointer(g, frame, inst, IR_U32), word);
+    if (is_addressed(g, inst.b))
+        SPV_EMIT(g, SPV_BODY, SpvOpStore, pointer, word, SpvMemoryAccessAlignedMask, 4);
+    else
+        SPV_EMIT(g, SPV_BODY, SpvOpStore, pointer, word);
 }
 
 void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
@@ -176,7 +214,7 @@ void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 void spv_memory_end(spv_gen *g)
 {
     for (uint32_t i = 0; i < g->m->buffers.count; i++) {
-        if (g->bindings[i].words == 0 || g->bindings[i].reals == 0)
+        if (g->bindings[i].words == 0 || g->bindings[i].reals == 0 || is_addressed(g, i))
             continue;
         SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].words, SpvDecorationAliased);
         SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].reals, SpvDecorationAliased);

@@ -254,7 +254,10 @@ void spv_module_begin(spv_gen *g)
     for (int type = IR_VOID; type < IR_TYPE_COUNT; type++)
         spv_type(g, (ir_type)type);
     spv_capability(g, SpvCapabilityShader);
-    SPV_EMIT(g, SPV_MEMORY_MODEL, SpvOpMemoryModel, SpvAddressingModelLogical, SpvMemoryModelGLSL450);
+    if (g->options.addressed)
+        spv_capability(g, SpvCapabilityPhysicalStorageBufferAddresses);
+    SPV_EMIT(g, SPV_MEMORY_MODEL, SpvOpMemoryModel, g->options.addressed ? SpvAddressingModelPhysicalStorageBuffer64 : SpvAddressingModelLogical,
+             SpvMemoryModelGLSL450);
     void_type = spv_type(g, IR_VOID);
     function_type = spv_type_of(g, SpvOpTypeFunction, &void_type, 1);
     g->main = spv_id(g);

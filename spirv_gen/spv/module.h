@@ -21,7 +21,8 @@ typedef enum spv_section {
 typedef ARRAY(uint32_t) spv_stream;
 
 typedef struct spv_binding {
-    uint32_t words, reals; /* variables of the two views of a buffer, 0: not used */
+    uint32_t words, reals; /* variables of the two views of a buffer (of an addressed one, pointers), 0: not used */
+    uint32_t address;      /* of an addressed buffer, once it is used */
 } spv_binding;
 
 /* One function being lowered at one place: the entry, or a target of a call. The lists hold, in order, the PHIs of an IF, the STATEs of

@@ -21,6 +21,8 @@ typedef struct spv_options {
     bool names;                        /* OpName for functions, buffers, values' ops */
     bool signed_zero_inf_nan_preserve; /* device offers it for 32 bits: ask for it */
     spv_rays rays;
+    uint32_t addressed;                /* bit i: buffer i, of the first 32, is larger than a binding reaches. Its binding holds two words instead, its
+                                          device address, low word first */
 } spv_options;
 
 typedef struct spv_code {

@@ -23,7 +23,8 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
         return BL_ERROR_MEMORY;
     gpu_options options = {0};
     if (desc)
-        options = (gpu_options){.validation = desc->validation, .swiftshader = desc->swiftshader, .log = desc->log, .user = desc->user};
+        options = (gpu_options){.validation = desc->validation, .swiftshader = desc->swiftshader, .log = desc->log, .user = desc->user,
+                                .buffer_range = desc->buffer_range};
     bl_result r = bounds_wanted(&ctx->checked, &ctx->error);
     if (r == BL_OK)
         r = gpu_open(&options, &ctx->gpu, &ctx->error);

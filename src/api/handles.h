@@ -68,6 +68,7 @@ struct bl_job {
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
     bl_kernel_info compiled[RENDER_PASS_COUNT];
+    uint32_t addressed[RENDER_PASS_COUNT]; /* of the kernels, as in gpu_kernel_desc */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
     gpu_accel *accel; /* NULL unless rays are queries */

@@ -141,9 +141,31 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
     return render_trace(job->plan, pass, &o, out, err);
 }
 
+/* The buffers of generated kernels as they are now, but for BUFFER_VALUES. */
+static void job_buffers(const bl_job *job, gpu_buffer *buffers[BUFFER_COUNT + 1])
+{
+    gpu_buffer *const all[BUFFER_COUNT + 1] = {
+        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
+        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
+        [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
+    memcpy(buffers, all, sizeof all);
+}
+
+/* Bit i: buffer i is larger than a binding reaches. */
+static uint32_t job_addressed(const bl_job *job)
+{
+    gpu_buffer *buffers[BUFFER_COUNT + 1];
+    uint32_t addressed = 0;
+    job_buffers(job, buffers);
+    for (uint32_t i = 0; i < BUFFER_COUNT; i++)
+        if (buffers[i] && gpu_buffer_size(buffers[i]) > gpu_device_info(job->device->gpu)->max_buffer_range)
+            addressed |= 1u << i;
+    return addressed;
+}
+
 static spv_options generation(const bl_job *job)
 {
-    return (spv_options){.local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+    return (spv_options){.addressed = job_addressed(job), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
                          .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
 
@@ -171,13 +193,19 @@ static bl_result generate_pass(const bl_job *job, render_pass pass, kernel_code 
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
+    uint32_t addressed = job_addressed(job);
+    if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
+        gpu_kernel_destroy(job->kernels[pass]);
+        job->kernels[pass] = NULL;
+    }
     if (!job->kernels[pass]) {
         kernel_code code;
         bl_kernel_info *took = &job->compiled[pass];
         TRY(generate_pass(job, pass, &code, took, err));
         double start = clock_seconds();
         gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
-                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .label = pass_labels[pass]};
+                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .addressed = addressed, .label = pass_labels[pass]};
+        job->addressed[pass] = addressed;
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
         spv_code_free(&code.spirv);
@@ -192,15 +220,11 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
     bl_error err;
-    gpu_buffer *buffers[BUFFER_COUNT + 1] = {
-        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = values,        [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
-        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent};
-    if (job->bounds) {
-        buffers[BUFFER_COUNT] = job->bounds->report;
-        if (bounds_arm(job->bounds, buffers, &err) != BL_OK)
-            return; /* a device that is lost, which submission says too */
-    }
+    gpu_buffer *buffers[BUFFER_COUNT + 1];
+    job_buffers(job, buffers);
+    buffers[BUFFER_VALUES] = values;
+    if (job->bounds && bounds_arm(job->bounds, buffers, &err) != BL_OK)
+        return; /* a device that is lost, which submission says too */
     gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
 }
 

@@ -65,7 +65,7 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 
 /* Field by field, because padding has no value. The asserts are there for who adds a field. */
 _Static_assert(offsetof(opt_options, dump) == 64, "add_passes hashes all options before `dump`, from which on nothing changes the result");
-_Static_assert(sizeof(spv_options) == 32, "add_generation hashes all options");
+_Static_assert(sizeof(spv_options) == 36, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
@@ -77,7 +77,7 @@ static void add_passes(XXH3_state_t *h, const opt_options *o)
 static void add_generation(XXH3_state_t *h, const spv_options *o)
 {
     const uint32_t all[] = {o->local_size, o->names, o->signed_zero_inf_nan_preserve, o->rays.query, o->rays.scene_buffer, o->rays.accel_word,
-                            o->rays.entry_base_word, o->rays.level_word, o->rays.triangle_kind};
+                            o->rays.entry_base_word, o->rays.level_word, o->rays.triangle_kind, o->addressed};
     add(h, all, sizeof all);
 }
 

@@ -132,6 +132,9 @@ bl_result gpu_open(const gpu_options *options, gpu **out, bl_error *err)
     const char *environment = secure_getenv("BL_SWIFTSHADER");
     drop_second_swiftshader(g, options->swiftshader || (environment && *environment));
     sort_candidates(g);
+    for (uint32_t k = 0; options->buffer_range && k < g->candidates.count; k++)
+        if (g->candidates.data[k].info.max_buffer_range > options->buffer_range)
+            g->candidates.data[k].info.max_buffer_range = options->buffer_range;
     *out = g;
     return BL_OK;
 }

@@ -176,7 +176,10 @@ static bl_result check_buffers(const gpu_batch *b, const gpu_kernel *k, gpu_buff
     for (uint32_t i = 0; i < k->buffer_count; i++) {
         if (!buffers[i])
             return error_set(err, BL_ERROR_ARGUMENT, "kernel '%s': buffer %u is missing", k->label, i);
-        if (buffers[i]->size > info->max_buffer_range)
+        if (gpu_kernel_addresses(k, i)) {
+            if (!gpu_buffer_of_address(buffers[i], err))
+                return err->code;
+        } else if (buffers[i]->size > info->max_buffer_range)
             return error_set(err, BL_ERROR_UNSUPPORTED,
                              "kernel '%s': buffer '%s' has %llu bytes; a binding of %s reaches %u", k->label,
                              buffers[i]->label, (unsigned long long)buffers[i]->size, info->name,
@@ -185,19 +188,20 @@ static bl_result check_buffers(const gpu_batch *b, const gpu_kernel *k, gpu_buff
     return BL_OK;
 }
 
-static void write_set(gpu_batch *b, VkDescriptorSet set, uint32_t first, uint32_t count,
-                      gpu_buffer *const *buffers)
+static void write_set(gpu_batch *b, VkDescriptorSet set, const gpu_kernel *k, gpu_buffer *const *buffers)
 {
     enum { PART = 32 };
     VkDescriptorBufferInfo infos[PART];
-    for (uint32_t done = 0, part; done < count; done += part) {
-        part = count - done < PART ? count - done : PART;
-        for (uint32_t i = 0; i < part; i++)
-            infos[i] = (VkDescriptorBufferInfo){.buffer = buffers[done + i]->handle, .range = VK_WHOLE_SIZE};
+    for (uint32_t done = 0, part; done < k->buffer_count; done += part) {
+        part = k->buffer_count - done < PART ? k->buffer_count - done : PART;
+        for (uint32_t i = 0; i < part; i++) {
+            const gpu_buffer *buffer = gpu_kernel_addresses(k, done + i) ? buffers[done + i]->address : buffers[done + i];
+            infos[i] = (VkDescriptorBufferInfo){.buffer = buffer->handle, .range = VK_WHOLE_SIZE};
+        }
         /* Runs over into the following bindings, all of one element and one type. */
         VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                       .dstSet = set,
-                                      .dstBinding = first + done,
+                                      .dstBinding = done,
                                       .descriptorCount = part,
                                       .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                       .pBufferInfo = infos};
@@ -225,7 +229,7 @@ static bl_result bind(gpu_batch *b, const gpu_kernel *k, gpu_buffer *const *buff
     if (k->buffer_count) {
         VkDescriptorSet set;
         TRY(allocate_set(b, k, &set, err));
-        write_set(b, set, 0, k->buffer_count, buffers);
+        write_set(b, set, k, buffers);
         d->vk.CmdBindDescriptorSets(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, k->layout, 0, 1, &set, 0,
                                     NULL);
     }

@@ -41,6 +41,7 @@ typedef struct gpu_info {
 typedef struct gpu_options {
     bool validation;        /* enable VK_LAYER_KHRONOS_validation; every message goes to `log` and is counted */
     const char *swiftshader; /* path of libvk_swiftshader.so; NULL: search BL_SWIFTSHADER, data folders, known programs */
+    uint32_t buffer_range;   /* testing: max_buffer_range of every device is at most this; 0: its own */
     void (*log)(void *user, const char *message);
     void *user;
 } gpu_options;
@@ -115,6 +116,8 @@ typedef struct gpu_kernel_desc {
     uint32_t buffer_count; /* storage buffers at bindings 0 .. buffer_count-1 */
     uint32_t push_words;   /* <= 32 */
     uint32_t local_size;   /* as in the module */
+    uint32_t addressed;    /* bit i: the module reaches buffer i, of the first 32, through its address, which is what is bound: two words, low first. Such
+                              a buffer may be larger than max_buffer_range; only where gpu_info.buffer_address */
     const char *label;
     const void *driver_data; /* what gpu_kernel_driver_data gave for the same words on the same driver; NULL */
     size_t driver_data_size;

@@ -226,11 +226,15 @@ struct gpu_buffer {
     uint64_t asked, size, allocated; /* bytes: before rounding, of the buffer, of its memory */
     void *mapped;
     char *label;
+    gpu_buffer *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 };
 
 /* As gpu_buffer_create, with VkBufferUsageFlags beyond those of every buffer. */
 bl_result gpu_buffer_create_for(gpu_device *d, gpu_memory where, uint64_t size, VkBufferUsageFlags usage,
                                 const char *label, gpu_buffer **out, bl_error *err);
+
+/* The buffer that holds the address of b; NULL, with an error, where there is none. */
+gpu_buffer *gpu_buffer_of_address(gpu_buffer *b, bl_error *err);
 
 /* ---- dispatch.c ---- */
 
@@ -244,11 +248,13 @@ struct gpu_kernel {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
     VkPipeline pipeline;
-    uint32_t buffer_count, push_words, local_size;
+    uint32_t buffer_count, push_words, local_size, addressed;
     char *label;
     void *driver_data;
     size_t driver_data_size;
 };
+
+static inline bool gpu_kernel_addresses(const gpu_kernel *k, uint32_t buffer) { return buffer < 32 && k->addressed >> buffer & 1; }
 
 /* Handles that are pointers or integers, as the 64 bits that debug names want. */
 #define GPU_HANDLE(handle) ((uint64_t)(uintptr_t)(handle))

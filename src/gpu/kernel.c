@@ -127,6 +127,7 @@ bl_result gpu_kernel_create(gpu_device *d, const gpu_kernel_desc *desc, gpu_kern
     k->buffer_count = desc->buffer_count;
     k->push_words = desc->push_words;
     k->local_size = desc->local_size;
+    k->addressed = desc->addressed;
     bl_result result = build_layout(k, err);
     if (result == BL_OK)
         result = build_pipeline(k, desc, err);

@@ -173,6 +173,7 @@ void gpu_buffer_destroy(gpu_buffer *b)
     if (!b)
         return;
     gpu_device *d = b->device;
+    gpu_buffer_destroy(b->address);
     d->vk.DestroyBuffer(d->handle, b->handle, NULL);
     d->vk.FreeMemory(d->handle, b->memory, NULL); /* unmaps */
     d->stats.bytes_allocated -= b->allocated;
@@ -192,6 +193,23 @@ uint64_t gpu_buffer_address(const gpu_buffer *b)
     VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                       .buffer = b->handle};
     return b->device->vk.GetBufferDeviceAddress(b->device->handle, &info);
+}
+
+gpu_buffer *gpu_buffer_of_address(gpu_buffer *b, bl_error *err)
+{
+    uint64_t address = gpu_buffer_address(b);
+    const uint32_t words[2] = {(uint32_t)address, (uint32_t)(address >> 32)};
+    if (b->address)
+        return b->address;
+    if (!address) {
+        error_set(err, BL_ERROR_UNSUPPORTED, "buffer '%s' has %llu bytes; a binding of %s reaches %u, and it has no buffer addresses", b->label,
+                  (unsigned long long)b->size, b->device->candidate->info.name, b->device->candidate->info.max_buffer_range);
+        return NULL;
+    }
+    if (gpu_buffer_create(b->device, GPU_DEVICE, sizeof words, "address", &b->address, err) != BL_OK ||
+        gpu_buffer_write(b->address, 0, words, sizeof words, err) != BL_OK)
+        return NULL;
+    return b->address;
 }
 
 static bl_result check_range(const gpu_buffer *b, const char *what, uint64_t offset, uint64_t size,

@@ -120,13 +120,15 @@ static void require(device_run *d, bl_result result)
 static gpu_kernel *create_kernel(device_run *d, const ir_module *m, uint32_t local_size)
 {
     const gpu_info *info = gpu_device_info(d->device);
-    spv_options options = {.local_size = local_size, .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve, .rays = d->rays};
+    spv_options options = {.local_size = local_size, .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve, .rays = d->rays,
+                           .addressed = d->addressed};
     spv_code code = checked_spirv(m, &options);
     gpu_kernel_desc desc = {.words = code.words,
                             .word_count = code.word_count,
                             .buffer_count = m->buffers.count,
                             .push_words = m->uniform_count,
                             .local_size = local_size,
+                            .addressed = d->addressed,
                             .label = "test"};
     gpu_kernel *kernel = NULL;
     require(d, gpu_kernel_create(d->device, &desc, &kernel, &d->err));

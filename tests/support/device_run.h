@@ -18,6 +18,7 @@ typedef struct device_run {
     gpu *instance;
     gpu_device *device;
     spv_rays rays; /* of the kernels to come; zeroed: rays have been lowered */
+    uint32_t addressed; /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;
 

@@ -617,7 +617,9 @@ static void random_traces_equal_the_interpreter(void **state)
         random_trace_fill(seed * 8 + 7, memory.uniforms, RANDOM_TRACE_UNIFORMS);
         device_safe_words(memory.uniforms, RANDOM_TRACE_UNIFORMS);
         expected = run_memory_copy(&memory);
+        device.addressed = gpu_device_info(device.device)->buffer_address ? (uint32_t)seed & 15 : 0; /* which buffers by address */
         device_run_kernel(&device, m, &memory, 1);
+        device.addressed = 0;
         interpret_kernel(m, &expected, 1);
         snprintf(what, sizeof what, "random trace %llu", (unsigned long long)seed);
         compare_words(what, &memory, &expected);
@@ -627,9 +629,30 @@ static void random_traces_equal_the_interpreter(void **state)
     }
 }
 
+/* ---- the same by address ---- */
+
+static int address_buffers(void **state)
+{
+    (void)state;
+    device.addressed = gpu_device_info(device.device)->buffer_address ? ~0u : 0;
+    return 0;
+}
+
+static int bind_buffers(void **state)
+{
+    (void)state;
+    device.addressed = 0;
+    return 0;
+}
+
+#define BY_ADDRESS(test) {"by address: " #test, test, address_buffers, bind_buffers, NULL}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        BY_ADDRESS(atomic_adds_give_tickets),
+        BY_ADDRESS(compare_exchange_loses_nothing),
+        BY_ADDRESS(float_atomics_where_there_are_any),
         cmocka_unit_test(every_row_equals_the_interpreter),
         cmocka_unit_test(branches),
         cmocka_unit_test(loop_states_rotate),
