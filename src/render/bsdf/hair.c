@@ -16,7 +16,8 @@
 static const float pi = 3.14159265358979323846f;
 
 enum { SEGMENTS = 3, LOBES = SEGMENTS + 1 };
-enum { DERIVED_VARIANCE, DERIVED_SCALE, DERIVED_SINE, DERIVED_COSINE = DERIVED_SINE + SEGMENTS, DERIVED_COUNT = DERIVED_COSINE + SEGMENTS };
+enum { DERIVED_ALONG, DERIVED_AROUND = DERIVED_ALONG + 2 * SEGMENTS, DERIVED_SINE = DERIVED_AROUND + 2, DERIVED_COSINE = DERIVED_SINE + SEGMENTS,
+       DERIVED_COUNT = DERIVED_COSINE + SEGMENTS };
 /* Of the class. */
 enum { ABSORPTION_GIVEN = 1 };
 
@@ -54,13 +55,24 @@ static ir_ref fit(tracer *t, ir_ref x, float a, float b, float c, int n)
     return t_mad(t, power(t, x, n), t_f32(t, c), ir_mul(f, x, t_mad(t, x, t_f32(t, b), t_f32(t, a))));
 }
 
+static void put_width(hair_width w, ir_ref out[2]) { out[0] = w.inverse, out[1] = w.norm; }
+
+static hair_width width_at(tracer *t, const class_node *n, ir_ref record, uint32_t element)
+{
+    return (hair_width){plan_derived(t, n, record, t_u32(t, element)), plan_derived(t, n, record, t_u32(t, element + 1))};
+}
+
 static void hair_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
+    static const float times[SEGMENTS] = {1, 0.25f, 4};
     ir_func *f = t->f;
     ir_ref along = fit(t, plan_number(t, n, record, "longitudinal_roughness"), 0.726f, 0.812f, 3.7f, 20);
     ir_ref around = fit(t, plan_number(t, n, record, "azimuthal_roughness"), 0.265f, 1.194f, 5.372f, 22);
-    derived[DERIVED_VARIANCE] = ir_max(f, t_sqr(t, along), t_f32(t, 1e-6f));
-    derived[DERIVED_SCALE] = ir_max(f, ir_mul(f, around, t_f32(t, 0.626657069f /* sqrt(pi / 8) */)), t_f32(t, 1e-4f));
+    ir_ref variance = ir_max(f, t_sqr(t, along), t_f32(t, 1e-6f));
+    ir_ref scale = ir_max(f, ir_mul(f, around, t_f32(t, 0.626657069f /* sqrt(pi / 8) */)), t_f32(t, 1e-4f));
+    put_width(hair_around(t, scale), derived + DERIVED_AROUND);
+    for (int k = 0; k < SEGMENTS; k++)
+        put_width(hair_along(t, ir_mul(f, variance, t_f32(t, times[k]))), derived + DERIVED_ALONG + 2 * k);
     ir_ref angle = ir_mul(f, plan_number(t, n, record, "scale_tilt"), t_f32(t, pi / 180));
     for (int k = 0; k < SEGMENTS; k++, angle = ir_add(f, angle, angle))
         derived[DERIVED_SINE + k] = ir_sin(f, angle), derived[DERIVED_COSINE + k] = ir_cos(f, angle);
@@ -70,7 +82,7 @@ static void hair_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
 
 typedef struct fibre {
     vec2 tilted[LOBES]; /* sine and cosine of theta_i, as lobe p sees it */
-    ir_ref variance[LOBES], scale;
+    hair_width along[LOBES], around;
     ir_ref phi;             /* azimuth of wi */
     ir_ref turn[SEGMENTS];  /* azimuth from wi to where lobe p leaves a smooth fibre (equation 3 of d'Eon et al. 2011) */
     color left[LOBES];      /* A_p */
@@ -122,14 +134,13 @@ static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2
 
 static fibre fibre_seen(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
-    static const float times[LOBES] = {1, 0.25f, 4, 4};
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-6f), eta = interface_eta(t, n, record), v = plan_derived(t, n, record, t_u32(t, DERIVED_VARIANCE));
-    fibre s = {.scale = plan_derived(t, n, record, t_u32(t, DERIVED_SCALE)), .phi = phi_of(t, wi)};
+    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-6f), eta = interface_eta(t, n, record);
+    fibre s = {.around = width_at(t, n, record, DERIVED_AROUND), .phi = phi_of(t, wi)};
     vec2 theta = theta_of(t, wi);
     tilt(t, n, record, theta, s.tilted);
-    for (int p = 0; p < LOBES; p++)
-        s.variance[p] = ir_mul(f, v, t_f32(t, times[p]));
+    for (uint32_t p = 0; p < LOBES; p++) /* the last is as wide as the one before */
+        s.along[p] = width_at(t, n, record, DERIVED_ALONG + 2 * (p < SEGMENTS ? p : SEGMENTS - 1));
     ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, wi.x), wi.z), h = ir_sin(f, gamma);
     /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees (Marschner et al. 2003, appendix B) */
     ir_ref cos_t = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, ir_div(f, theta.x, eta))));
@@ -153,8 +164,8 @@ static void scatter(tracer *t, const fibre *s, vec3 wo, ir_ref out[LOBES])
     vec2 theta = theta_of(t, wo);
     ir_ref turned = ir_sub(f, phi_of(t, wo), s->phi);
     for (int p = 0; p < LOBES; p++) {
-        ir_ref around = p == SEGMENTS ? t_f32(t, 0.5f / pi) : hair_azimuthal(t, s->scale, ir_sub(f, turned, s->turn[p]));
-        out[p] = ir_mul(f, hair_longitudinal(t, s->variance[p], s->tilted[p], theta), around);
+        ir_ref around = p == SEGMENTS ? t_f32(t, 0.5f / pi) : hair_azimuthal(t, s->around, ir_sub(f, turned, s->turn[p]));
+        out[p] = ir_mul(f, hair_longitudinal(t, s->along[p], s->tilted[p], theta), around);
     }
 }
 
@@ -186,7 +197,8 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
 {
     ir_func *f = t->f;
     fibre s = fibre_seen(t, n, record, wi, uv);
-    ir_ref share[LOBES], begin = t_f32(t, 0), width, turn = s.turn[0], variance = s.variance[0];
+    ir_ref share[LOBES], begin = t_f32(t, 0), width, turn = s.turn[0];
+    hair_width along = s.along[0];
     vec2 tilted = s.tilted[0];
     choose(t, &s, share);
     width = share[0];
@@ -195,7 +207,7 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
         ir_ref longer = ir_ge(f, u_lobe, end);
         begin = ir_select(f, longer, end, begin), width = ir_select(f, longer, share[p], width);
         tilted = (vec2){ir_select(f, longer, s.tilted[p].x, tilted.x), ir_select(f, longer, s.tilted[p].y, tilted.y)};
-        variance = ir_select(f, longer, s.variance[p], variance);
+        along.inverse = ir_select(f, longer, s.along[p].inverse, along.inverse);
         if (p < SEGMENTS)
             turn = ir_select(f, longer, s.turn[p], turn);
         else
@@ -203,8 +215,8 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
         end = ir_add(f, end, share[p]);
     }
     ir_ref u = t_clamp(t, t_ratio(t, ir_sub(f, u_lobe, begin), width), 0, 0x1.fffffep-1f);
-    ir_ref sine = hair_longitudinal_sample(t, variance, tilted, u1, u2), cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, sine)));
-    ir_ref around = ir_add(f, turn, hair_azimuthal_sample(t, s.scale, u));
+    ir_ref sine = hair_longitudinal_sample(t, along, tilted, u1, u2), cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, sine)));
+    ir_ref around = ir_add(f, turn, hair_azimuthal_sample(t, s.around, u));
     ir_ref phi = ir_add(f, s.phi, ir_select(f, uniform, ir_mul(f, u, t_f32(t, 2 * pi)), around));
     vec3 wo = v3(ir_mul(f, cosine, ir_cos(f, phi)), sine, ir_mul(f, cosine, ir_sin(f, phi)));
     return (bsdf_sample){.wo = wo, .pdf = hair_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
