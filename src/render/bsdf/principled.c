@@ -325,7 +325,7 @@ static const plugin_param principled_params[] = {
     {"eta", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 1e3, "index of refraction below the surface over that above it; differentiated under this name"},
     {"specular", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1, "in place of eta, 0.5 if neither is given: reflectance at normal incidence over 0.08; then differentiated as `specular`"},
     {"clearcoat", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART, "0", 0, 1e6, "weight of a second specular lobe"},
-    {"clearcoat_gloss", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0", 0, 0, "the coat's roughness is 0.1 at 0 and 0.001 at 1"},
+    {"clearcoat_gloss", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0", 0, 1, "the coat's roughness is 0.1 at 0 and 0.001 at 1"},
     PRINCIPLED_RATE("main_specular_sampling_rate", "how often facets are sampled"),
     PRINCIPLED_RATE("clearcoat_sampling_rate", "how often the coat is"),
     PRINCIPLED_RATE("diffuse_reflectance_sampling_rate", "how often the diffuse lobe is"),
