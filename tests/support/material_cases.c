@@ -46,10 +46,10 @@ const material_case material_cases[] = {
      .parameters = {"it.specular_reflectance.value"}, .inwards = 1, .cosines = {0.5}},
 
     {.name = "rough plastic, ggx", .xml = IT("roughplastic", RGB("diffuse_reflectance", ".9,.5,.1") ROUGH("ggx", ".3") INDICES("1.6")),
-     .parameters = {OF_PLASTIC, "it.alpha"}, .slack = 1e-5, .cosines = {0.95, 0.2}},
+     .parameters = {OF_PLASTIC, "it.alpha"}, .slack = 1e-2, .cosines = {0.95, 0.2}},
     {.name = "rough plastic, beckmann, nonlinear",
      .xml = IT("roughplastic", RGB("diffuse_reflectance", ".9,.5,.1") RGB("specular_reflectance", ".9,.8,.7") ROUGH("beckmann", ".25") BOOLEAN("nonlinear", "true")),
-     .parameters = {OF_PLASTIC, "it.alpha"}, .slack = 1e-4, .cosines = {0.6}},
+     .parameters = {OF_PLASTIC, "it.alpha"}, .slack = 1e-2, .cosines = {0.6}},
     {.name = "rough plastic, black, requested", .xml = IT("roughplastic", RGB("diffuse_reflectance", "0") ROUGH("ggx", ".3")), .requested = true,
      .parameters = {"it.diffuse_reflectance.value"}, .inwards = 1, .cosines = {0.5}},
 

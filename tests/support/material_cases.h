@@ -18,8 +18,8 @@ typedef struct material_case {
     bool one_way;      /* not reciprocal */
     bool black;        /* has nothing to sample but discrete lobes, or nothing at all */
     double inwards;    /* -1 or 1: the first parameter stands at its bound and may only move to this side */
-    double slack;      /* relative error of differences that is no error: derived values are integrals with kinks, which a step of a parameter moves
-                          over the nodes */
+    double slack;      /* relative error of differences that is no error: derived values are integrals by quadrature, and their derivatives others, whose
+                          nodes stay where they are (rough_interface.c) */
 } material_case;
 
 extern const material_case material_cases[];

@@ -83,23 +83,58 @@ static ir_ref error_function(tracer *t, ir_ref x, ir_ref gauss)
     return ir_sub(f, one, ir_mul(f, ir_mul(f, sum, s), gauss));
 }
 
+/* Integral of (c - s x) e^(-x^2) over x up to `last`, for wi = (s, 0, c). */
+static ir_ref beckmann_area(tracer *t, vec3 wi, ir_ref last)
+{
+    const float half_root_pi = 0.886226925452758f;
+    ir_func *f = t->f;
+    ir_ref gauss = ir_exp(f, ir_neg(f, t_sqr(t, last)));
+    ir_ref left = ir_mul(f, ir_mul(f, wi.z, t_f32(t, half_root_pi)), ir_add(f, t_f32(t, 1), error_function(t, last, gauss)));
+    return t_mad(t, ir_mul(f, wi.x, gauss), t_f32(t, 0.5f), left);
+}
+
+static const float beckmann_far = 3.5f; /* e^(-far^2) = 5e-6 */
+
+/* The largest slope seen, or one that hardly exists. */
+static ir_ref beckmann_edge(tracer *t, vec3 wi)
+{
+    return ir_min(t->f, ir_div(t->f, wi.z, ir_max(t->f, wi.x, t_f32(t, 1e-6f))), t_f32(t, beckmann_far));
+}
+
 static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
 {
-    const float far = 3.5f, half_root_pi = 0.886226925452758f; /* e^(-far^2) = 5e-6 */
+    const float far = beckmann_far, half_root_pi = 0.886226925452758f;
     ir_func *f = t->f;
     node r;
-    ir_ref at[2], one = t_f32(t, 1);
+    ir_ref at[2], last = beckmann_edge(t, wi);
     split(t, place->k, TURNS_BECKMANN, at);
-    ir_ref edge = ir_div(f, wi.z, ir_max(f, wi.x, t_f32(t, 1e-6f))), last = ir_min(f, edge, t_f32(t, far)), gauss = ir_exp(f, ir_neg(f, t_sqr(t, last)));
-    ir_ref left = ir_mul(f, ir_mul(f, wi.z, t_f32(t, half_root_pi)), ir_add(f, one, error_function(t, last, gauss)));
-    ir_ref all = t_mad(t, ir_mul(f, wi.x, gauss), t_f32(t, 0.5f), left); /* integral of (c - s x) e^(-x^2) up to there */
     ir_ref width = ir_add(f, last, t_f32(t, far)), u = flattened(t, at[0], place->along, NODES_BECKMANN, &r.weight);
     ir_ref x = ir_sub(f, ir_mul(f, u, width), t_f32(t, far)), y = ir_sub(f, step(t, at[1], place->across, TURNS_BECKMANN, 2 * far), t_f32(t, far));
     ir_ref seen = ir_max(f, ir_sub(f, wi.z, ir_mul(f, wi.x, x)), t_f32(t, 0));
-    ir_ref density = ir_mul(f, ir_exp(f, ir_neg(f, t_mad(t, x, x, t_sqr(t, y)))), ir_div(f, ir_mul(f, seen, width), all));
+    ir_ref density = ir_mul(f, ir_exp(f, ir_neg(f, t_mad(t, x, x, t_sqr(t, y)))), ir_div(f, ir_mul(f, seen, width), beckmann_area(t, wi, last)));
     r.weight = ir_mul(f, ir_mul(f, r.weight, density), t_f32(t, far / half_root_pi / TURNS_BECKMANN));
-    r.m = v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha, x)), ir_neg(f, ir_mul(f, alpha, y)), one));
+    r.m = v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha, x)), ir_neg(f, ir_mul(f, alpha, y)), t_f32(t, 1)));
     return r;
+}
+
+/* A multiple, the same for every alpha, of the density of visible normals at m. wi = (sine, 0, mu). */
+static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi, vec3 m)
+{
+    ir_func *f = t->f;
+    vec2 both = {alpha, alpha};
+    ir_ref d = microfacet_distribution(t, kind, both, m);
+    if (kind == MICROFACET_GGX)
+        return ir_mul(f, d, microfacet_visible(t, kind, both, wi));
+    vec3 scaled = v3(ir_mul(f, alpha, wi.x), wi.y, wi.z);
+    return ir_div(f, d, beckmann_area(t, scaled, beckmann_edge(t, scaled)));
+}
+
+/* 1, but with the derivative that a node's share has by alpha while the node stays where it is. If nodes moved with alpha, the kink of total
+ * reflection, whose slope is infinite, would pass between them: the integral hardly notices, its derivative does. */
+static ir_ref density_ratio(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi, vec3 m)
+{
+    ir_ref density = density_at(t, kind, alpha, wi, m);
+    return t->tracked ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f))) : t_f32(t, 1);
 }
 
 typedef enum side { REFLECTED, TRANSMITTED } side;
@@ -147,9 +182,12 @@ static ir_ref sum_of_shares(tracer *t, side to, microfacet_kind kind, ir_ref alp
     grid_place place = place_of(t, to, row, ir_sub(f, state[0], ir_mul(f, row, nodes)));
     ir_ref mu = ir_max(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, 1.0f / (ROUGH_COSINES - 1))), t_f32(t, 1e-6f));
     ir_ref sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, mu)));
-    vec3 wi = stretched(t, alpha, sine, mu);
-    node at = kind == MICROFACET_GGX ? ggx_node(t, alpha, wi, &place) : beckmann_node(t, alpha, wi, &place);
-    ir_ref weight = to == REFLECTED ? ir_mul(f, at.weight, ir_mul(f, mu, t_f32(t, 2.0f / ROUGH_COSINES))) : at.weight;
+    ir_ref fixed = ir_detach(f, alpha);
+    vec3 wi = stretched(t, fixed, sine, mu);
+    node at = kind == MICROFACET_GGX ? ggx_node(t, fixed, wi, &place) : beckmann_node(t, fixed, wi, &place);
+    ir_ref weight = ir_mul(f, at.weight, density_ratio(t, kind, alpha, v3(sine, t_f32(t, 0), mu), at.m));
+    if (to == REFLECTED)
+        weight = ir_mul(f, weight, ir_mul(f, mu, t_f32(t, 2.0f / ROUGH_COSINES)));
     ir_ref term = ir_mul(f, weight, share_at(t, to, kind, alpha, eta, sine, mu, at.m));
     ir_ref next[2] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], term)};
     ir_endloop(f, loop, next, 2);
