@@ -120,7 +120,7 @@ static void all_samples(subject *s)
     uint32_t state = 77;
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s->e->adjoint[i] = (float)(0.5 + scene_random(&state));
-    for (uint32_t k = 0; k < SAMPLES; k++) {
+    for (uint32_t k = 0; k < (s->c->volumetric ? SAMPLES / 4 : SAMPLES); k++) { /* paths through media are long ones */
         uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE),
                  sample = (uint32_t)(scene_random(&state) * 1000);
         double g[ELEMENTS_MOST];
