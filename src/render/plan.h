@@ -259,7 +259,8 @@ typedef enum plan_switch {
     PLAN_NUMBER = 2,       /* equal values are one */
     PLAN_SHARE = 4,        /* materials and lights of a class share its functions and differ by their records; else each has its own */
     PLAN_SHARE_SHAPES = 8, /* the same for the interactions of shapes of a kind; where rays hit is asked by kind in any case */
-    PLAN_SWITCH_COUNT = 4
+    PLAN_CELLS = 16,       /* densities have bounds in cells, not one for all of a medium */
+    PLAN_SWITCH_COUNT = 5
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
@@ -327,6 +328,12 @@ typedef struct volume_class {
     bool (*grey)(const class_node *n);                                   /* the three channels of eval are one reference */
     /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
+    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none; then the others are, too. */
+    uint32_t (*cells)(const render_scene *s, const scene_object *o);
+    /* A ray in coordinates of the unit cube. */
+    void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
+    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells at the border have no end outwards. */
+    ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
 } volume_class;
 
 /* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes from as the path is walked, wo
@@ -564,6 +571,11 @@ bool medium_grey(const class_node *n);              /* extinction is the same in
 bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */
 /* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
+/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into, is at `distance`: the bound, and the distance at
+ * which it leaves the cell (1e30: never). */
+uint32_t medium_cells(const tracer *t, const class_node *n);
+void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
 

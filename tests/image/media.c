@@ -221,6 +221,29 @@ static void grids_end_at_their_boxes(void **state)
     judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB)) SLAB SKY("1"), 4, expected, 1e-6);
 }
 
+/* Sixteen layers along z, linear in between: bounds in cells. The slab lies in the middle half of the grid. */
+static const float layers[16] = {0, 0, 3, 1, 0, 0, 0, 2.5f, .2f, 0, 0, 0, 0, 1, 0, 0};
+static double layered(double secant, int c)
+{
+    enum { FINE = 4000 };
+    double depth = 0;
+    for (int i = 0; i < FINE; i++) {
+        double at = (0.25 + (i + 0.5) / FINE / 2) * 16 - 0.5;
+        int low = (int)floor(at);
+        depth += ((double)layers[low] * (low + 1 - at) + (double)layers[low + 1] * (at - low)) / FINE;
+    }
+    (void)c;
+    return exp(-depth * secant);
+}
+
+static void thin_cells_are_crossed(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+    over_pixels(expected, layered);
+    judge(VOLPATH("2"), FOG("heterogeneous", GRID("layers.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB SKY("1"), 1024, expected, 2e-2);
+}
+
 /* ---- gradients ---- */
 
 static double slope_grey(double secant, int c) { return -secant * transmitted_grey(secant, c); }
@@ -298,15 +321,16 @@ int main(void)
     if (!scene_device_open(&device))
         return scene_device_missing();
     write_grid("eights.vol", (float[1]){0.8f}, 1, 1, 1);
+    write_grid("layers.vol", layers, 1, 1, 16);
     write_grid("smoke.vol", (float[12]){0, .5f, 1, .25f, 0, .75f, .1f, .9f, 0, 0, .4f, .6f}, 3, 2, 2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transmittance),        cmocka_unit_test(shadow_rays_are_dimmed), cmocka_unit_test(light_comes_through_masks),
         cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
         cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
-        cmocka_unit_test(long_paths_replay),
+        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(thin_cells_are_crossed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink("eights.vol"), unlink("smoke.vol");
+    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol");
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;

@@ -232,6 +232,12 @@ const scene_case scene_media_cases[] = {
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value", "fog.phase_function.weight.data",
                     "fog.phase_function.phase_0.values"}},
+    {.name = "grid with bounds in cells",
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol") RGB("albedo", ".9,.7,.95") HG(".5"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.g", "light.radiance.value"}},
     {.name = "nothing that scatters, nothing there",
      .body = FOG("homogeneous", "<float name='sigma_t' value='0'/>" RGB("albedo", "0,.6,0"))
          "<medium type='heterogeneous' id='mist'><float name='sigma_t' value='0'/>" RGB("albedo", ".5,0,1") "</medium>"
@@ -345,7 +351,8 @@ static bl_result write_volume(const char *folder, const char *name, const uint32
     header[9] = header[10] = header[11] = 0x3F800000; /* 1.0f */
     text_add_bytes(&file, header, sizeof header);
     for (uint32_t i = 0; i < count; i++) {
-        float value = holes && i % 3 == 0 ? 0 : (float)(0.1 + 0.8 * scene_random(&state));
+        bool end = 3 * (i / channels % size[0]) >= 2 * size[0] && size[0] > 8; /* one end of long ones is thin */
+        float value = holes && i % 3 == 0 ? 0 : (float)((end ? 0.1 : 1) * (0.1 + 0.8 * scene_random(&state)));
         text_add_bytes(&file, &value, sizeof value);
     }
     bl_result r = file_write(arena_printf(&a, "%s/%s", folder, name), file.data, file.length, err);
@@ -366,7 +373,8 @@ char *scene_files_create(void)
         write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
         write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
-        write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK) {
+        write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
+        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -376,9 +384,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol"};
     arena a = {0};
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

@@ -100,7 +100,7 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    walk_flight fl = {.s = a->s, .collides = ir_select(f, first, a->collides, b->collides), .t = ir_select(f, first, a->t, b->t),
+    walk_flight fl = {.s = a->s, .collides = ir_select(f, first, a->collides, b->collides), .mean = b->mean, .t = ir_select(f, first, a->t, b->t),
                       .steps = ir_select(f, first, a->steps, b->steps), .weight = color_select(t, first, a->weight, b->weight),
                       .share = color_select(t, first, a->share, b->share)};
     for (int c = 0; c < 3; c++)

@@ -38,6 +38,34 @@ static ir_func *make_bounds(walk *w, const class_node *n)
     return f;
 }
 
+static ir_func *make_into(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "into");
+    tracer t = {.f = f, .plan = w->plan};
+    ir_ref record = ir_param(f, IR_U32);
+    vec3 o = vec3_param(f), d = vec3_param(f), o_in = o, d_in = d;
+    if (medium_cells(&t, n))
+        medium_into(&t, n, record, o, d, &o_in, &d_in);
+    ir_return(f, (ir_ref[6]){o_in.x, o_in.y, o_in.z, d_in.x, d_in.y, d_in.z}, 6);
+    return f;
+}
+
+/* A medium without cells is one cell. */
+static ir_func *make_cell(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "cell");
+    tracer t = {.f = f, .plan = w->plan};
+    ir_ref record = ir_param(f, IR_U32), out[2] = {t_f32(&t, 0), t_f32(&t, 1e30f)};
+    vec3 o = vec3_param(f), d = vec3_param(f);
+    ir_ref distance = ir_param(f, IR_F32);
+    if (medium_cells(&t, n))
+        medium_cell(&t, n, record, o, d, distance, &out[0], &out[1]);
+    else if (!medium_of(n)->homogeneous)
+        out[0] = medium_majorant(&t, n, record);
+    ir_return(f, out, 2);
+    return f;
+}
+
 void flight_functions(walk *w)
 {
     const plan *p = w->plan;
@@ -46,6 +74,7 @@ void flight_functions(walk *w)
     size_t size = n * sizeof(ir_func *);
     w->fn.extinction = arena_alloc(a, size), w->fn.extinction_tracked = arena_alloc(a, size);
     w->fn.albedo = arena_alloc(a, size), w->fn.albedo_tracked = arena_alloc(a, size), w->fn.bounds = arena_alloc(a, size);
+    w->fn.into = arena_alloc(a, size), w->fn.cell = arena_alloc(a, size);
     for (uint32_t i = 0; i < n; i++) {
         const class_node *medium = p->media.data[i];
         w->fn.extinction[i] = make_colour(w, medium, "extinction", medium_extinction, false);
@@ -53,7 +82,9 @@ void flight_functions(walk *w)
         w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
         w->fn.albedo_tracked[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
         w->fn.bounds[i] = make_bounds(w, medium);
+        w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
         w->spectral |= !medium_grey(medium);
+        w->cells |= medium_cells(&w->t, medium) > 0;
     }
 }
 

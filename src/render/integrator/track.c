@@ -8,19 +8,30 @@ static const float least_chance = 0.05f; /* of a real collision where the extinc
 /* ---- tentative collisions ---- */
 
 typedef struct track {
-    ir_ref majorant, mean; /* mean distance between tentative collisions */
-    ir_ref near, far;      /* where the ray is in the medium's box, before the limit */
+    ir_ref mean;      /* mean distance between tentative collisions, without cells */
+    ir_ref near, far; /* where the ray is in the medium's box, before the limit */
+    vec3 o, d;        /* of walk.cells: the ray in the volume */
 } track;
+
+static ir_ref mean_distance(tracer *t, ir_ref majorant)
+{
+    ir_func *f = t->f;
+    ir_ref some = ir_gt(f, majorant, t_f32(t, 0));
+    return ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, majorant, t_f32(t, 1))), t_f32(t, 1e30f));
+}
 
 static track track_of(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref b[7], zero = t_f32(t, 0), far_away = t_f32(t, 1e30f);
+    ir_ref b[7], zero = t_f32(t, 0);
     ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
-    track k = {.majorant = b[0], .near = zero, .far = s->limit};
-    ir_ref some = ir_gt(f, b[0], zero);
-    k.mean = ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, b[0], t_f32(t, 1))), far_away);
+    track k = {.mean = mean_distance(t, b[0]), .near = zero, .far = s->limit};
+    if (w->cells) {
+        ir_ref in[7] = {s->record, s->o.x, s->o.y, s->o.z, s->d.x, s->d.y, s->d.z}, out[6];
+        ir_call(f, s->cls, w->fn.into, w->plan->media.count, in, 7, out);
+        k.o = v3(out[0], out[1], out[2]), k.d = v3(out[3], out[4], out[5]);
+    }
     const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z};
     for (int a = 0; a < 3; a++) {
         ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f));
@@ -31,22 +42,45 @@ static track track_of(walk *w, const walk_stretch *s)
     return k;
 }
 
-/* The next tentative collision after `distance`, and a number that decides about it. */
-static ir_ref next_collision(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step, ir_ref *u)
+/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew (distances have no memory). */
+typedef struct tentative {
+    ir_ref distance;
+    ir_ref inside;   /* bool: before the end */
+    ir_ref collides; /* bool: inside, and no border */
+    ir_ref mean;     /* of the cell */
+    ir_ref u;        /* a number that decides about it */
+    vec3 p;
+} tentative;
+
+static tentative next_collision(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
-    *u = r.u[1];
-    return ir_add(f, distance, ir_mul(f, ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), k->mean));
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[2];
+    tentative c = {.mean = k->mean, .u = r.u[1]};
+    if (w->cells) {
+        ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
+        ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
+        c.mean = mean_distance(t, cell[0]);
+    }
+    c.distance = ir_add(f, distance, ir_mul(f, depth, c.mean));
+    if (w->cells) {
+        within = ir_lt(f, c.distance, cell[1]);
+        c.distance = ir_min(f, c.distance, cell[1]);
+    }
+    c.inside = ir_lt(f, c.distance, k->far);
+    c.collides = ir_and(f, c.inside, within);
+    c.p = stretch_point(t, s, c.distance);
+    return c;
 }
 
 /* Extinction over majorant. */
-static color real_share(walk *w, const walk_stretch *s, const track *k, vec3 p, bool tracked)
+static color real_share(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
     color sigma = stretch_extinction(w, s, p, tracked);
-    COLOR_EACH(r, ir_mul(t->f, sigma.c[c], k->mean));
+    COLOR_EACH(r, ir_mul(t->f, sigma.c[c], mean));
     return r;
 }
 
@@ -82,6 +116,7 @@ static void weigh(walk *w, color value, color chance, color *weight, color *shar
 typedef struct tracking {
     ir_ref distance, step;
     ir_ref going, real;
+    ir_ref mean; /* at the last tentative collision */
     color weight, share;
 } tracking;
 
@@ -92,6 +127,8 @@ static void put_tracking(const walk *w, loop_state *s, const tracking *k)
         channels_put(w, s, k->weight);
     if (w->spectral)
         state_put_color(s, k->share);
+    if (w->cells)
+        state_put(s, k->mean);
 }
 
 static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
@@ -102,6 +139,8 @@ static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
         k.weight = channels_get(w, s);
     if (w->spectral)
         k.share = state_get_color(s);
+    if (w->cells)
+        k.mean = state_get(s);
     return k;
 }
 
@@ -111,22 +150,22 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracking now = {.distance = k->near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                    .weight = color_all(t_f32(t, 1)), .share = share};
+                    .mean = k->mean, .weight = color_all(t_f32(t, 1)), .share = share};
     loop_state state = {0}, next = {0};
     put_tracking(w, &state, &now);
     ir_ref loop = ir_loop(f, state.r, state.count);
     now = get_tracking(w, &state, &now);
     ir_while(f, now.going);
     tracking then = now;
-    ir_ref u;
-    then.distance = next_collision(w, s, k, now.distance, now.step, &u);
-    ir_ref inside = ir_lt(f, then.distance, k->far);
-    color real = real_share(w, s, k, stretch_point(t, s, then.distance), false), chance = real_chance(w, real);
-    then.real = ir_and(f, inside, ir_lt(f, u, share_mixture(w, now.share, chance)));
-    then.going = ir_and(f, inside, ir_not(f, then.real));
+    tentative c = next_collision(w, s, k, now.distance, now.step);
+    color real = real_share(w, s, c.mean, c.p, false), chance = real_chance(w, real);
+    then.distance = c.distance, then.mean = c.mean;
+    then.real = ir_and(f, c.collides, ir_lt(f, c.u, share_mixture(w, now.share, chance)));
+    then.going = ir_and(f, c.inside, ir_not(f, then.real));
+    ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighed behind the loop */
     weigh(w, null_share(w, real), null_share(w, chance), &then.weight, &then.share);
-    then.weight = color_select(t, then.going, then.weight, now.weight); /* a real one is weighed behind the loop */
-    then.share = color_select(t, then.going, then.share, now.share);
+    then.weight = color_select(t, null, then.weight, now.weight);
+    then.share = color_select(t, null, then.share, now.share);
     then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
     put_tracking(w, &next, &then);
     ir_endloop(f, loop, next.r, next.count);
@@ -146,9 +185,9 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     ir_func *f = t->f;
     track k = track_of(w, s);
     tracking end = track_loop(w, s, &k, share);
-    walk_flight fl = {.s = *s, .collides = end.real, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
+    walk_flight fl = {.s = *s, .collides = end.real, .mean = end.mean, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
     vec3 p = stretch_point(t, s, end.distance);
-    color real = real_share(w, s, &k, p, false), chance = real_chance(w, real), value = scattering_value(w, s, real, p, false);
+    color real = real_share(w, s, end.mean, p, false), chance = real_chance(w, real), value = scattering_value(w, s, real, p, false);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance), inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
         ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
@@ -171,26 +210,27 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     const walk_stretch *s = &fl->s;
     track k = track_of(w, s);
     tracking now = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                    .weight = color_all(t_f32(t, 1)), .share = share};
+                    .mean = k.mean, .weight = color_all(t_f32(t, 1)), .share = share};
     loop_state state = {0}, next = {0};
     put_tracking(w, &state, &now);
     ir_ref loop = ir_loop(f, state.r, state.count);
     now = get_tracking(w, &state, &now);
     ir_while(f, ir_and(f, now.going, ir_lt(f, now.step, fl->steps)));
     tracking then = now;
-    ir_ref u;
-    then.distance = next_collision(w, s, &k, now.distance, now.step, &u);
-    vec3 p = stretch_point(t, s, then.distance);
-    color chance = real_chance(w, real_share(w, s, &k, p, false));
-    weigh(w, null_share(w, real_share(w, s, &k, p, true)), null_share(w, chance), &then.weight, &then.share);
+    tentative c = next_collision(w, s, &k, now.distance, now.step);
+    color chance = real_chance(w, real_share(w, s, c.mean, c.p, false));
+    then.distance = c.distance;
+    weigh(w, null_share(w, real_share(w, s, c.mean, c.p, true)), null_share(w, chance), &then.weight, &then.share);
+    then.weight = color_select(t, c.collides, then.weight, now.weight);
+    then.share = color_select(t, c.collides, then.share, now.share);
     then.step = ir_add(f, now.step, t_u32(t, 1));
     put_tracking(w, &next, &then);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
     tracking end = get_tracking(w, &state, &now);
     vec3 p_end = stretch_point(t, s, fl->t);
-    color last_chance = real_chance(w, real_share(w, s, &k, p_end, false));
-    color value = scattering_value(w, s, real_share(w, s, &k, p_end, true), p_end, true);
+    color last_chance = real_chance(w, real_share(w, s, fl->mean, p_end, false));
+    color value = scattering_value(w, s, real_share(w, s, fl->mean, p_end, true), p_end, true);
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
     return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
@@ -206,14 +246,14 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
     loop_state state = {0}, next = {0};
     state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
     channels_put(w, &state, color_all(t_f32(t, 1)));
-    ir_ref loop = ir_loop(f, state.r, state.count), u;
+    ir_ref loop = ir_loop(f, state.r, state.count);
     ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
     color product = channels_get(w, &state);
     ir_while(f, going);
-    ir_ref then = next_collision(w, s, &k, distance, step, &u), inside = ir_lt(f, then, k.far);
-    color left = color_mul(t, product, null_share(w, real_share(w, s, &k, stretch_point(t, s, then), tracked)));
-    state_put(&next, then), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, inside);
-    channels_put(w, &next, color_select(t, inside, left, product));
+    tentative c = next_collision(w, s, &k, distance, step);
+    color left = color_mul(t, product, null_share(w, real_share(w, s, c.mean, c.p, tracked)));
+    state_put(&next, c.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, c.inside);
+    channels_put(w, &next, color_select(t, c.collides, left, product));
     ir_endloop(f, loop, next.r, next.count);
     s->step = step;
     return product;
@@ -226,16 +266,14 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref state[3] = {k->near, s->step, when}, u, loop = ir_loop(f, state, 3);
+    ir_ref state[3] = {k->near, s->step, when}, loop = ir_loop(f, state, 3);
     ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
-    ir_ref then = next_collision(w, s, k, state[0], state[1], &u);
-    vec3 p = stretch_point(t, s, then);
-    ir_ref inside = ir_lt(f, then, k->far);
-    color left = null_share(w, real_share(w, s, k, p, false)), tracked = null_share(w, real_share(w, s, k, p, true)), seed;
+    tentative at = next_collision(w, s, k, state[0], state[1]);
+    color left = null_share(w, real_share(w, s, at.mean, at.p, false)), tracked = null_share(w, real_share(w, s, at.mean, at.p, true)), seed;
     for (int c = 0; c < 3; c++)
-        seed.c[c] = ir_select(f, inside, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
+        seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
     channels_backward(w, tracked, seed);
-    ir_ref next[3] = {then, ir_add(f, state[1], t_u32(t, 1)), inside};
+    ir_ref next[3] = {at.distance, ir_add(f, state[1], t_u32(t, 1)), at.inside};
     ir_endloop(f, loop, next, 3);
     return state[1];
 }
@@ -251,8 +289,8 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
         null_adjoint(w, s, &k, when, fl->steps, to_come);
     ir_ref loop = kernel_once(f, ir_and(f, when, fl->collides));
     vec3 p = stretch_point(t, s, fl->t);
-    color value = scattering_value(w, s, real_share(w, s, &k, p, false), p, false);
-    color tracked = scattering_value(w, s, real_share(w, s, &k, p, true), p, true);
+    color value = scattering_value(w, s, real_share(w, s, fl->mean, p, false), p, false);
+    color tracked = scattering_value(w, s, real_share(w, s, fl->mean, p, true), p, true);
     channels_backward(w, tracked, channels_seed(w, value, to_come, missing));
     kernel_end_once(f, loop);
 }

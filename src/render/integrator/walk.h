@@ -27,6 +27,7 @@ typedef struct walk_functions {
     ir_func **extinction, **extinction_tracked;     /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_tracked;             /* record, p 3 -> 3 */
     ir_func **bounds;                               /* record -> majorant, low 3, high 3 of the box */
+    ir_func **into, **cell;                         /* record, o 3, d 3 -> the same in the volume; record, these, distance -> bound, where it ends */
 } walk_functions;
 
 typedef struct walk {
@@ -40,6 +41,7 @@ typedef struct walk {
     bool volumetric;    /* surfaces that are not there are no vertices, and media are; else none of what is marked (V) below exists */
     bool media;         /* there are any */
     bool spectral;      /* the extinction of some medium differs by channel */
+    bool cells;         /* some medium has bounds in cells */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -88,8 +90,9 @@ typedef struct walk_stretch {
 typedef struct walk_flight {
     walk_stretch s;
     ir_ref collides; /* bool: it ends in the medium, at distance t */
+    ir_ref mean;     /* heterogeneous: mean distance between tentative collisions there */
     ir_ref t;
-    ir_ref steps;    /* u32: collisions before that changed nothing */
+    ir_ref steps;    /* u32: collisions before that changed nothing, and cells that were left */
     color weight;    /* transmittance, and scattering at the end, over the density of all decisions; where the end's factor is 0, without it */
     ir_ref zeros[3]; /* u32: factors that are 0 */
     color share;     /* walk_position.share behind it */

@@ -7,12 +7,18 @@
  * the box (along the world's axes) around the unit cube of the volume `sigma_t`, as in Mitsuba, and is tracked with a majorant, a number
  * that no channel's extinction exceeds.
  *
+ * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what is thin or empty is crossed
+ * in long steps.
+ *
  * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached. Where the gradient of the
  * extinction is wanted it lies strictly above it, so that collisions that change nothing have a chance everywhere, and is never 0, so
  * that there are collisions to learn from (estimators.md 4). */
 #include "render/classes.h"
 
-enum { TABLE_MAJORANT, TABLE_PARTS, PART_COUNT = 256, TABLE_STEPS = 2 };
+enum { PART_COUNT = 256 };
+enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + PART_COUNT }; /* bounds of cells: x fastest */
+enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
+enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 static const float margin = 1.25f;         /* of the majorant over the largest extinction */
 static const float least_optical = 0.25f;  /* the majorant's optical thickness along the box's diagonal, at least */
 
@@ -25,17 +31,16 @@ color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p) { ret
 
 bool medium_wants_extinction(const class_node *n) { return plan_wants(n, "sigma_t") || plan_wants(n, "scale"); }
 
-static const class_node *extinction_volume(const class_node *n, const char *param)
+/* The class of the volume `sigma_t`, and its record within the medium's. */
+static const class_node *extinction_volume(tracer *t, const class_node *n, ir_ref record, ir_ref *at)
 {
-    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
-        if (strcmp(n->cls->plugin.params[k].name, param) == 0)
-            return n->param_child[k];
-    return NULL;
+    *at = t_offset(t, record, n->field[PARAM_SIGMA_T]);
+    return n->param_child[PARAM_SIGMA_T];
 }
 
 bool medium_grey(const class_node *n)
 {
-    const class_node *volume = extinction_volume(n, "sigma_t");
+    const class_node *volume = n->param_child[PARAM_SIGMA_T];
     return volume_of(volume)->grey(volume);
 }
 
@@ -58,16 +63,24 @@ vec3 medium_high(tracer *t, const class_node *n, ir_ref record) { return v3_load
 
 /* ---- the majorant ---- */
 
+/* Cells along each side. */
+static uint32_t medium_variant(const render_scene *s, const scene_object *o)
+{
+    const scene_object *sigma_t = scene_get(o, "sigma_t")->object;
+    const volume_class *cls = (const volume_class *)(const void *)sigma_t->cls;
+    return cls->cells ? cls->cells(s, sigma_t) : 0;
+}
+
 static uint32_t majorant_words(const render_scene *s, const scene_object *o)
 {
-    (void)s, (void)o;
-    return TABLE_PARTS + PART_COUNT;
+    uint32_t cells = medium_variant(s, o);
+    return TABLE_CELLS + cells * cells * cells;
 }
 
 static uint32_t majorant_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {
-    (void)s, (void)o;
-    return step == 0 ? PART_COUNT : 1;
+    uint32_t cells = medium_variant(s, o), all = cells * cells * cells;
+    return step == STEP_PARTS ? PART_COUNT : step == STEP_CELLS && all ? all : 1;
 }
 
 static ir_ref largest_part(tracer *t, ir_ref table)
@@ -81,25 +94,67 @@ static ir_ref largest_part(tracer *t, ir_ref table)
     return state[1];
 }
 
+/* A bound for tracking from the largest value of the volume. */
+static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref most)
+{
+    ir_func *f = t->f;
+    ir_ref bound = ir_mul(f, most, plan_number(t, n, record, "scale"));
+    if (!medium_wants_extinction(n))
+        return bound;
+    ir_ref diagonal = v3_length(t, v3_sub(t, medium_high(t, n, record), medium_low(t, n, record)));
+    return ir_max(f, ir_mul(f, bound, t_f32(t, margin)), t_ratio(t, t_f32(t, least_optical), diagonal));
+}
+
 static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
 {
     ir_func *f = t->f;
-    ir_ref table = plan_table_at(t, n, record);
-    if (step == 0) {
-        const class_node *volume = extinction_volume(n, "sigma_t");
-        uint32_t k = 0;
-        while (n->param_child[k] != volume)
-            k++;
-        ir_ref most = volume_of(volume)->most(t, volume, t_offset(t, record, n->field[k]), lane, PART_COUNT);
+    ir_ref table = plan_table_at(t, n, record), at;
+    const class_node *volume = extinction_volume(t, n, record, &at);
+    if (step == STEP_PARTS) {
+        ir_ref most = volume_of(volume)->most(t, volume, at, lane, PART_COUNT);
         ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_PARTS)), most);
-        return;
+    } else if (step == STEP_MAJORANT) {
+        ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT), bound_from(t, n, record, largest_part(t, table)));
+    } else if (n->variant > 0) {
+        ir_ref cells = t_u32(t, n->variant), row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
+        ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
+        ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant);
+        ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)), bound_from(t, n, record, most));
     }
-    ir_ref majorant = ir_mul(f, largest_part(t, table), plan_number(t, n, record, "scale"));
-    if (medium_wants_extinction(n)) {
-        ir_ref diagonal = v3_length(t, v3_sub(t, medium_high(t, n, record), medium_low(t, n, record)));
-        majorant = ir_max(f, ir_mul(f, majorant, t_f32(t, margin)), t_ratio(t, t_f32(t, least_optical), diagonal));
+}
+
+uint32_t medium_cells(const tracer *t, const class_node *n) { return t->plan->off & PLAN_CELLS ? 0 : n->variant; }
+
+void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in)
+{
+    ir_ref at;
+    const class_node *volume = extinction_volume(t, n, record, &at);
+    volume_of(volume)->into(t, volume, at, o, d, o_in, d_in);
+}
+
+/* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds reach a little beyond their cells. */
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves)
+{
+    ir_func *f = t->f;
+    uint32_t cells = medium_cells(t, n);
+    ir_ref count = t_f32(t, (float)cells), zero = t_f32(t, 0), one = t_f32(t, 1), most = ir_sub(f, count, one), index[3];
+    const ir_ref o[3] = {o_in.x, o_in.y, o_in.z}, d[3] = {d_in.x, d_in.y, d_in.z};
+    ir_ref fastest = ir_max(f, ir_abs(f, d[0]), ir_max(f, ir_abs(f, d[1]), ir_abs(f, d[2])));
+    ir_ref ahead = ir_add(f, distance, ir_div(f, t_f32(t, 1e-3f), ir_mul(f, count, ir_max(f, fastest, t_f32(t, 1e-9f)))));
+    *leaves = t_f32(t, 1e30f);
+    for (int k = 0; k < 3; k++) {
+        ir_ref at = ir_floor(f, ir_mul(f, t_mad(t, d[k], ahead, o[k]), count));
+        at = ir_min(f, ir_max(f, zero, at), most);
+        index[k] = ir_to_u32(f, at);
+        ir_ref onward = ir_gt(f, d[k], zero), end = ir_eq(f, at, ir_select(f, onward, most, zero));
+        ir_ref plane = ir_div(f, ir_add(f, at, ir_select(f, onward, one, zero)), count);
+        ir_ref size = ir_max(f, ir_abs(f, d[k]), t_f32(t, 1e-9f)), speed = ir_select(f, onward, size, ir_neg(f, size));
+        ir_ref border = ir_div(f, ir_sub(f, plane, o[k]), speed);
+        *leaves = ir_select(f, end, *leaves, ir_min(f, *leaves, border));
     }
-    ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT), majorant);
+    *leaves = ir_max(f, *leaves, ahead);
+    ir_ref cell = t_mad(t, t_mad(t, index[2], t_u32(t, cells), index[1]), t_u32(t, cells), index[0]);
+    *bound = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, plan_table_at(t, n, record), t_offset(t, cell, TABLE_CELLS)));
 }
 
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record)
@@ -120,8 +175,8 @@ static bl_result check_extinction(render_scene *s, const scene_object *o, bl_err
 }
 
 static const plugin_param medium_params[] = {
-    {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0, "share of the extinction that scatters"},
-    {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR, "1", 0, 1e30, "extinction per unit length"},
+    [PARAM_ALBEDO] = {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0, "share of the extinction that scatters"},
+    [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR, "1", 0, 1e30, "extinction per unit length"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e30, "multiplies sigma_t"},
     {"sample_emitters", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample lights where it scatters"},
     {"has_spectral_extinction", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; whether sigma_t differs by channel shows in its values"},
@@ -137,7 +192,8 @@ const medium_class medium_heterogeneous = {
              .load = check_extinction,
              .extra_words = 6,
              .extra = medium_extra,
-             .table_steps = TABLE_STEPS,
+             .variant = medium_variant,
+             .table_steps = STEP_COUNT,
              .table_words = majorant_words,
              .table_lanes = majorant_lanes,
              .table_step = majorant_step},

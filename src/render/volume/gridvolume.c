@@ -139,6 +139,63 @@ static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref la
     return state[1];
 }
 
+/* ---- cells ---- */
+
+enum { CELLED_LEAST = 16 /* voxels along the longest side */, CELL_VOXELS = 4, CELLS_MOST = 16 };
+
+/* Voxels beyond a border that wraps would count for cells on the other side. */
+static uint32_t grid_cells(const render_scene *s, const scene_object *o)
+{
+    const uint32_t *shape = grid_data(s, o)->shape;
+    uint32_t most = shape[0] > shape[1] ? shape[0] : shape[1], cells;
+    most = shape[2] > most ? shape[2] : most, cells = most / CELL_VOXELS;
+    if (most < CELLED_LEAST || texture_wrap_named(scene_get(o, "wrap_mode")->text) != WRAP_CLAMP)
+        return 0;
+    return cells < CELLS_MOST ? cells : CELLS_MOST;
+}
+
+static void grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in)
+{
+    ir_ref p[3], q[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t row = n->extra_word + EXTRA_TO_LOCAL + 4 * k;
+        p[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, row), o), t_real(t, record, row + 3));
+        q[k] = v3_dot(t, v3_load(t, record, row), d);
+    }
+    *o_in = v3(p[0], p[1], p[2]), *d_in = v3(q[0], q[1], q[2]);
+}
+
+/* First and last voxel that a lookup within the cell can read, and one more on either side. */
+static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_ref *first, ir_ref *last)
+{
+    ir_func *f = t->f;
+    ir_ref width = ir_div(f, ir_to_f32(f, size), t_f32(t, (float)cells)), low = ir_mul(f, ir_to_f32(f, cell), width);
+    ir_ref most = ir_sub(f, size, t_u32(t, 1)), high = ir_add(f, low, width);
+    *first = ir_to_u32(f, ir_max(f, t_f32(t, 0), ir_floor(f, ir_sub(f, low, t_f32(t, 1.5f)))));
+    *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
+}
+
+static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+{
+    ir_func *f = t->f;
+    ir_ref size[3], first[3], last[3], one = t_u32(t, 1);
+    for (uint32_t k = 0; k < 3; k++) {
+        size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+        cell_voxels(t, cell[k], cells, size[k], &first[k], &last[k]);
+    }
+    ir_ref outer[2] = {first[2], t_f32(t, 0)}, z = ir_loop(f, outer, 2);
+    ir_while(f, ir_le(f, outer[0], last[2]));
+    ir_ref middle[2] = {first[1], outer[1]}, y = ir_loop(f, middle, 2);
+    ir_while(f, ir_le(f, middle[0], last[1]));
+    ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
+    ir_while(f, ir_le(f, inner[0], last[0]));
+    color v = voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]});
+    ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), ir_max(f, inner[1], color_max(t, v))}, 2);
+    ir_endloop(f, y, (ir_ref[2]){ir_add(f, middle[0], one), inner[1]}, 2);
+    ir_endloop(f, z, (ir_ref[2]){ir_add(f, outer[0], one), middle[1]}, 2);
+    return outer[1];
+}
+
 static const plugin_param grid_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3"},
     {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
@@ -159,4 +216,7 @@ const volume_class volume_grid = {
     .eval = grid_eval,
     .grey = grid_grey,
     .most = grid_most,
+    .cells = grid_cells,
+    .into = grid_into,
+    .most_in = grid_most_in,
 };
