@@ -95,6 +95,7 @@ set(scene_sources
 set(render_sources
     src/render/bsdf/blendbsdf.c
     src/render/bsdf/bumpmap.c
+    src/render/bsdf/coat.c
     src/render/bsdf/conductor.c
     src/render/bsdf/dielectric.c
     src/render/bsdf/diffuse.c
@@ -111,6 +112,7 @@ set(render_sources
     src/render/bsdf/null.c
     src/render/bsdf/perturbed.c
     src/render/bsdf/plastic.c
+    src/render/bsdf/pplastic.c
     src/render/bsdf/principled.c
     src/render/bsdf/principled_lobes.c
     src/render/bsdf/principledthin.c

@@ -10,7 +10,7 @@
 #include <string.h>
 
 extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute;
-extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask, bsdf_null, bsdf_plastic,
+extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask, bsdf_null, bsdf_plastic, bsdf_pplastic,
     bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
     emitter_projector;

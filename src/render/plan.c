@@ -464,6 +464,8 @@ ir_ref plan_shape_data(tracer *t, uint32_t shape)
 
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->table_word); }
 
+bool plan_given(const class_node *n, const char *param) { return n->param_child[param_of(n, param)] != NULL; }
+
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
 {
     uint32_t k = param_of(n, param);

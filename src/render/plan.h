@@ -291,6 +291,8 @@ ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref elemen
 ir_ref plan_shape_data(tracer *t, uint32_t shape);
 /* First word of BUFFER_VALUES of an instance's sampling table. */
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
+/* Whether the textured parameter `param`, optional, was given. Known while tracing. */
+bool plan_given(const class_node *n, const char *param);
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */

@@ -26,6 +26,7 @@ static const plugin_class *const classes[] = {
     &bsdf_normalmap.bsdf.base.plugin,
     &bsdf_null.base.plugin,
     &bsdf_plastic.base.plugin,
+    &bsdf_pplastic.base.plugin,
     &bsdf_principled.base.plugin,
     &bsdf_principledthin.base.plugin,
     &bsdf_roughconductor.base.plugin,

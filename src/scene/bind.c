@@ -243,9 +243,11 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, sl
 
 static bl_result check_complete(binder *b, scene_object *object, const slot_counts *counts)
 {
-    for (uint32_t i = 0; i < object->cls->param_count; i++)
-        if (!object->values[i].given)
+    for (uint32_t i = 0; i < object->cls->param_count; i++) {
+        bool replaced = (object->cls->params[i].flags & PLUGIN_OR_NEXT) && object->values[i + 1].given;
+        if (!object->values[i].given && !replaced)
             TRY(value_preset(b, object, i));
+    }
     for (uint32_t i = 0; i < object->cls->slot_count; i++) {
         const plugin_slot *s = &object->cls->slots[i];
         if (counts[i].children < s->least)

@@ -38,7 +38,8 @@ enum plugin_flags {
     PLUGIN_SCALAR = 32,         /* TEXTURED, but used as one number: written as a float it is a parameter of one entry */
     PLUGIN_INTENSITY = 64,      /* of light that falls with the square of the distance */
     PLUGIN_ANY_NAME = 128,      /* TEXTURED: a nested texture whose name is no parameter's, or that has none, is this one (bumpmap) */
-    PLUGIN_PART = 256           /* TEXTURED: the weight of a part that is left out of kernels where it is a plain 0 and not differentiated */
+    PLUGIN_PART = 256,          /* TEXTURED: the weight of a part that is left out of kernels where it is a plain 0 and not differentiated */
+    PLUGIN_OR_NEXT = 512        /* no default where the next parameter of the table is given, which stands in its place */
 };
 
 typedef struct plugin_param {

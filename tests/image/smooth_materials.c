@@ -311,12 +311,15 @@ static void what_is_refused(void **state)
     refused("<bsdf type='dielectric'><string name='int_ior' value='cheese'/></bsdf>", BL_ERROR_SCENE, "\"cheese\" (int_ior)");
     refused("<bsdf type='dielectric'><float name='int_ior' value='-1'/></bsdf>", BL_ERROR_SCENE, "outside");
     refused("<bsdf type='dielectric'><rgb name='int_ior' value='1'/></bsdf>", BL_ERROR_SCENE, "a float or a name");
-    refused("<bsdf type='conductor'><string name='material' value='Gold'/></bsdf>", BL_ERROR_SCENE, "\"Gold\"");
+    refused("<bsdf type='conductor'><string name='material' value='Aux'/></bsdf>", BL_ERROR_SCENE, "did you mean \"Au\"?");
     refused("<bsdf type='conductor'><string name='material' value='Au'/><float name='eta' value='1'/></bsdf>", BL_ERROR_SCENE, "not both");
     refused("<bsdf type='mask'><float name='opacity' value='1.5'/><bsdf type='diffuse'/></bsdf>", BL_ERROR_SCENE, "[0, 1]");
     refused("<bsdf type='roughdielectric'><float name='int_ior' value='1.3'/><float name='ext_ior' value='1.3'/></bsdf>", BL_ERROR_SCENE, "must differ");
     refused("<bsdf type='roughdielectric'><string name='distribution' value='phong'/></bsdf>", BL_ERROR_SCENE, "beckmann or ggx");
-    refused("<bsdf type='roughdielectric'><float name='alpha_u' value='.1'/></bsdf>", BL_ERROR_UNSUPPORTED, "\"alpha_u\"");
+    refused("<bsdf type='roughdielectric'><float name='alpha_u' value='.1'/></bsdf>", BL_ERROR_SCENE, "\"alpha_v\" is missing");
+    refused("<bsdf type='roughconductor'><float name='alpha' value='.1'/><float name='alpha_u' value='.1'/><float name='alpha_v' value='.1'/></bsdf>",
+            BL_ERROR_SCENE, "not both");
+    refused("<bsdf type='roughplastic'><float name='alpha_u' value='.1'/></bsdf>", BL_ERROR_SCENE, "\"alpha_u\"");
     refused("<bsdf type='twosided'><bsdf type='thindielectric'/></bsdf>", BL_ERROR_SCENE, "\"thindielectric\" transmits");
     refused("<bsdf type='mask'/>", BL_ERROR_SCENE, "needs 1 bsdf");
     refused("<bsdf type='twosided'><bsdf type='dielectric'/></bsdf>", BL_ERROR_SCENE, "\"dielectric\" transmits");

@@ -14,6 +14,7 @@
 #define GLASS RGB("specular_reflectance", ".9,.8,.7") RGB("specular_transmittance", ".8,.95,.9")
 #define METAL RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") RGB("specular_reflectance", ".9,.7,.5")
 #define ROUGH(kind, alpha) STRING("distribution", kind) FLOAT("alpha", alpha)
+#define BRUSHED(kind, u, v) STRING("distribution", kind) FLOAT("alpha_u", u) FLOAT("alpha_v", v)
 #define ALL_NORMALS BOOLEAN("sample_visible", "false")
 #define SURFACE RGB("base_color", ".5,.3,.2") FLOAT("roughness", ".4") FLOAT("anisotropic", ".6")
 #define LAYERS FLOAT("spec_tint", ".4") FLOAT("sheen", ".3") FLOAT("sheen_tint", ".5") FLOAT("flatness", ".3")
@@ -60,6 +61,23 @@ const material_case material_cases[] = {
     {.name = "rough metal, alpha by bitmap", .xml = IT("roughconductor", METAL BITMAP("alpha", "grey.pfm")), .parameters = {"it.alpha.data"},
      .cosines = {0.6}},
 
+    {.name = "polarising plastic", .xml = IT("pplastic", RGB("diffuse_reflectance", ".9,.5,.1") ROUGH("ggx", ".3") INDICES("1.6")),
+     .parameters = {"it.diffuse_reflectance.value", "it.specular_reflectance.value", "it.eta.value", "it.alpha.value"}, .cosines = {0.95, 0.2}},
+    {.name = "polarising plastic, brushed, by eta",
+     .xml = IT("pplastic", RGB("diffuse_reflectance", ".9,.5,.1") BRUSHED("beckmann", ".4", ".2") FLOAT("eta", "1.3")),
+     .parameters = {"it.diffuse_reflectance.value", "it.eta.value", "it.alpha_u.value", "it.alpha_v.value"}, .cosines = {0.6}},
+
+    {.name = "brushed metal, ggx", .xml = IT("roughconductor", METAL BRUSHED("ggx", ".15", ".5")), .parameters = {OF_METAL, "it.alpha_u.value", "it.alpha_v.value"},
+     .cosines = {0.9, 0.3}},
+    {.name = "brushed metal, beckmann", .xml = IT("roughconductor", METAL BRUSHED("beckmann", ".4", ".2")),
+     .parameters = {OF_METAL, "it.alpha_u.value", "it.alpha_v.value"}, .cosines = {0.9, 0.3}},
+    {.name = "brushed metal, ggx, all normals", .xml = IT("roughconductor", METAL BRUSHED("ggx", ".2", ".4") ALL_NORMALS), .cosines = {0.6}},
+    {.name = "brushed metal by bitmap",
+     .xml = IT("roughconductor", METAL STRING("distribution", "ggx") BITMAP("alpha_u", "grey.pfm") FLOAT("alpha_v", ".3")),
+     .parameters = {"it.alpha_u.data", "it.alpha_v.value"}, .cosines = {0.6}},
+
+    {.name = "brushed glass, ggx", .xml = IT("roughdielectric", GLASS BRUSHED("ggx", ".25", ".6") INDICES("1.5")),
+     .parameters = {OF_GLASS, "it.alpha_u.value", "it.alpha_v.value"}, .eta = 1.5, .cosines = {0.7, -0.8}},
     {.name = "rough glass, ggx", .xml = IT("roughdielectric", GLASS ROUGH("ggx", ".4") INDICES("1.5")), .parameters = {OF_GLASS, "it.alpha.value"}, .eta = 1.5,
      .cosines = {0.9, 0.3, -0.8}},
     {.name = "rough glass, beckmann", .xml = IT("roughdielectric", GLASS ROUGH("beckmann", ".3") INDICES("1.5")), .parameters = {OF_GLASS, "it.alpha.value"},

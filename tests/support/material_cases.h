@@ -17,9 +17,9 @@ typedef struct material_case {
     double cosines[MATERIAL_COSINES]; /* of wi, where sampling is tested; 0: no more */
     bool one_way;      /* not reciprocal */
     bool black;        /* has nothing to sample but discrete lobes, or nothing at all */
-    double inwards;    /* -1 or 1: the first parameter stands at its bound and may only move to this side */
+    double inwards;    /* -1 or 1: some parameter stands at its bound; all move to this side */
     double slack;      /* relative error of differences that is no error: derived values are integrals by quadrature, and their derivatives others, whose
-                          nodes stay where they are (rough_interface.c) */
+                          nodes stay where they are (rough_interface.c); or a bound where roots of the parameter begin */
 } material_case;
 
 extern const material_case material_cases[];

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 6, SEED = 11, GRADIENT_STREAM = 1, ELEMENTS_MOST = 64 };
+enum { SIDE = 6, SEED = 11, GRADIENT_STREAM = 1, ELEMENTS_MOST = 512 };
 /* of the largest entry of the sample's gradient; differences: of the gradient and the sample's radiance */
 static const double exact_tolerance = 1e-9, single_tolerance = 2e-4, difference_tolerance = 1e-7;
 
@@ -82,7 +82,7 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c->parameters[k])];
         uint32_t first = scene_eval_gradient_first(e, c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
-            direction[p->offset + i] = k == 0 && inwards != 0 ? inwards : 2 * scene_random(&state) - 1;
+            direction[p->offset + i] = inwards != 0 ? inwards * scene_random(&state) : 2 * scene_random(&state) - 1;
             along += direction[p->offset + i] * g[first + i];
         }
     }

@@ -10,7 +10,7 @@ typedef struct path_agreement {
     const scene_case *scene;
     const char *folder; /* of scene_files_create */
     uint32_t depth, samples;
-    double inwards;     /* -1 or 1: the first parameter stands at its bound and may only move to this side */
+    double inwards;     /* -1 or 1: some parameter stands at its bound; all move to this side */
     double slack;       /* added to the relative tolerance of differences */
     bool dark;          /* some elements have no derivative in truth, or the samples are few; else every one must be reached, now it is some */
 } path_agreement;

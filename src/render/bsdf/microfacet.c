@@ -17,12 +17,12 @@ bl_result microfacet_check(const scene_object *o, bl_error *err)
 
 bl_result microfacet_check_alpha(const scene_object *o, bl_error *err)
 {
-    const scene_value *v;
-    for (int k = 0; k < 2; k++) {
-        v = scene_get(o, k ? "alpha_v" : "alpha_u");
-        if (v->given)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "%s: \"%s\" is not implemented yet, give \"alpha\"", o->cls->name, k ? "alpha_v" : "alpha_u");
-    }
+    const scene_value *along = scene_get(o, "alpha_u"), *across = scene_get(o, "alpha_v");
+    if (along->given != across->given)
+        return scene_error(err, BL_ERROR_SCENE, along->given ? along->where : across->where, "%s: \"alpha_u\" and \"alpha_v\" go together, \"%s\" is missing",
+                           o->cls->name, along->given ? "alpha_v" : "alpha_u");
+    if (along->given && scene_get(o, "alpha")->given)
+        return scene_error(err, BL_ERROR_SCENE, along->where, "%s: give either \"alpha\" or \"alpha_u\" and \"alpha_v\", not both", o->cls->name);
     return BL_OK;
 }
 
@@ -37,11 +37,17 @@ uint32_t microfacet_variant(const render_scene *s, const scene_object *o)
     return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
 }
 
+static ir_ref at_least(tracer *t, ir_ref alpha) { return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA)); }
+
 vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
-    ir_ref alpha = ir_max(t->f, plan_texture_1(t, n, record, "alpha", uv), t_f32(t, MICROFACET_LEAST_ALPHA));
+    if (plan_given(n, "alpha_u"))
+        return (vec2){at_least(t, plan_texture_1(t, n, record, "alpha_u", uv)), at_least(t, plan_texture_1(t, n, record, "alpha_v", uv))};
+    ir_ref alpha = at_least(t, plan_texture_1(t, n, record, "alpha", uv));
     return (vec2){alpha, alpha};
 }
+
+uint32_t microfacet_needs(const class_node *n) { return plan_given(n, "alpha_u") ? NEED_TANGENTS : 0; }
 
 /* The same roughness in all directions of the plane, known while tracing: that needs fewer operations. */
 static bool isotropic(vec2 alpha) { return alpha.x.id == alpha.y.id; }

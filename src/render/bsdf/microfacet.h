@@ -12,13 +12,15 @@ typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_
 
 /* Of the parameters that rough materials share: "distribution", a name in any case. */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
-/* And "alpha"; not yet "alpha_u" and "alpha_v". */
+/* And "alpha", or "alpha_u" and "alpha_v" in its place: the class of a material that has these shows it, so others are not the slower for it. */
 bl_result microfacet_check_alpha(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
 /* The variant of their classes is which distribution, and whether visible normals are sampled. */
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
+/* Directions matter where there are two roughnesses (render_class.needs). */
+uint32_t microfacet_needs(const class_node *n);
 vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */

@@ -87,9 +87,9 @@ static const plugin_param roughdielectric_params[] = {
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
-    {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0.1", 0, 1e6, "roughness, at least 0.0001"},
-    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "not implemented yet"},
-    {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "not implemented yet"},
+    {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_OR_NEXT, "0.1", 0, 1e6, "roughness, at least 0.0001"},
+    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
+    {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
 };
 const bsdf_class bsdf_roughdielectric = {
@@ -98,7 +98,8 @@ const bsdf_class bsdf_roughdielectric = {
              .data_name = "eta",
              .load = roughdielectric_load,
              .extra = interface_extra,
-             .variant = microfacet_variant},
+             .variant = microfacet_variant,
+             .needs = microfacet_needs},
     .transmits = true,
     .sample = roughdielectric_sample,
     .pdf = roughdielectric_pdf,

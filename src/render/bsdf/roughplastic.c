@@ -7,7 +7,7 @@
  *
  * r being the reflectance where `nonlinear`, else 1. T, at TABLE cosines and straight between them, and internal, how much of the base's light
  * the coat sends back, are derived values with their gradients (estimators.md 2): without these the derivative by alpha would be wrong. */
-#include "render/bsdf/facet.h"
+#include "render/bsdf/coat.h"
 #include "render/bsdf/rough_interface.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -51,38 +51,27 @@ static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_re
     return t_mad(t, ir_sub(f, high, low), ir_sub(f, at, ir_to_f32(f, k)), low);
 }
 
-static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
-
 /* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated (estimators.md 4). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_func *f = t->f;
     ir_ref enters = transmittance(t, n, record, wi.z), stays = ir_sub(f, t_f32(t, 1), enters);
-    ir_ref coat = ir_mul(f, stays, sum_of(t, plan_texture(t, n, record, "specular_reflectance", uv)));
-    ir_ref base = ir_mul(f, enters, sum_of(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
+    ir_ref coat = ir_mul(f, stays, coat_sum(t, plan_texture(t, n, record, "specular_reflectance", uv)));
+    ir_ref base = ir_mul(f, enters, coat_sum(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
     return plan_probability(t, n, "specular_reflectance", plan_probability(t, n, "diffuse_reflectance", share));
 }
 
 static ir_ref roughplastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
-    ir_func *f = t->f;
     facet a = facet_reflecting(t, wi, wo);
-    ir_ref p = specular_probability(t, n, record, wi, uv), one = t_f32(t, 1);
-    ir_ref normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha_of(t, n, record), a.wi, a.m);
-    ir_ref coat = ir_div(f, normal, ir_mul(f, t_f32(t, 4), a.wi_m)), base = ir_mul(f, a.wo.z, t_f32(t, inverse_pi));
-    return ir_select(f, a.valid, t_mad(t, p, coat, ir_mul(f, ir_sub(f, one, p), base)), t_f32(t, 0));
+    return coat_pdf(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), &a);
 }
 
 static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), specular = ir_lt(f, u_lobe, specular_probability(t, n, record, wi, uv));
-    vec3 from = v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
-    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha_of(t, n, record), from, u1, u2);
-    vec3 mirrored = v3_sub(t, v3_scale(t, m, ir_mul(f, t_f32(t, 2), v3_dot(t, from, m))), from);
-    vec3 wo = v3_select(t, specular, mirrored, warp_cosine_hemisphere(t, u1, u2));
-    return (bsdf_sample){.wo = wo, .pdf = roughplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(f, false),
+    vec3 wo = coat_sample(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), wi, u_lobe, u1, u2);
+    return (bsdf_sample){.wo = wo, .pdf = roughplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
                          .lobe = t_u32(t, 0)};
 }
 
@@ -90,13 +79,9 @@ static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, v
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    microfacet_kind kind = microfacet_kind_of(n);
     facet a = facet_reflecting(t, wi, wo);
-    vec2 alpha = alpha_of(t, n, record);
     ir_ref one = t_f32(t, 1), eta = interface_eta(t, n, record);
-    ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible), ir_mul(f, t_f32(t, 4), a.wi.z));
-    ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance, facets);
+    ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance, coat_facets(t, n, alpha_of(t, n, record), &a));
     ir_ref crosses = ir_mul(f, transmittance(t, n, record, a.wi.z), transmittance(t, n, record, a.wo.z));
     ir_ref scale = ir_mul(f, ir_div(f, crosses, t_sqr(t, eta)), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));
     ir_ref internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "render/bsdf/coat.h"
+
+static const float inverse_pi = 0.31830988618379067154f;
+
+vec3 coat_sample(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    vec3 from = v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
+    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha, from, u1, u2);
+    vec3 mirrored = v3_sub(t, v3_scale(t, m, ir_mul(f, t_f32(t, 2), v3_dot(t, from, m))), from);
+    return v3_select(t, ir_lt(f, u_lobe, p), mirrored, warp_cosine_hemisphere(t, u1, u2));
+}
+
+ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const facet *a)
+{
+    ir_func *f = t->f;
+    ir_ref normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha, a->wi, a->m);
+    ir_ref coat = ir_div(f, normal, ir_mul(f, t_f32(t, 4), a->wi_m)), base = ir_mul(f, a->wo.z, t_f32(t, inverse_pi));
+    return ir_select(f, a->valid, t_mad(t, p, coat, ir_mul(f, ir_sub(f, t_f32(t, 1), p), base)), t_f32(t, 0));
+}
+
+ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a)
+{
+    ir_func *f = t->f;
+    microfacet_kind kind = microfacet_kind_of(n);
+    ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible), ir_mul(f, t_f32(t, 4), a->wi.z));
+}
+
+ir_ref coat_sum(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }

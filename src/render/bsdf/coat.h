@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What rough plastics share: a coat of microfacets that reflect, over a diffuse base. One of the two is sampled, the coat with probability p; a
+ * direction has the density of both. n: a class whose variant is microfacet_variant's, perhaps with more. */
+#ifndef BL_RENDER_COAT_H
+#define BL_RENDER_COAT_H
+
+#include "render/bsdf/facet.h"
+#include "render/bsdf/microfacet.h"
+
+vec3 coat_sample(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const facet *a);
+/* D(m) G(wi) G(wo) / (4 cos wi): times the Fresnel reflectance the coat's value. */
+ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a);
+/* Of all three channels. */
+ir_ref coat_sum(tracer *t, color v);
+
+#endif
