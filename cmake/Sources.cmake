@@ -150,6 +150,7 @@ set(render_sources
     src/render/integrator/tracked.c
     src/render/integrator/update.c
     src/render/integrator/vertex.c
+    src/render/integrator/view.c
     src/render/entries.c
     src/render/levels.c
     src/render/medium/media.c

@@ -537,6 +537,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
+    if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK)
@@ -586,6 +588,10 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
                       "there, or request its gradient", p->name);
             return context_fail(job->context, &err);
         }
+    if (p->object == job->scene->sensor->index && !job->plan->sensor) {
+        error_set(&err, BL_ERROR_ARGUMENT, "%s: the sensor of this job is fixed: it was created without any of the sensor's parameters", p->name);
+        return context_fail(job->context, &err);
+    }
     if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
         return context_fail(job->context, &err);
     memcpy(job->host_values + p->offset, values, 4 * (size_t)p->count);
@@ -608,6 +614,8 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 {
     bl_error err = {0};
     bl_result r = sensor_check(job->scene, sensor, to_world, &err);
+    if (r == BL_OK && job->plan->sensor)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "the job's parameters are the sensor's, so it cannot be moved");
     if (r == BL_OK && !job->desc.sensor_moves)
         r = error_set(&err, BL_ERROR_ARGUMENT, "the sensor of this job is fixed: it was created without `sensor_moves`");
     if (r == BL_OK) {

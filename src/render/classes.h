@@ -53,6 +53,11 @@ void sensor_pose_words(const double to_world[16], uint32_t *words);
 void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words); /* shift: relative to the film's size */
 /* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
 vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
+/* Number `word` of what `record` makes, and three of them. */
+ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
+vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
+/* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's own axes. */
+void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
 /* Of a sensor that takes its direction from to_world or from a parameter "direction". */

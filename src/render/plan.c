@@ -354,9 +354,19 @@ static void write_words(plan *p)
     }
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
+    for (uint32_t i = 0; i < s->channels.count; i++)
+        if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
+            p->needs |= NEED_TANGENTS;
     class_list filters = {0};
     p->words.data[HEADER_FILTER] = instantiate(p, &filters, s->filter, NULL).record;
     p->filter = filters.data[0];
+    for (uint32_t i = 0; i < s->parameters.count && !p->sensor; i++)
+        if (s->parameters.data[i].object == s->sensor->index && p->gradient_offset[i] != PLAN_NONE) {
+            class_list sensors = {0};
+            p->words.data[HEADER_VIEW] = instantiate(p, &sensors, s->sensor, NULL).record;
+            p->sensor = sensors.data[0];
+            array_free(&sensors);
+        }
     array_free(&filters);
     p->words.data[HEADER_UPDATES] = p->words.count;
     append_words(p, p->update_words.data, p->update_words.count);

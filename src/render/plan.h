@@ -74,7 +74,7 @@ typedef struct render_primitive {
 } render_primitive;
 
 /* Further channels of the image: of the first hit (integrator/channels.c). */
-enum channel_kind { CHANNEL_ALPHA, CHANNEL_DEPTH, CHANNEL_POSITION, CHANNEL_UV, CHANNEL_GEO_NORMAL, CHANNEL_SH_NORMAL, CHANNEL_PRIM_INDEX, CHANNEL_SHAPE_INDEX,
+enum channel_kind { CHANNEL_ALPHA, CHANNEL_DEPTH, CHANNEL_POSITION, CHANNEL_UV, CHANNEL_GEO_NORMAL, CHANNEL_SH_NORMAL, CHANNEL_DP_DU, CHANNEL_DP_DV, CHANNEL_PRIM_INDEX, CHANNEL_SHAPE_INDEX,
                     CHANNEL_ALBEDO, CHANNEL_KIND_COUNT };
 enum { CHANNELS_MOST = 60 };
 typedef struct render_channel {
@@ -208,6 +208,7 @@ typedef struct plan {
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *filter;
+    class_node *sensor;        /* where parameters of the sensor are wanted; else NULL */
     bool any_request;
     const uint32_t *order;     /* primitive of each entry */
     plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
@@ -392,6 +393,7 @@ typedef struct emitter_sample {
     ir_ref pdf;      /* solid angle; for delta lights 1. 0: nothing was sampled */
     vec2 uv;         /* of the point on the light */
     ir_ref facing;   /* bool: the light's emitting side faces the reference point */
+    vec3 n;          /* of a light on a shape: the geometric normal there */
 } emitter_sample;
 
 typedef struct emitter_class {
@@ -539,6 +541,7 @@ typedef struct sensor_film {
 typedef struct sensor_view {
     const scene_object *object;
     ir_ref record;
+    const class_node *node; /* where the sensor's parameters are wanted: the record is that of its class, and what `record` makes its derived values */
 } sensor_view;
 
 enum { SENSOR_WORDS = 32 /* of a record, at most; a batch has one more for each of its sensors */ };

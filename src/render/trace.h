@@ -27,7 +27,8 @@ enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_F
 enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,
                     HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
                     HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
-                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_MEDIA, HEADER_SENSOR_MEDIUM, HEADER_COUNT = 16 };
+                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_MEDIA, HEADER_SENSOR_MEDIUM,
+                    HEADER_VIEW /* the sensor's record where its parameters are wanted */, HEADER_COUNT = 16 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {
@@ -110,6 +111,7 @@ static inline ir_ref t_real(tracer *t, ir_ref record, uint32_t word) { return ir
 /* ---- vectors ---- */
 
 static inline vec3 v3(ir_ref x, ir_ref y, ir_ref z) { return (vec3){x, y, z}; }
+static inline vec3 v3_none(void) { return (vec3){{0}, {0}, {0}}; } /* no references */
 static inline vec3 v3_add(tracer *t, vec3 a, vec3 b) { return v3(ir_add(t->f, a.x, b.x), ir_add(t->f, a.y, b.y), ir_add(t->f, a.z, b.z)); }
 static inline vec3 v3_sub(tracer *t, vec3 a, vec3 b) { return v3(ir_sub(t->f, a.x, b.x), ir_sub(t->f, a.y, b.y), ir_sub(t->f, a.z, b.z)); }
 static inline vec3 v3_scale(tracer *t, vec3 a, ir_ref s) { return v3(ir_mul(t->f, a.x, s), ir_mul(t->f, a.y, s), ir_mul(t->f, a.z, s)); }

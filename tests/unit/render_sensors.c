@@ -73,7 +73,7 @@ static probe probe_begin(const char *sensor)
     arena a = {0};
     probe p = {.l = traced_load(arena_printf(&a, "<scene version='3.0.0'>" BODY "%s</scene>", sensor), "."), .seed = 1};
     p.f = traced_begin(&p.l, 4);
-    const sensor_view view = {p.l.scene->sensor, t_word(&p.f.t, t_u32(&p.f.t, 0), HEADER_SENSOR)};
+    const sensor_view view = {p.l.scene->sensor, t_word(&p.f.t, t_u32(&p.f.t, 0), HEADER_SENSOR), NULL};
     ray r = sensor_ray(&p.f.t, &view, (vec2){p.f.in[0], p.f.in[1]}, (vec2){p.f.in[2], p.f.in[3]});
     traced_end(&p.f, (ir_ref[7]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z, r.tmax}, 7);
     arena_free(&a);
@@ -251,7 +251,7 @@ static void irradiancemeter(void **state)
     render_scene_destroy(s);
     loaded l = traced_load(xml, ".");
     traced f = traced_begin(&l, 4);
-    const sensor_view view = {l.scene->sensor, t_word(&f.t, t_u32(&f.t, 0), HEADER_SENSOR)};
+    const sensor_view view = {l.scene->sensor, t_word(&f.t, t_u32(&f.t, 0), HEADER_SENSOR), NULL};
     ray r = sensor_ray(&f.t, &view, (vec2){f.in[0], f.in[1]}, (vec2){f.in[2], f.in[3]});
     traced_end(&f, (ir_ref[7]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z, r.tmax}, 7);
     probe p = {.l = l, .f = f, .seed = 3};

@@ -223,7 +223,7 @@ static void crop_is_a_part_of_the_film(void **state)
     traced f[2];
     for (int k = 0; k < 2; k++) {
         f[k] = traced_begin(&scenes[k], 2);
-        const sensor_view view = {scenes[k].scene->sensor, t_word(&f[k].t, t_u32(&f[k].t, 0), HEADER_SENSOR)};
+        const sensor_view view = {scenes[k].scene->sensor, t_word(&f[k].t, t_u32(&f[k].t, 0), HEADER_SENSOR), NULL};
         ray r = sensor_ray(&f[k].t, &view, (vec2){f[k].in[0], f[k].in[1]}, (vec2){f[k].in[0], f[k].in[1]});
         traced_end(&f[k], (ir_ref[7]){r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z, r.tmax}, 7);
     }

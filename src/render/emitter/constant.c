@@ -9,7 +9,7 @@ static emitter_sample constant_sample(tracer *t, const class_node *n, ir_ref rec
     (void)ref;
     ir_ref zero = t_f32(t, 0);
     return (emitter_sample){warp_uniform_sphere(t, u1, u2), t_real(t, record, n->extra_word), t_f32(t, inverse_four_pi), {zero, zero},
-                            ir_bool(t->f, true)};
+                            ir_bool(t->f, true), .n = v3_none()};
 }
 
 static color constant_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)

@@ -14,7 +14,7 @@ static emitter_sample directional_sample(tracer *t, const class_node *n, ir_ref 
     vec3 to_light = v3(ir_neg(f, way.c[0]), ir_neg(f, way.c[1]), ir_neg(f, way.c[2]));
     ir_ref zero = t_f32(t, 0), square = v3_dot(t, to_light, to_light), some = ir_gt(f, square, zero);
     ir_ref by = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, some, square, t_f32(t, 1))));
-    return (emitter_sample){v3_scale(t, to_light, by), t_real(t, record, n->extra_word), t_f32(t, 1), {zero, zero}, some};
+    return (emitter_sample){v3_scale(t, to_light, by), t_real(t, record, n->extra_word), t_f32(t, 1), {zero, zero}, some, .n = v3_none()};
 }
 
 static color directional_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)

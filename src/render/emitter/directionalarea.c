@@ -7,7 +7,7 @@ static emitter_sample directionalarea_sample(tracer *t, const class_node *n, ir_
 {
     (void)n, (void)record, (void)ref, (void)u1, (void)u2;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    return (emitter_sample){v3(zero, zero, one), one, zero, {zero, zero}, ir_bool(t->f, false)};
+    return (emitter_sample){v3(zero, zero, one), one, zero, {zero, zero}, ir_bool(t->f, false), .n = v3_none()};
 }
 
 static color directionalarea_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)

@@ -163,7 +163,7 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
                ir_div(f, ir_add(f, ir_to_f32(f, y), fy), m.cell_rows_f)};
     ir_ref sine = sine_of(t, uv.y);
     return (emitter_sample){direction(t, n, record, uv, sine), t_real(t, record, n->extra_word + EXTRA_FAR),
-                            density(t, &m, mix(t, left, right, fx), sine), uv, ir_bool(f, true)};
+                            density(t, &m, mix(t, left, right, fx), sine), uv, ir_bool(f, true), .n = v3_none()};
 }
 
 static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)

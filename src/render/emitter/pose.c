@@ -52,7 +52,7 @@ emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref)
     ir_func *f = t->f;
     vec3 to = v3_sub(t, position, ref);
     ir_ref zero = t_f32(t, 0), distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    return (emitter_sample){v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), distance, t_f32(t, 1), {zero, zero}, ir_bool(f, true)};
+    return (emitter_sample){v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), distance, t_f32(t, 1), {zero, zero}, ir_bool(f, true), .n = v3_none()};
 }
 
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)

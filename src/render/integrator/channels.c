@@ -36,7 +36,7 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->environment != PLAN_NONE && !s->hide_emitters)
         return t_f32(t, 1);
-    ir_ref seen = walk_has_null(w) ? coverage_behind_null(w, at) : si->valid;
+    ir_ref seen = walk_has_null(w) && !s->depth_image ? coverage_behind_null(w, at) : si->valid;
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 
@@ -47,7 +47,8 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     walk_vertex v = {.si = *si, .bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), .bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD)};
-    v.wi = frame_to_local(t, frame_around(t, si->ns), v3_neg(t, at.d));
+    v.frame = surface_frame(t, si);
+    v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     v.to_light = v.wo = v3(zero, zero, ir_select(f, ir_lt(f, v.wi.z, zero), t_f32(t, -1), t_f32(t, 1)));
     v.sample = (bsdf_sample){.delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
     color for_light, for_sample;
@@ -78,6 +79,12 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
         break;
     case CHANNEL_SH_NORMAL:
         v = si->ns;
+        break;
+    case CHANNEL_DP_DU:
+        v = si->dp_du;
+        break;
+    case CHANNEL_DP_DV:
+        v = si->dp_dv;
         break;
     case CHANNEL_PRIM_INDEX:
         v.x = ir_to_f32(f, t_word(t, si->entry, 11));

@@ -78,10 +78,11 @@ static const struct {
     [CHANNEL_ALPHA] = {"", "A"},           [CHANNEL_DEPTH] = {"depth", "T"},
     [CHANNEL_POSITION] = {"position", "XYZ"}, [CHANNEL_UV] = {"uv", "UV"},
     [CHANNEL_GEO_NORMAL] = {"geo_normal", "XYZ"}, [CHANNEL_SH_NORMAL] = {"sh_normal", "XYZ"},
+    [CHANNEL_DP_DU] = {"dp_du", "XYZ"},    [CHANNEL_DP_DV] = {"dp_dv", "XYZ"},
     [CHANNEL_PRIM_INDEX] = {"prim_index", "I"}, [CHANNEL_SHAPE_INDEX] = {"shape_index", "I"},
     [CHANNEL_ALBEDO] = {"albedo", "RGB"},
 };
-static const char *const later[] = {"dp_du", "dp_dv", "duv_dx", "duv_dy"};
+static const char *const later[] = {"duv_dx", "duv_dy"};
 
 /* name: of the channels of the kind, before the letter of the component. */
 void render_add_channels(render_scene *s, const char *name, enum channel_kind kind)
@@ -134,7 +135,7 @@ static bl_result aov_load(render_scene *s, const scene_object *o, bl_error *err)
         {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},                                            \
         {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"}
 static const plugin_param aov_params[] = {
-    {"aovs", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0, "name:type,.. of depth, position, uv, geo_normal, sh_normal, prim_index, shape_index, albedo"},
+    {"aovs", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0, "name:type,.. of depth, position, uv, geo_normal, sh_normal, dp_du, dp_dv, prim_index, shape_index, albedo"},
     ACCEPTED,
 };
 static const plugin_slot nested_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 0, 1}};

@@ -44,6 +44,8 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put(s, at->event), state_put(s, at->medium), state_put_vec3(s, at->scattered);
     if (w->spectral)
         state_put_color(s, at->share);
+    if (w->moves)
+        state_put(s, at->first);
 }
 
 walk_position state_get_position(walk *w, loop_state *s)
@@ -57,6 +59,8 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.event = state_get(s), at.medium = state_get(s), at.scattered = state_get_vec3(s);
     if (w->spectral)
         at.share = state_get_color(s);
+    if (w->moves)
+        at.first = state_get(s);
     return at;
 }
 
@@ -207,7 +211,7 @@ walk_position walk_before(walk *w, ir_ref sample)
     ir_ref none = t_u32(t, 0);
     return (walk_position){.sample = sample, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
                            .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = v3(zero, zero, zero),
-                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one};
+                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .first = none};
 }
 
 /* What goes straight through a surface stays as it was, but for where it is. */
@@ -235,7 +239,8 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
         pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
     }
     walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
-                          .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight};
+                          .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight,
+                          .first = w->moves ? v->key.entry : at.first};
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
     return next;

@@ -136,12 +136,13 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[5], out[8];
+    ir_ref record = ir_param(f, IR_U32), p[5], out[11];
     params_f32(f, p, 5);
     emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
     vec3_put(s.d, out);
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
-    ir_return(f, out, 8);
+    vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
+    ir_return(f, out, w->moves ? 11 : 8);
     return f;
 }
 
@@ -177,7 +178,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     tracer t = sub_tracer(w, f, true);
     ir_ref record = ir_param(f, IR_U32), p[9], *out = p + 3;
     params_f32(f, p, 9);
-    if (moves(w, n)) {
+    if (moves(w, n) || (w->moves && emitter_of(n)->delta)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y;
@@ -259,6 +260,9 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
     make_shapes(w);
+    w->moves = view_moves(w);
+    if (w->moves)
+        view_begin(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, scatterers(w)), fn->bsdf_value = func_array(w, scatterers(w));
     fn->bsdf_value_tracked = func_array(w, scatterers(w));
@@ -277,7 +281,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
     }
-    if (w->next_event && some_light_moves(w)) {
+    if (w->next_event && (w->moves || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
@@ -307,10 +311,11 @@ walk_position walk_camera(walk *w, ir_ref sample)
     ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width));
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, HEADER_SENSOR)};
+    const class_node *node = w->plan->sensor;
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR), node};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
     walk_position at = {.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
-                        .delta = ir_bool(f, true), .weight = weight};
+                        .delta = ir_bool(f, true), .weight = weight, .first = zero};
     if (w->volumetric) {
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
@@ -404,6 +409,21 @@ static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
     return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)w->plan->scene->emitters.count));
 }
 
+static const class_node *environment_of(const plan *p)
+{
+    return p->emitters.data[p->words.data[p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment]];
+}
+
+bool walk_locates(const plan *p) { return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate; }
+
+vec2 walk_environment_uv(walk *w, vec3 d)
+{
+    tracer *t = &w->t;
+    const class_node *n = environment_of(w->plan);
+    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * w->plan->scene->environment + 1);
+    return emitter_of(n)->locate(t, n, record, d);
+}
+
 /* uv of the surface, or of the ray's direction on the environment. */
 static vec2 emission_uv(walk *w, const walk_vertex *v, walk_position at)
 {
@@ -411,12 +431,9 @@ static vec2 emission_uv(walk *w, const walk_vertex *v, walk_position at)
     const plan *p = w->plan;
     if (p->scene->environment == PLAN_NONE)
         return v->si.uv;
-    uint32_t place = p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment;
-    const class_node *n = p->emitters.data[p->words.data[place]];
-    if (!emitter_of(n)->locate)
+    if (!walk_locates(p))
         return v->si.uv;
-    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * p->scene->environment + 1);
-    vec2 far = emitter_of(n)->locate(t, n, record, at.d);
+    vec2 far = walk_environment_uv(w, at.d);
     return (vec2){ir_select(t->f, v->si.valid, v->si.uv.x, far.x), ir_select(t->f, v->si.valid, v->si.uv.y, far.y)};
 }
 
@@ -505,6 +522,20 @@ static ir_ref light_visible(walk *w, const walk_vertex *v, ir_ref depth, vec3 d,
     return ir_select(f, known, noted, ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
 }
 
+static bool is_delta(const emitter_class *e) { return e->delta; }
+static bool is_on_shape(const emitter_class *e) { return e->on_shape; }
+
+/* bool reference: the class of the light is of that kind */
+static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e))
+{
+    ir_func *f = w->t.f;
+    ir_ref is = ir_bool(f, false);
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        if (kind(emitter_of(w->plan->emitters.data[i])))
+            is = ir_or(f, is, ir_eq(f, cls, t_u32(&w->t, i)));
+    return is;
+}
+
 static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
 {
     tracer *t = &w->t;
@@ -513,23 +544,14 @@ static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_
     ir_ref index = n == 1 ? t_u32(t, 0) : ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
     v->light.cls = t_word(t, at, 0), v->light.record = t_word(t, at, 1);
-    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[8];
+    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[11];
     ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
     *d = vec3_at(out);
     *pdf = out[4];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
-}
-
-/* bool reference: the class of the light is a delta light */
-static ir_ref light_is_delta(walk *w, ir_ref cls)
-{
-    ir_func *f = w->t.f;
-    ir_ref is = ir_bool(f, false);
-    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
-        if (emitter_of(w->plan->emitters.data[i])->delta)
-            is = ir_or(f, is, ir_eq(f, cls, t_u32(&w->t, i)));
-    return is;
+    if (w->moves)
+        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.key = v->key;
 }
 
 /* ---- the vertex ---- */
@@ -633,6 +655,21 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
         v->medium = ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
 }
 
+/* At the first vertex: where the ray that goes on will hit. In a loop of one trip, because CPU devices skip loops but not branches. */
+static void look_ahead(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), no = ir_bool(f, false);
+    ir_ref state[8] = {ir_and(f, v->key.first, v->goes_on), no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 8);
+    ir_while(f, state[0]);
+    at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
+    interaction si = walk_intersect(w, at);
+    ir_ref next[8] = {no, si.valid, si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
+    ir_endloop(f, loop, next, 8);
+    v->next_valid = state[1], v->next_p = vec3_at(state + 2), v->next_ng = vec3_at(state + 5);
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -643,6 +680,13 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_vertex v = {.si = walk_intersect(w, at)};
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
+    if (w->moves) {
+        v.key = (view_key){.sample = at.sample, .first = ir_eq(f, at.depth, t_u32(t, 0)), .second = ir_eq(f, at.depth, t_u32(t, 1)), .surface = v.si.valid};
+        v.key.entry = ir_select(f, v.key.first, v.si.entry, at.first);
+        if (s->has_groups)
+            view_leave_instances(w, &v);
+        v.hit.key = v.key;
+    }
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
@@ -679,7 +723,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.light.there = visible;
         ir_ref mis = t_f32(t, 1);
         if (w->bsdf_emission)
-            mis = ir_select(f, light_is_delta(w, v.light.cls), mis,
+            mis = ir_select(f, light_is(w, v.light.cls, is_delta), mis,
                             power_heuristic(t, ir_mul(f, light_pdf, t_f32(t, 1 / n)), bsdf_pdf));
         v.light_weight = ir_select(f, visible, ir_mul(f, mis, t_ratio(t, t_f32(t, n), light_pdf)), zero);
     }
@@ -688,6 +732,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
+    if (w->moves)
+        look_ahead(w, &v, at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;
 }
@@ -707,6 +753,10 @@ static bool place_light(walk *w, walk_light *light)
     ir_ref in[10] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
                      light->uv.x, light->uv.y}, out[6];
     detach_all(w, in, 10);
+    if (w->moves) {
+        view_place_light(w, light);
+        vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
+    }
     ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, 10, out);
     light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
     return true;
@@ -719,6 +769,10 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
     if (tracked && !placed)
         detach_all(w, in, 5);
+    if (tracked && w->moves && !light.sampled) {
+        vec2 uv = view_uv(w, &light);
+        in[1] = uv.x, in[2] = uv.y;
+    }
     color r;
     ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, 5, r.c);
     return r;
@@ -736,6 +790,9 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     walk_light light = v->light;
     if (tracked && place_light(w, &light))
         vec3_put(frame_to_local(&w->t, v->frame, light.d), in + 6);
+    view_factors by = {{0}, {0}};
+    if (tracked && w->moves)
+        by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
     ir_ref out[6];
     if (scatterers(w) == 0) {
         *for_light = *for_sample = color_all(t_f32(&w->t, 0));
@@ -744,6 +801,8 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, scatterers(w), in, count, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];
+    if (tracked && w->moves)
+        *for_light = color_scale(&w->t, *for_light, by.light), *for_sample = color_scale(&w->t, *for_sample, by.sample);
 }
 
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)

@@ -20,6 +20,7 @@ typedef struct walk_functions {
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
                                   where no light's place is tracked */
+    ir_func *slide[SHAPE_KIND_COUNT], *view, *view_before; /* view.c */
     ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2 -> pdf */
     /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in the world and their place in
      * (uv, depth coordinate); all of both have the latter as one more parameter. */
@@ -37,6 +38,7 @@ typedef struct walk {
     bool next_event;   /* sample lights */
     bool bsdf_emission; /* count lights that the material's sample found */
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
+    bool moves;         /* tracked evaluations follow the camera: view.c */
     bool weighted;      /* samples have weights: walk_position.weight */
     bool volumetric;    /* surfaces that are not there are no vertices, and media are; else none of what is marked (V) below exists */
     bool media;         /* there are any */
@@ -58,12 +60,20 @@ typedef struct walk_position {
     ir_ref tmax;           /* negative: a path that has ended; nothing will be hit */
     ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
+    ir_ref first;          /* u32: entry that the camera's ray has hit, from depth 1 on, where walk.moves */
     ir_ref weight;         /* of the sample in its pixel, where walk.weighted: filter times sensor */
     ir_ref event;          /* (V) u32: vertices, collisions and surfaces that were crossed so far; random numbers go by it */
     ir_ref medium;         /* (V) u32: where the scene buffer describes what the ray travels in (enum medium_word); 0: vacuum */
     vec3 scattered;        /* (V) where the path last changed its direction: what light sampling would have started from */
     color share;           /* (V) how likely each channel is to have sampled this path, if one of the three does the sampling; sum 1 */
 } walk_position;
+
+/* Where on a path tracked evaluations follow the camera (view.c). */
+typedef struct view_key {
+    ir_ref sample, entry; /* u32: the entry that the camera's ray has hit */
+    ir_ref first, second; /* bool: the camera's ray leads here; the one after it */
+    ir_ref surface;       /* bool: it hits a surface */
+} view_key;
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
 typedef struct walk_light {
@@ -73,6 +83,9 @@ typedef struct walk_light {
     ir_ref distance, facing;
     bool sampled;            /* by choose_light: seen from ref in direction d */
     vec3 ref, d;
+    vec3 n;                  /* of a sampled light on a shape */
+    ir_ref on_shape;         /* bool; these two where walk.moves, */
+    view_key key;            /* and this */
 } walk_light;
 
 /* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
@@ -125,6 +138,9 @@ typedef struct walk_vertex {
     ir_ref medium;        /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
     vec3 next_o, next_d;  /* the ray that goes on */
+    view_key key;         /* where walk.moves, */
+    ir_ref next_valid;    /* and at the first vertex: bool, what the ray that goes on hits, */
+    vec3 next_p, next_ng; /* where */
     ir_ref u_roulette;
     ir_ref decisions;     /* u32: mixes what was decided here, for the drift test */
 } walk_vertex;
@@ -176,6 +192,23 @@ void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);
 surface surface_params(tracer *t); /* of the function being traced, after its others; and the arguments for them: how many */
 uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
+
+/* Of a direction on the environment, which must be there. */
+vec2 walk_environment_uv(walk *w, vec3 d);
+bool walk_locates(const plan *p); /* the environment has a uv of its own for each direction */
+
+/* view.c */
+typedef struct view_factors {
+    ir_ref light, sample; /* geometry terms relative to the path's: of the light's value and of the sample's */
+} view_factors;
+bool view_moves(const walk *w);
+void view_begin(walk *w);
+void view_leave_instances(walk *w, walk_vertex *v); /* nothing on them follows */
+/* Tracked: the reference point and, of a light on a shape, direction and distance; uv of what the camera's ray hits; the arguments
+ * of walk_values, in place. to_light: of the world, tracked. */
+void view_place_light(walk *w, walk_light *light);
+vec2 view_uv(walk *w, const walk_light *light);
+view_factors view_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count);
 
 /* baked.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
 void baked_closest(walk *w, const ray *ray, ir_ref out[4]);

@@ -61,7 +61,7 @@ static ir_func *member_ray(tracer *t, const scene_object *sensor, uint32_t index
     ir_ref record = ir_param(f, IR_U32), in[4], at = t_offset(&own, record, (index + 1) * SENSOR_WORDS);
     for (int k = 0; k < 4; k++)
         in[k] = ir_param(f, IR_F32);
-    ray r = sensor_ray(&own, &(sensor_view){sensor, at}, (vec2){in[0], in[1]}, (vec2){in[2], in[3]});
+    ray r = sensor_ray(&own, &(sensor_view){sensor, at, NULL}, (vec2){in[0], in[1]}, (vec2){in[2], in[3]});
     ir_ref out[7] = {r.o.x, r.o.y, r.o.z, r.d.x, r.d.y, r.d.z, r.tmax};
     ir_return(f, out, 7);
     return f;

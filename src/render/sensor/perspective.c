@@ -2,17 +2,40 @@
  * Pinhole camera and thin lens. The ray starts on the near plane, as in Mitsuba; clip distances are depths. */
 #include "render/classes.h"
 
-enum record { WINDOW = POSE_WORDS, TANGENT_X = WINDOW + WINDOW_WORDS, TANGENT_Y, NEAR_CLIP, FAR_CLIP, APERTURE, FOCUS };
+enum record { WINDOW = POSE_WORDS, TANGENT_X = WINDOW + WINDOW_WORDS, TANGENT_Y, NEAR_CLIP, FAR_CLIP, APERTURE, FOCUS, RECORD_WORDS };
+enum param { PARAM_TO_WORLD = 5, PARAM_ROTATION, PARAM_TRANSLATION }; /* of VIEW_PARAMS */
+enum extra { EXTRA_FOV = RECORD_WORDS, EXTRA_WORDS = EXTRA_FOV + 2 }; /* the record as the scene has it, without shifts of the film; where x_fov is */
+
+static const double pi = 3.14159265358979323846;
 
 /* ---- loading ---- */
 
+/* x_fov in degrees, whatever the file says how the field of view is given; a focus distance that it does not; what gradients lack. */
+static void offer_parameters(render_scene *s, const scene_object *o)
+{
+    static const uint32_t one = 1;
+    const scene_value *focus = scene_get(o, "focus_distance");
+    float degrees = (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
+    render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 179.99f, &degrees);
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        render_parameter *p = &s->parameters.data[i];
+        if (p->object != o->index)
+            continue;
+        p->reason = o == s->sensor ? "silhouettes, edges of shadows and steps of textures, which move in the image, are left out"
+                                   : "the image is another sensor's";
+        if (p->slot != PLAN_DATA_SLOT && strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
+            s->values.data[p->offset] = (float)scene_number(o, "far_clip");
+    }
+}
+
 static bl_result perspective_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    (void)s;
     TRY(fov_check(o, err));
     if (sensor_scales(scene_get(o, "to_world")->matrix))
         return scene_error(err, BL_ERROR_SCENE, o->where, "%s: to_world must not scale", o->cls->name);
-    return sensor_check_clips(o, err);
+    TRY(sensor_check_clips(o, err));
+    offer_parameters(s, o);
+    return BL_OK;
 }
 
 /* ---- kernels ---- */
@@ -43,18 +66,60 @@ static void thinlens_record(const render_scene *s, const scene_object *o, const 
     words[FOCUS] = float_word((float)(focus->given ? focus->number : scene_number(o, "far_clip")));
 }
 
+static void view_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    const render_scene *s = p->scene;
+    const sensor_film film = {s->full_width, s->full_height, s->crop_x, s->crop_y, s->width, s->height};
+    uint32_t fov = render_find_parameter(s, o, PLAN_DATA_SLOT);
+    view_words(o, scene_get(o, "to_world")->matrix, &film, 0, 0, words);
+    words[EXTRA_FOV] = s->parameters.data[fov].offset, words[EXTRA_FOV + 1] = p->gradient_offset[fov];
+}
+
+static vec3 point_param(tracer *t, const class_node *n, ir_ref record, uint32_t slot)
+{
+    ir_ref e[3];
+    for (uint32_t k = 0; k < 3; k++)
+        e[k] = plan_load(t, n, record, n->field[slot], slot, t_u32(t, k));
+    return v3(e[0], e[1], e[2]);
+}
+
+/* The record from the parameters. */
+static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
+{
+    ir_func *f = t->f;
+    vec3 columns[4];
+    for (uint32_t k = 0; k < RECORD_WORDS; k++)
+        derived[k] = t_real(t, record, n->extra_word + k);
+    for (uint32_t c = 0; c < 4; c++) {
+        ir_ref e[3];
+        for (uint32_t k = 0; k < 3; k++)
+            e[k] = plan_load(t, n, record, n->field[PARAM_TO_WORLD], PARAM_TO_WORLD, t_u32(t, 4 * k + c));
+        columns[c] = v3(e[0], e[1], e[2]);
+    }
+    sensor_pose_derive(t, columns, point_param(t, n, record, PARAM_ROTATION), point_param(t, n, record, PARAM_TRANSLATION), derived);
+    ir_ref half = ir_mul(f, plan_load(t, n, record, n->extra_word + EXTRA_FOV, PLAN_DATA_SLOT, t_u32(t, 0)), t_f32(t, (float)(pi / 360)));
+    ir_ref tangent = ir_div(f, ir_sin(f, half), ir_cos(f, half));
+    derived[TANGENT_Y] = ir_mul(f, tangent, ir_div(f, derived[TANGENT_Y], derived[TANGENT_X]));
+    derived[TANGENT_X] = tangent;
+    if (n->cls == &sensor_perspective.base) {
+        derived[WINDOW + WINDOW_OFFSET_X] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_X], plan_number(t, n, record, "principal_point_offset_x"));
+        derived[WINDOW + WINDOW_OFFSET_Y] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_Y], plan_number(t, n, record, "principal_point_offset_y"));
+    } else {
+        derived[APERTURE] = plan_number(t, n, record, "aperture_radius"), derived[FOCUS] = plan_number(t, n, record, "focus_distance");
+    }
+}
+
 /* local: a direction of the camera, of any length; from: where the ray leaves the plane z = 0, in the world. */
 static ray between_clips(tracer *t, const sensor_view *v, vec3 from, vec3 local, ir_ref length)
 {
     ir_func *f = t->f;
-    ir_ref record = v->record;
     vec3 unit = v3_scale(t, local, ir_div(f, t_f32(t, 1), length));
-    vec3 d = v3_add(t, v3_scale(t, v3_load(t, record, POSE_X), unit.x),
-                    v3_add(t, v3_scale(t, v3_load(t, record, POSE_Y), unit.y), v3_scale(t, v3_load(t, record, POSE_Z), unit.z)));
+    vec3 d = v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), unit.x),
+                    v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_Y), unit.y), v3_scale(t, sensor_vector(t, v, POSE_Z), unit.z)));
     d = v3_normalize(t, d);
     /* length by depth: of a ray's part that is as deep as 1 */
     ir_ref by_depth = ir_div(f, length, local.z);
-    ir_ref near = ir_mul(f, t_real(t, record, NEAR_CLIP), by_depth), far = ir_mul(f, t_real(t, record, FAR_CLIP), by_depth);
+    ir_ref near = ir_mul(f, sensor_real(t, v, NEAR_CLIP), by_depth), far = ir_mul(f, sensor_real(t, v, FAR_CLIP), by_depth);
     return (ray){v3_add(t, from, v3_scale(t, d, near)), d, ir_sub(f, far, near)};
 }
 
@@ -62,27 +127,27 @@ static vec3 pinhole_direction(tracer *t, const sensor_view *v, vec2 position)
 {
     ir_func *f = t->f;
     vec2 film = sensor_film_position(t, v, WINDOW, position);
-    return v3(ir_mul(f, film.x, t_real(t, v->record, TANGENT_X)), ir_mul(f, film.y, t_real(t, v->record, TANGENT_Y)), t_f32(t, 1));
+    return v3(ir_mul(f, film.x, sensor_real(t, v, TANGENT_X)), ir_mul(f, film.y, sensor_real(t, v, TANGENT_Y)), t_f32(t, 1));
 }
 
 static ray perspective_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     (void)lens;
     vec3 local = pinhole_direction(t, v, position);
-    return between_clips(t, v, v3_load(t, v->record, POSE_ORIGIN), local, v3_length(t, local));
+    return between_clips(t, v, sensor_vector(t, v, POSE_ORIGIN), local, v3_length(t, local));
 }
 
 /* From a point of the aperture through the point of the plane of focus that a pinhole would see. */
 static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     ir_func *f = t->f;
-    ir_ref radius = t_real(t, v->record, APERTURE);
+    ir_ref radius = sensor_real(t, v, APERTURE);
     vec2 disk = warp_disk_concentric(t, lens.x, lens.y);
     ir_ref x = ir_mul(f, radius, disk.x), y = ir_mul(f, radius, disk.y);
-    vec3 focus = v3_scale(t, pinhole_direction(t, v, position), t_real(t, v->record, FOCUS));
+    vec3 focus = v3_scale(t, pinhole_direction(t, v, position), sensor_real(t, v, FOCUS));
     vec3 local = v3(ir_sub(f, focus.x, x), ir_sub(f, focus.y, y), focus.z);
-    vec3 from = v3_add(t, v3_load(t, v->record, POSE_ORIGIN),
-                       v3_add(t, v3_scale(t, v3_load(t, v->record, POSE_X), x), v3_scale(t, v3_load(t, v->record, POSE_Y), y)));
+    vec3 from = v3_add(t, sensor_vector(t, v, POSE_ORIGIN),
+                       v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), x), v3_scale(t, sensor_vector(t, v, POSE_Y), y)));
     return between_clips(t, v, from, local, v3_length(t, local));
 }
 
@@ -94,29 +159,34 @@ static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 len
         {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},                                    \
         {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 1e-9, 1e30, "where rays start"},                                            \
         {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},                                                \
-        {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "camera to world, without scale"},                             \
+        {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "camera to world, without scale"},         \
+        {"rotation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0,                                                   \
+         "besides to_world (not Mitsuba's): about the camera's own axes, by the vector's length in degrees"},              \
+        {"translation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0, "and along them (not Mitsuba's)"},             \
         {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                           \
         {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}
 
 static const plugin_param perspective_params[] = {
     VIEW_PARAMS,
     {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1e30, "accepted; a pinhole is in focus everywhere"},
-    {"principal_point_offset_x", PLUGIN_FLOAT, 0, "0", -1e3, 1e3, "relative to the film's width"},
-    {"principal_point_offset_y", PLUGIN_FLOAT, 0, "0", -1e3, 1e3, "relative to the film's height"},
+    {"principal_point_offset_x", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3, "relative to the film's width"},
+    {"principal_point_offset_y", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3, "relative to the film's height"},
 };
 static const plugin_param thinlens_params[] = {
     VIEW_PARAMS,
-    {"aperture_radius", PLUGIN_FLOAT, PLUGIN_REQUIRED, NULL, 0, 1e30, "of the lens, in scene units; 0 is a pinhole"},
-    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-9, 1e30, "depth that is sharp; far_clip if missing"},
+    {"aperture_radius", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 1e30, "of the lens, in scene units; 0 is a pinhole"},
+    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-9, 1e30, "depth that is sharp; far_clip if missing"},
 };
 static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_perspective = {
-    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 11, sensor_slots, 3, "pinhole camera"}, .load = perspective_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 13, sensor_slots, 3, "pinhole camera"}, .load = perspective_load, .data_name = "x_fov",
+             .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
     .record = perspective_record,
     .ray = perspective_ray,
 };
 const sensor_class sensor_thinlens = {
-    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 10, sensor_slots, 3, "camera with depth of field"}, .load = perspective_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 12, sensor_slots, 3, "camera with depth of field"}, .load = perspective_load, .data_name = "x_fov",
+             .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
     .record = thinlens_record,
     .ray = thinlens_ray,
 };

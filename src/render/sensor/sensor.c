@@ -17,12 +17,38 @@ static int find_param(const scene_object *o, const char *name)
 
 uint32_t sensor_words(const scene_object *sensor) { return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0)); }
 
+/* m times the translation times the rotation by the vector's length, in degrees, about its direction (Rodrigues). */
+static void turn(double m[16], const double degrees[3], const double translation[3])
+{
+    double r[3], q = 0, by[3][3], old[16];
+    for (int k = 0; k < 3; k++)
+        r[k] = degrees[k] * 3.14159265358979323846 / 180, q += r[k] * r[k];
+    double angle = sqrt(q), a = q > 0 ? sin(angle) / angle : 1, b = q > 0 ? (1 - cos(angle)) / q : 0.5;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double across = i == j ? 0 : (j == (i + 1) % 3 ? -1 : 1) * r[3 - i - j];
+            by[i][j] = (i == j ? 1 - b * q : 0) + a * across + b * r[i] * r[j];
+        }
+    memcpy(old, m, sizeof old);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            m[4 * i + j] = 0;
+            for (int k = 0; k < 3; k++)
+                m[4 * i + j] += old[4 * i + k] * by[k][j];
+        }
+        for (int k = 0; k < 3; k++)
+            m[4 * i + 3] += old[4 * i + k] * translation[k];
+    }
+}
+
 void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words)
 {
     double pose[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
-    int own = find_param(sensor, "to_world");
+    int own = find_param(sensor, "to_world"), turned = find_param(sensor, "rotation");
     for (int k = 0; k < 16 && (to_world || own >= 0); k++)
         pose[k] = to_world ? (double)to_world[k] : sensor->values[own].matrix[k];
+    if (!to_world && turned >= 0)
+        turn(pose, sensor->values[turned].vector, scene_get(sensor, "translation")->vector);
     sensor_of(sensor)->record(s, sensor, pose, film, words);
 }
 
@@ -119,12 +145,57 @@ bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_wo
 
 /* ---- traced ---- */
 
+ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word)
+{
+    return v->node ? plan_derived(t, v->node, v->record, t_u32(t, word)) : t_real(t, v->record, word);
+}
+
+vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word)
+{
+    return v3(sensor_real(t, v, word), sensor_real(t, v, word + 1), sensor_real(t, v, word + 2));
+}
+
+/* Polynomial in q with the coefficients sign^k / (2 k + first)!: sin(x) / x for first = 1, (1 - cos x) / x^2 for 2, q = x^2; to 1e-8 up to half a
+ * turn. Smooth in q where sine and cosine of a length are not. */
+static ir_ref trigonometric(tracer *t, ir_ref q, int first)
+{
+    double coefficient[10] = {first == 1 ? 1 : 0.5};
+    for (int k = 1; k < 10; k++)
+        coefficient[k] = -coefficient[k - 1] / ((2 * k + first - 1) * (2 * k + first));
+    ir_ref sum = t_f32(t, (float)coefficient[9]);
+    for (int k = 8; k >= 0; k--)
+        sum = t_mad(t, sum, q, t_f32(t, (float)coefficient[k]));
+    return sum;
+}
+
+void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived)
+{
+    ir_func *f = t->f;
+    vec3 r = v3_scale(t, degrees, t_f32(t, 0.017453292519943295f)), out[4] = {columns[3]};
+    ir_ref q = v3_dot(t, r, r), a = trigonometric(t, q, 1), b = trigonometric(t, q, 2);
+    const ir_ref of[3] = {r.x, r.y, r.z}, move[3] = {translation.x, translation.y, translation.z};
+    for (int k = 0; k < 3; k++)
+        out[0] = v3_add(t, out[0], v3_scale(t, columns[k], move[k]));
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++) { /* as in `turn` */
+            ir_ref by = ir_mul(f, b, ir_mul(f, of[i], of[j]));
+            if (i == j)
+                by = ir_add(f, by, ir_sub(f, t_f32(t, 1), ir_mul(f, b, q)));
+            else
+                by = ir_add(f, by, ir_mul(f, a, j == (i + 1) % 3 ? ir_neg(f, of[3 - i - j]) : of[3 - i - j]));
+            vec3 part = v3_scale(t, columns[i], by);
+            out[1 + j] = i ? v3_add(t, out[1 + j], part) : part;
+        }
+    for (int k = 0; k < 4; k++)
+        derived[3 * k] = out[k].x, derived[3 * k + 1] = out[k].y, derived[3 * k + 2] = out[k].z;
+}
+
 vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
-    ir_ref x = t_mad(t, position.x, t_real(t, v->record, window + WINDOW_SCALE_X), t_real(t, v->record, window + WINDOW_OFFSET_X));
-    ir_ref y = t_mad(t, position.y, t_real(t, v->record, window + WINDOW_SCALE_Y), t_real(t, v->record, window + WINDOW_OFFSET_Y));
+    ir_ref x = t_mad(t, position.x, sensor_real(t, v, window + WINDOW_SCALE_X), sensor_real(t, v, window + WINDOW_OFFSET_X));
+    ir_ref y = t_mad(t, position.y, sensor_real(t, v, window + WINDOW_SCALE_Y), sensor_real(t, v, window + WINDOW_OFFSET_Y));
     return (vec2){ir_sub(f, one, ir_mul(f, two, x)), ir_sub(f, one, ir_mul(f, two, y))};
 }
 

@@ -143,7 +143,7 @@ static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area,
                         .pdf = ir_select(f, outside, cone_pdf(t, omc), pdf_in)};
     vec3 p = v3_add(t, ref, v3_scale(t, s.d, s.distance)), n = v3_normalize(t, v3_sub(t, p, c));
     s.facing = ir_lt(f, ir_mul(f, v3_dot(t, s.d, n), sign), zero);
-    s.uv = sphere_uv(t, data, n);
+    s.uv = sphere_uv(t, data, n), s.n = n;
     return s;
 }
 

@@ -1,0 +1,132 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Gradients of the camera's parameters against plain central differences, sample by sample, in f64. Where only lights are sampled, one bounce after
+ * the camera's ray, a sample with its random numbers is a smooth function of the camera until it crosses an edge; so every sample must agree but the
+ * few that do cross one within the step. What needs more bounces is compared with frozen paths by tests/gradient/unrolled.c, which walks the
+ * camera's scenes too. And the record of a sensor made from parameters by a kernel is the one made on the host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_cases.h"
+#include "support/scene_eval.h"
+#include "support/scene_traced.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SIDE = 16, SAMPLES = 60 };
+static const double step = 1e-5;
+static char *folder;
+
+#define POSE "<transform name='to_world'><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
+#define FILM "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter type='box'/></film>"
+#define MATERIAL "<bsdf type='diffuse'><texture type='bitmap' name='reflectance'><string name='filename' value='texture.pfm'/></texture></bsdf>"
+
+static const struct {
+    const char *name, *sensor, *light;
+    const char *parameters[6];
+} cases[] = {
+    {"pinhole, point light", "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' value='10,-20,5'/>" POSE FILM "</sensor>",
+     "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>",
+     {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y"}},
+    {"lens, area light", "<sensor type='thinlens' id='eye'><float name='fov' value='55'/><float name='aperture_radius' value='.2'/><float name='focus_distance' value='2.5'/>" POSE FILM
+     "</sensor>", "<shape type='rectangle'><transform name='to_world'><scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/></transform>"
+     "<emitter type='area'/></shape>", {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.aperture_radius", "eye.focus_distance"}},
+    {"pinhole, environment", "<sensor type='perspective' id='eye'>" POSE FILM "</sensor>",
+     "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>", {"eye.translation", "eye.rotation"}},
+};
+
+static scene_eval *create(size_t k, uint32_t count)
+{
+    arena a = {0};
+    char *body = arena_printf(&a, "<shape type='rectangle'><transform name='to_world'><scale value='3'/></transform>" MATERIAL "</shape>"
+                                  "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" MATERIAL "</shape>%s", cases[k].light);
+    scene_eval *e = scene_eval_create(scene_xml(&a, "<integrator type='direct'><integer name='emitter_samples' value='1'/><integer name='bsdf_samples' value='0'/></integrator>",
+                                                cases[k].sensor, body), folder, cases[k].parameters, count);
+    arena_free(&a);
+    return e;
+}
+
+static double value_at(scene_eval *e, uint32_t element, double by, uint32_t pixel, uint32_t sample)
+{
+    bl_error err = {0};
+    double old = e->values[element];
+    e->values[element] = old + by;
+    if (scene_eval_run(e, RENDER_PRIMAL, pixel, sample, 3, 1, true, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    e->values[element] = old;
+    return scene_eval_weighted(e, pixel);
+}
+
+static void plain_differences(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        uint32_t count = 0, compared = 0, off = 0;
+        while (count < 6 && cases[k].parameters[count])
+            count++;
+        scene_eval *e = create(k, count);
+        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+            e->adjoint[i] = 1 + (float)(i % 3);
+        double sizes = 0;
+        for (uint32_t n = 0; n < SAMPLES; n++) {
+            bl_error err = {0};
+            uint32_t pixel = n * 37 % (SIDE * SIDE);
+            if (scene_eval_run(e, RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
+                fail_msg("%s", err.text);
+            assert_int_equal(e->status[STATUS_DRIFT], 0);
+            double *gradient = malloc(e->plan->gradient_count * sizeof *gradient);
+            assert_non_null(gradient);
+            memcpy(gradient, e->gradient, e->plan->gradient_count * sizeof *gradient);
+            for (uint32_t p = 0; p < count; p++) {
+                uint32_t index = scene_eval_find(e, cases[k].parameters[p]), first = scene_eval_gradient_first(e, cases[k].parameters[p]);
+                const render_parameter *r = &e->scene->parameters.data[index];
+                for (uint32_t c = 0; c < r->count; c++) {
+                    double wanted = (value_at(e, r->offset + c, step, pixel, n) - value_at(e, r->offset + c, -step, pixel, n)) / (2 * step), got = gradient[first + c];
+                    bool agree = fabs(got - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(got));
+                    if (!agree && ++off > SAMPLES / 10)
+                        fail_msg("%s, %s[%u], pixel %u, sample %u: %.9g, differences say %.9g", cases[k].name, r->name, c, pixel, n, got, wanted);
+                    compared++, sizes += fabs(wanted);
+                }
+            }
+            free(gradient);
+        }
+        print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", cases[k].name, compared, off, sizes / compared);
+        assert_true(sizes / compared > 1e-3);
+        scene_eval_destroy(e);
+    }
+}
+
+/* Derived values are the words of the host's record. */
+static void record(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        bl_error err = {0};
+        scene_eval *e = create(k, 1);
+        if (scene_eval_run(e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        const float *host = (const float *)(const void *)(e->plan->words.data + plan_sensor_word(e->plan));
+        for (uint32_t i = 0; i < 20 + 2 * k; i++) { /* a pinhole's ends before the lens */
+            double derived = e->values[e->scene->values.count + i];
+            if (!(fabs(derived - (double)host[i]) <= 2e-6 * (1 + fabs(derived))))
+                fail_msg("%s, word %u: %.9g, the host's %.9g", cases[k].name, i, derived, (double)host[i]);
+        }
+        scene_eval_destroy(e);
+    }
+}
+
+int main(void)
+{
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(record), cmocka_unit_test(plain_differences)};
+    int failed = cmocka_run_group_tests_name("camera", tests, NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
