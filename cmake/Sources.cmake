@@ -123,6 +123,7 @@ set(render_sources
     src/render/bsdf/thindielectric.c
     src/render/bsdf/twosided.c
     src/render/emitter/area.c
+    src/render/emitter/common.c
     src/render/emitter/constant.c
     src/render/emitter/directional.c
     src/render/emitter/directionalarea.c
@@ -136,6 +137,7 @@ set(render_sources
     src/render/filter/tabulated.c
     src/render/integrator/baked.c
     src/render/integrator/channels.c
+    src/render/integrator/choice.c
     src/render/integrator/forward.c
     src/render/integrator/flight.c
     src/render/integrator/integrators.c

@@ -128,6 +128,15 @@ typedef struct bl_define {
     const char *key, *value;
 } bl_define;
 
+/* How often a light is sampled, against others. Images have the same expectation, and a noise that differs. */
+typedef enum bl_light_choice {
+    BL_LIGHTS_BY_WEIGHT, /* by the lights' sampling_weight (Mitsuba) */
+    BL_LIGHTS_UNIFORM,   /* all alike */
+    BL_LIGHTS_BY_POWER,  /* by weight times power, which follows the values; none is ever left out */
+    BL_LIGHTS_COUNT
+} bl_light_choice;
+const char *bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
+
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
@@ -137,6 +146,7 @@ typedef struct bl_scene_desc {
     const char *integrator;   /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
     int32_t max_depth;        /* replaces the integrator's; 0: the scene's, -1: unbounded */
     uint32_t sensor;          /* which of the scene's sensors to look through, in the order of its file; its film is the image */
+    bl_light_choice lights;   /* which light a path samples */
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */

@@ -127,13 +127,22 @@ bl_device_stats bl_device_stats_get(const bl_device *device)
 
 /* ---- scenes ---- */
 
+_Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM && (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER, "the public choices are the renderer's");
+
+const char *bl_light_choice_name(bl_light_choice choice)
+{
+    static const char *const names[BL_LIGHTS_COUNT] = {"weight", "uniform", "power"};
+    return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
+}
+
 static bl_result finish_scene(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out)
 {
     bl_error err = {0};
     bl_scene *scene = calloc(1, sizeof *scene);
     BL_ASSERT(scene, "out of memory");
     scene->context = ctx;
-    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0, .sensor = desc ? desc->sensor : 0};
+    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0, .sensor = desc ? desc->sensor : 0,
+                          .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT};
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         free(scene);
         return context_fail(ctx, &err);

@@ -295,7 +295,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
                                               .alpha = d->alpha, .epsilon = d->epsilon});
     }
     TRY(finish_batch(job, err));
-    job->values_changed = true;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        job_value_changed(job, job->requested[k]);
     uint32_t skipped; /* the device counts in 32 bits since it was last cleared */
     TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
     if (skipped) {

@@ -196,7 +196,8 @@ static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
     TRY(move_state(fit, (float *)(uintptr_t)c->words, true, err));
     fit->coarser = c->head.coarser;
     TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, fit->coarser, err));
-    fit->job->values_changed = true;
+    for (uint32_t k = 0; k < fit->job->requested_count; k++)
+        job_value_changed(fit->job, fit->job->requested[k]);
     fit->status = (bl_fit_status){.step = c->head.step, .loss = c->head.loss, .form = fit->desc.form, .drifted = c->head.drifted, .overflowed = c->head.overflowed,
                                   .non_finite = c->head.non_finite, .skipped = c->head.skipped, .repeats = c->head.coarser, .device_bytes = c->head.device_bytes};
     return BL_OK;

@@ -64,7 +64,9 @@ struct bl_job {
     float *host_values; /* of parameters, as they were last set from the host */
     uint32_t *requested, requested_count; /* scene parameter indices, and desc.parameters in the same order */
     bool fixed_point;
-    bool values_changed; /* since derived values were updated */
+    bool values_changed; /* since derived values were updated, */
+    bool *changed;       /* and which parameters' */
+    bool tables_built;   /* once at least */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
     bl_kernel_info compiled[RENDER_PASS_COUNT];
@@ -117,6 +119,7 @@ bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err);
 spv_rays rays_lowering(const plan *p);
 
 /* job.c: shared with fit.c and reference.c */
+void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 uint32_t job_pixels(const render_scene *s);
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);

@@ -75,8 +75,13 @@ static bl_result make_buffers(bl_job *job, bl_error *err)
     if (s->values.count)
         memcpy(job->host_values, s->values.data, 4 * (size_t)s->values.count);
     job->values_changed = true;
+    job->changed = malloc(s->parameters.count + 1u);
+    BL_ASSERT(job->changed, "out of memory");
+    memset(job->changed, true, s->parameters.count + 1u);
     return BL_OK;
 }
+
+void job_value_changed(bl_job *job, uint32_t parameter) { job->values_changed = job->changed[parameter] = true; }
 
 bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
 {
@@ -301,11 +306,21 @@ static void record_update(bl_job *job, gpu_kernel *kernel, gpu_buffer *values)
     record(job, kernel, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
 }
 
-/* Sampling tables, step by step. */
+static bool follows_changed(const bl_job *job, const plan_table *b)
+{
+    bool changed = !job->tables_built;
+    for (uint32_t k = 0; k < b->follow_count; k++)
+        changed |= job->changed[b->follows[k]];
+    return changed;
+}
+
+/* Sampling tables whose values have changed, step by step. */
 static void record_tables(bl_job *job, gpu_kernel *kernel)
 {
     for (uint32_t i = 0; i < job->plan->table_builds.count; i++) {
         const plan_table *b = &job->plan->table_builds.data[i];
+        if (!follows_changed(job, b))
+            continue;
         const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
         record(job, kernel, job->values, push, b->lanes);
     }
@@ -352,6 +367,8 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     TRY(job_submit(job->batch, stats, &seconds, err));
     job->values_changed = false;
+    job->tables_built = true;
+    memset(job->changed, false, job->scene->parameters.count);
     return bounds_check(job->bounds, err);
 }
 
@@ -571,6 +588,7 @@ void bl_job_destroy(bl_job *job)
     plan_destroy(job->plan);
     free(job->requested);
     free(job->host_values);
+    free(job->changed);
     free(job);
 }
 
@@ -595,7 +613,7 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
         return context_fail(job->context, &err);
     memcpy(job->host_values + p->offset, values, 4 * (size_t)p->count);
-    job->values_changed = true;
+    job_value_changed(job, index);
     return BL_OK;
 }
 

@@ -32,7 +32,7 @@ typedef struct cli_names {
 
 typedef struct cli_common {
     cli_names defines, roots;
-    const char *integrator, *device, *ray_backend;
+    const char *integrator, *device, *ray_backend, *lights;
     uint32_t spp, spp_grad, seed, sensor;
     int32_t max_depth;
     bool strict, untrusted, no_baking, no_cache, quiet, json, help;

@@ -319,6 +319,8 @@ static void add_recipe(FILE *out, const fit_work *w)
     }
     if (common->max_depth)
         fprintf(out, " --max-depth %d", common->max_depth);
+    if (common->lights)
+        fprintf(out, " --lights %s", common->lights);
     char date[64] = "";
     time_t now = time(NULL);
     struct tm utc;

@@ -85,6 +85,9 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         (*storage)[i] = key;
         (*defines)[i] = (bl_define){.key = key, .value = equals + 1};
     }
+    uint32_t lights = 0;
+    while (common->lights && strcmp(common->lights, bl_light_choice_name(lights)) != 0) /* options.c allows these names alone */
+        lights++;
     return (bl_scene_desc){.defines = *defines,
                            .define_count = count,
                            .untrusted = common->untrusted,
@@ -92,7 +95,8 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
                            .root_count = common->roots.count,
                            .integrator = common->integrator,
                            .max_depth = common->max_depth,
-                           .sensor = common->sensor};
+                           .sensor = common->sensor,
+                           .lights = lights};
 }
 
 static int load_scene(cli_session *session, const char *path)

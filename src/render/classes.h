@@ -78,7 +78,12 @@ color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 
 ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
 
 /* The `pdf` of lights that no ray meets. */
-ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv);
+ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
+/* Whether the textured parameter is a plain number or colour; the mean luminance of it, at a few points of [0, 1]^2 if it is not. */
+bool emitter_plain(const class_node *n, const char *param);
+ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
+/* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius + 1. */
+ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
 /* What a gradient by a light's place lacks (render_parameter.reason). */
 extern const char emitter_moving_shadows[];
 

@@ -45,8 +45,8 @@ static bool requests(const class_node *n)
     return any;
 }
 
-/* The class of one object. */
-static class_node *classify(plan *p, const scene_object *o)
+/* The class of one object. shape: that carries an emitter, whose kind is part of the class; else NULL. */
+static class_node *classify(plan *p, const scene_object *o, const render_shape *shape)
 {
     const render_class *cls = (const render_class *)o->cls;
     class_node *n = new_node(p, cls);
@@ -55,7 +55,7 @@ static class_node *classify(plan *p, const scene_object *o)
     for (uint32_t k = 0; k < cls->plugin.param_count; k++) {
         const plugin_param *param = &cls->plugin.params[k];
         if ((param->kind == PLUGIN_TEXTURED || param->kind == PLUGIN_VOLUMETRIC) && o->values[k].object) {
-            n->param_child[k] = classify(p, o->values[k].object);
+            n->param_child[k] = classify(p, o->values[k].object, NULL);
             n->field[k] = n->words;
             n->words += n->param_child[k]->words;
             n->absent |= (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name) ? 1u << k : 0u;
@@ -67,7 +67,7 @@ static class_node *classify(plan *p, const scene_object *o)
         }
     }
     for (uint32_t k = 0; nests(o) && k < o->child_count && n->child_count < PLAN_MAX_CHILDREN; k++) {
-        class_node *child = classify(p, o->children[k]);
+        class_node *child = classify(p, o->children[k], NULL);
         n->child[n->child_count] = child;
         n->child_word[n->child_count++] = n->words;
         n->words += child->words;
@@ -80,11 +80,12 @@ static class_node *classify(plan *p, const scene_object *o)
         n->requested |= requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }
     n->table_word = n->words;
-    n->words += cls->table_steps > 0;
+    n->tabled = cls->table_steps && cls->table_words(p->scene, o, shape);
+    n->words += n->tabled;
     n->extra_word = n->words;
     n->words += cls->extra_words;
-    n->variant = cls->variant ? cls->variant(p->scene, o) : 0;
-    text_add(&key, "#%u)", n->variant);
+    n->variant = shape ? shape->kind : cls->variant ? cls->variant(p->scene, o) : 0;
+    text_add(&key, "#%u)%s%s", n->variant, shape ? " on " : "", shape ? shape_kinds[shape->kind]->name : "");
     n->key = arena_strdup(&p->memory, key.data);
     text_free(&key);
     return n;
@@ -156,7 +157,7 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
         p->gradient_count += count;
         p->update_requested = true;
     }
-    uint32_t cls = class_add(p, &p->updates, classify(p, o)); /* a tree of its own: united with other instances of this list only */
+    uint32_t cls = class_add(p, &p->updates, classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
     bool each = n->cls->update_element != NULL;
     p->update_elements |= each;
     for (uint32_t k = 0; k < (each ? count : 1); k++) {
@@ -167,43 +168,70 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     return *d;
 }
 
-/* Room for an object's sampling table, and the dispatches that build it. */
-static uint32_t place_table(plan *p, const scene_object *o, uint32_t record)
+/* Appends the parameters of an object and of what it holds. */
+static void add_parameters(const plan *p, const scene_object *o, uint32_list *out)
+{
+    for (uint32_t i = 0; i < p->scene->parameters.count; i++)
+        if (p->scene->parameters.data[i].object == o->index)
+            array_push(out, i);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->values[k].object)
+            add_parameters(p, o->values[k].object, out);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        add_parameters(p, o->children[k], out);
+}
+
+/* Gives the steps that were added last, `count` of them, what they follow; takes the list. */
+static void set_follows(plan *p, uint32_t count, uint32_list *parameters)
+{
+    uint32_t *follows = arena_alloc(&p->memory, (parameters->count + 1) * sizeof *follows);
+    if (parameters->count)
+        memcpy(follows, parameters->data, parameters->count * sizeof *follows);
+    for (uint32_t k = p->table_builds.count - count; k < p->table_builds.count; k++)
+        p->table_builds.data[k].follows = follows, p->table_builds.data[k].follow_count = parameters->count;
+    array_free(parameters);
+}
+
+/* Room for an object's sampling table, one for each shape that carries it, and the dispatches that build it. */
+static uint32_t place_table(plan *p, const scene_object *o, const render_shape *shape, uint32_t record)
 {
     derived_place *d = &p->derived[o->index];
-    if (d->table_placed)
+    if (d->table_placed && !shape)
         return d->table;
     const render_class *cls = (const render_class *)o->cls;
     d->table_placed = true, d->table = p->value_count;
-    p->value_count += cls->table_words(p->scene, o);
-    uint32_t index = class_add(p, &p->tables, classify(p, o)), function = 0;
+    p->value_count += cls->table_words(p->scene, o, shape);
+    uint32_t index = class_add(p, &p->tables, classify(p, o, shape)), function = 0;
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
         plan_table step = {.function = function + k, .record = record, .lanes = cls->table_lanes(p->scene, o, k)};
         array_push(&p->table_builds, step);
     }
+    uint32_list follows = {0};
+    add_parameters(p, o, &follows);
+    set_follows(p, cls->table_steps, &follows);
     return d->table;
 }
 
-static void write_record(plan *p, const class_node *n, const scene_object *o, uint32_t at)
+static void write_record(plan *p, const class_node *n, const scene_object *o, const render_shape *shape, uint32_t at)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++) {
         if (n->param_child[k]) {
-            write_record(p, n->param_child[k], o->values[k].object, at + n->field[k]);
+            write_record(p, n->param_child[k], o->values[k].object, NULL, at + n->field[k]);
         } else if (n->field[k] != PLAN_NONE) {
             p->words.data[at + n->field[k]] = plan_value_offset(p, o, k);
             p->words.data[at + n->field[k] + 1] = plan_gradient_offset(p, o, k);
         }
     }
     for (uint32_t k = 0; k < n->child_count; k++)
-        write_record(p, n->child[k], o->children[k], at + n->child_word[k]);
+        write_record(p, n->child[k], o->children[k], NULL, at + n->child_word[k]);
     if (n->cls->derived_count) {
         derived_place d = place_derived(p, n, o, at);
         p->words.data[at + n->derived_word] = d.value, p->words.data[at + n->derived_word + 1] = d.gradient;
     }
-    if (n->cls->table_steps)
-        p->words.data[at + n->table_word] = place_table(p, o, at);
+    if (n->tabled)
+        p->words.data[at + n->table_word] = place_table(p, o, shape, at);
     if (n->cls->extra)
         n->cls->extra(p, o, p->words.data + at + n->extra_word);
 }
@@ -224,6 +252,39 @@ static void append_words(plan *p, const uint32_t *words, uint32_t count)
         memcpy(p->words.data + at, words, count * sizeof(uint32_t));
 }
 
+/* Whether lights are chosen by a table: else they are all alike. */
+static bool lights_differ(const render_scene *s)
+{
+    bool differ = s->light_choice == LIGHTS_BY_POWER;
+    for (uint32_t i = 1; i < s->emitters.count && s->light_choice == LIGHTS_BY_WEIGHT; i++)
+        differ |= scene_number(s->emitters.data[i], "sampling_weight") != scene_number(s->emitters.data[0], "sampling_weight");
+    return differ && s->emitters.count > 1;
+}
+
+/* Weights of the lights, room for the table, and the dispatches that build it, behind those of the lights' own tables. */
+static void place_light_table(plan *p)
+{
+    const render_scene *s = p->scene;
+    uint32_t n = s->emitters.count, function = 0;
+    p->words.data[HEADER_LIGHT_WEIGHTS] = p->words.count;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t weight = float_word((float)scene_number(s->emitters.data[i], "sampling_weight"));
+        append_words(p, &weight, 1);
+    }
+    p->words.data[HEADER_LIGHT_TABLE] = p->value_count;
+    p->value_count += choice_words(s);
+    for (uint32_t k = 0; k < p->tables.count; k++)
+        function += p->tables.data[k]->cls->table_steps;
+    for (uint32_t k = 0; k < CHOICE_STEPS; k++) {
+        plan_table step = {.function = function + k, .lanes = choice_lanes(s, k)};
+        array_push(&p->table_builds, step);
+    }
+    uint32_list follows = {0};
+    for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++)
+        add_parameters(p, s->emitters.data[i], &follows);
+    set_follows(p, CHOICE_STEPS, &follows);
+}
+
 typedef struct instance {
     uint32_t cls, record;
 } instance;
@@ -233,9 +294,9 @@ static instance instantiate(plan *p, class_list *list, const scene_object *o, in
 {
     if (seen && seen[o->index].record)
         return seen[o->index];
-    class_node *n = classify(p, o);
+    class_node *n = classify(p, o, NULL);
     instance i = {.cls = class_add(p, list, n), .record = plan_reserve(p, n->words + (n->words == 0))};
-    write_record(p, n, o, i.record);
+    write_record(p, n, o, NULL, i.record);
     if (seen)
         seen[o->index] = i;
     return i;
@@ -244,11 +305,9 @@ static instance instantiate(plan *p, class_list *list, const scene_object *o, in
 static instance instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base)
 {
     const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
-    class_node *n = classify(p, p->scene->emitters.data[emitter]);
-    n->variant = shape->kind;
-    n->key = arena_printf(&p->memory, "%s on %s", n->key, shape_kinds[shape->kind]->name);
+    class_node *n = classify(p, p->scene->emitters.data[emitter], shape);
     instance i = {.cls = class_add(p, &p->emitters, n), .record = plan_reserve(p, n->words)};
-    write_record(p, n, p->scene->emitters.data[emitter], i.record);
+    write_record(p, n, p->scene->emitters.data[emitter], shape, i.record);
     uint32_t *extra = p->words.data + i.record + n->extra_word;
     extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
     extra[AREA_INVERSE_AREA] = float_word(1 / shape->area);
@@ -350,8 +409,10 @@ static void write_words(plan *p)
         p->words.data[lights + 2 * i] = e.cls;
         p->words.data[lights + 2 * i + 1] = e.record;
         if (shape != PLAN_NONE)
-            of_shape[shape] = e;
+            of_shape[shape] = e, p->words.data[shapes + shape * SHAPE_WORDS + SHAPE_EMITTER_INDEX] = i;
     }
+    if (p->lights_tabled)
+        place_light_table(p);
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
     for (uint32_t i = 0; i < s->channels.count; i++)
@@ -398,6 +459,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
     p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s);
     p->query = rays == PLAN_RAYS_QUERY;
+    p->lights_tabled = lights_differ(s);
     write_words(p);
     return p;
 }

@@ -82,6 +82,8 @@ typedef struct render_channel {
     enum channel_kind kind;
     uint32_t component;
 } render_channel;
+/* With which probability a light is sampled. */
+enum light_choice { LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */, LIGHTS_UNIFORM, LIGHTS_BY_POWER /* times their power */ };
 
 typedef struct render_scene {
     arena memory;
@@ -106,6 +108,7 @@ typedef struct render_scene {
     ARRAY(const scene_object *) sensors; /* in order of the scene */
     uint32_t sensor_index;             /* of `sensor` */
     uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
+    enum light_choice light_choice;
     uint32_t width, height, spp;       /* of the image: the film's crop window */
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
@@ -121,6 +124,7 @@ typedef struct render_scene {
 
 struct plan;
 typedef struct class_node class_node;
+typedef ARRAY(uint32_t) uint32_list;
 
 enum { UPDATE_ELEMENT = 16 /* bits of a class's index in plan.updates */ };
 
@@ -143,9 +147,10 @@ typedef struct render_class {
      * if it only adds. */
     ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
     /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of building it has table_lanes(.., k)
-     * lanes, reads parameters with plan_load and its kin and what earlier steps have left, and writes. table_steps 0: no table. */
+     * lanes, reads parameters with plan_load and its kin and what earlier steps have left, and writes. table_steps 0, or no words: no table.
+     * shape: that carries an emitter, else NULL. */
     uint32_t table_steps;
-    uint32_t (*table_words)(const render_scene *s, const scene_object *o);
+    uint32_t (*table_words)(const render_scene *s, const scene_object *o, const render_shape *shape);
     uint32_t (*table_lanes)(const render_scene *s, const scene_object *o, uint32_t step);
     void (*table_step)(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane);
     /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
@@ -168,14 +173,17 @@ struct class_node {
                                      that of a parameter its derived values may depend on */
     uint32_t variant;
     uint32_t absent;              /* bit per parameter with PLUGIN_PART: the part is not there */
+    bool tabled;                  /* it has a sampling table */
 };
 
 typedef ARRAY(class_node *) class_list;
 
-/* One dispatch of building tables: a step of one instance. */
+/* One dispatch of building tables: a step of one instance, or of the choice of lights. */
 typedef struct plan_table {
-    uint32_t function; /* index over classes and their steps: UNIFORM_TABLE_STEP */
+    uint32_t function; /* index over classes and their steps, those of the choice last: UNIFORM_TABLE_STEP */
     uint32_t record, lanes;
+    const uint32_t *follows; /* parameters whose values the table is made of */
+    uint32_t follow_count;
 } plan_table;
 
 /* Entries of a group. ray queries: boxes, then triangles, so that either's follow each other. */
@@ -201,6 +209,7 @@ typedef struct plan {
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
+    bool lights_tabled;        /* lights are chosen by a table (integrator/choice.c), whose place is in HEADER_LIGHT_TABLE; else alike */
     uint32_t update_count;     /* lanes of updating: HEADER_UPDATES points to (index in updates | element << UPDATE_ELEMENT, record) of each:
                                   objects with derived values, or every single value where the class has update_element */
     bool update_elements;      /* some class has */
@@ -222,6 +231,7 @@ typedef struct render_overrides {
     const char *integrator; /* NULL: the scene's */
     int32_t max_depth;      /* 0: the scene's */
     uint32_t sensor;        /* which one to look through, in order of the scene */
+    enum light_choice light_choice;
 } render_overrides;
 
 extern const plugin_registry render_registry; /* registry.c */
@@ -294,6 +304,8 @@ ir_ref plan_shape_data(tracer *t, uint32_t shape);
 ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 /* Whether the textured parameter `param`, optional, was given. Known while tracing. */
 bool plan_given(const class_node *n, const char *param);
+/* Luminance; of grey exactly that grey. */
+ir_ref color_luminance(tracer *t, color v);
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */
@@ -396,6 +408,16 @@ typedef struct emitter_sample {
     vec3 n;          /* of a light on a shape: the geometric normal there */
 } emitter_sample;
 
+/* Where a ray has met a light. */
+typedef struct emitter_hit {
+    vec3 ref, d;     /* the ray */
+    ir_ref distance;
+    vec3 normal;     /* geometric */
+    vec2 uv;
+    ir_ref entry;    /* word offset of the primitive's entry in the hierarchy, */
+    vec2 at;         /* and where on it: what the kind's `intersect` returns behind the distance */
+} emitter_hit;
+
 typedef struct emitter_class {
     render_class base;
     bool delta;       /* cannot be hit by a ray */
@@ -405,8 +427,10 @@ typedef struct emitter_class {
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
-    /* Solid-angle density with which `sample` would have chosen the point a ray hit: normal the geometric one there, d ray direction. */
-    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv);
+    /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
+    /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of lights by power. Untracked. */
+    ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
     /* Of an environment that is not the same everywhere: uv of a direction. */
     vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;
@@ -485,7 +509,7 @@ typedef struct interaction {
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
 enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_INTERIOR, SHAPE_EXTERIOR,
-                  SHAPE_WORDS = 8 };
+                  SHAPE_EMITTER_INDEX, SHAPE_WORDS = 8 };
 
 /* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
  * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
@@ -506,6 +530,8 @@ typedef struct shape_kind_class {
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
     /* A point chosen uniformly in area: p, ng, uv. NULL: not there yet. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
+    /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
+    vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
@@ -583,6 +609,11 @@ void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, 
 void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
+/* ---- integrator/choice.c: the table lights are chosen by ---- */
+
+enum { CHOICE_STEPS = 2 };
+uint32_t choice_words(const render_scene *s);
+uint32_t choice_lanes(const render_scene *s, uint32_t step);
 
 /* ---- integrator/path.c ---- */
 

@@ -276,10 +276,11 @@ static bl_result bind_lights(render_scene *s, bl_error *err)
         array_push(&s->emitters, o);
         array_push(&s->emitter_shape, PLAN_NONE);
     }
+    double weights = 0;
     for (uint32_t i = 0; i < s->emitters.count; i++)
-        if (scene_number(s->emitters.data[i], "sampling_weight") != 1)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, s->emitters.data[i]->where,
-                               "%s: a \"sampling_weight\" other than 1 is not implemented yet", s->emitters.data[i]->cls->name);
+        weights += scene_number(s->emitters.data[i], "sampling_weight");
+    if (s->emitters.count > 0 && !(weights > 0))
+        return scene_error(err, BL_ERROR_SCENE, s->emitters.data[0]->where, "every light has a \"sampling_weight\" of 0");
     return BL_OK;
 }
 
@@ -315,6 +316,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         s->use_next_event = !e->given || e->number > 0;
         s->use_bsdf_sampling = !b->given || b->number > 0;
     }
+    s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;
     return BL_OK;

@@ -28,7 +28,8 @@ enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS
                     HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
                     HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
                     HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_MEDIA, HEADER_SENSOR_MEDIUM,
-                    HEADER_VIEW /* the sensor's record where its parameters are wanted */, HEADER_COUNT = 16 };
+                    HEADER_VIEW /* the sensor's record where its parameters are wanted */,
+                    HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */, HEADER_LIGHT_WEIGHTS, HEADER_COUNT = 16 };
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {
@@ -200,5 +201,7 @@ vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos); /
 vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycentrics of the second and third vertex */
 /* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds u, which is below the last. */
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
+/* The same of u * sum in BUFFER_VALUES; *inside: where in the interval, uniform in [0, 1] again. */
+ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);
 
 #endif

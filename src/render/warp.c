@@ -65,3 +65,13 @@ ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
     ir_endloop(f, loop, next, 2);
     return state[0];
 }
+
+ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_u32(t, 0), at = ir_mul(f, u, sum), k = warp_discrete(t, BUFFER_VALUES, table, count, at);
+    ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
+    ir_ref low = ir_select(f, ir_eq(f, k, zero), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
+    *inside = t_ratio(t, ir_sub(f, at, low), ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
+    return k;
+}

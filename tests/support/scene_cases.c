@@ -76,7 +76,7 @@ const scene_case scene_cases[] = {
     {.name = "projector and textured spot",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
          "<emitter type='projector' id='slide'>" TO_WORLD("<scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>")
-         BITMAP("irradiance", "texture.pfm", "") "<float name='scale' value='1.5'/><float name='fov' value='55'/></emitter>"
+         BITMAP("irradiance", "texture.pfm", "") "<float name='scale' value='1.5'/><float name='fov' value='55'/><float name='sampling_weight' value='3'/></emitter>"
          "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='.7,-.9,1.6' target='0,.2,.1' up='0,0,1'/>") RGB("intensity", "2,3,2")
          "<float name='cutoff_angle' value='35'/>" BITMAP("texture", "grey.pfm", "") "</emitter>"
          LAMP(BLACK "<emitter type='directionalarea'/>"),
@@ -153,6 +153,15 @@ const scene_case scene_cases[] = {
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value", "bulb.intensity.value", "sky.radiance.value"}},
+    {.name = "lights of different weights, textured area lights",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "texture.pfm", "")
+         "<float name='sampling_weight' value='2'/></emitter>")
+         SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.6,-.2,1.9'/>",
+               "<emitter type='area' id='plate'><texture type='checkerboard' name='radiance'>" RGB("color0", ".9,.8,.7") RGB("color1", "0,.1,0") "</texture></emitter>")
+         "<shape type='cylinder'><point name='p0' value='-1,.9,.2'/><point name='p1' value='1,.9,.2'/><float name='radius' value='.1'/>"
+         "<emitter type='area' id='tube'>" BITMAP("radiance", "grey.pfm", "") "</emitter></shape>"
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "<float name='sampling_weight' value='.5'/></emitter>",
+     .parameters = {"light.radiance.data", "plate.radiance.color0.value", "plate.radiance.color1.value", "tube.radiance.data", "sky.radiance.value"}},
     {.name = "direct, lights sampled only",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
      .integrator = "<integrator type='direct'><integer name='emitter_samples' value='1'/><integer name='bsdf_samples' value='0'/></integrator>",

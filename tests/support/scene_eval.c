@@ -20,12 +20,18 @@ scene_eval *scene_eval_create(const char *xml, const char *folder, const char *c
 
 scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake)
 {
+    return scene_eval_create_chosen(xml, folder, requested, count, bake, LIGHTS_BY_WEIGHT);
+}
+
+scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake,
+                                     enum light_choice lights)
+{
     bl_error err = {0};
     scene_eval *e = checked(calloc(1, sizeof *e));
     scene_load_options o = {.registry = &render_registry};
     scene_description *d;
     must(scene_load_string(xml, folder, &o, &d, &err), &err);
-    must(render_scene_create(d, NULL, &e->scene, &err), &err);
+    must(render_scene_create(d, &(render_overrides){.light_choice = lights}, &e->scene, &err), &err);
     uint32_t *indices = checked(calloc(count + 1u, sizeof *indices));
     for (uint32_t i = 0; i < count; i++)
         indices[i] = scene_eval_find(e, requested[i]);
@@ -49,8 +55,9 @@ void scene_eval_destroy(scene_eval *e)
         ir_module_destroy(e->modules[k]);
     plan_destroy(e->plan);
     render_scene_destroy(e->scene);
+    free(e->followed[0]), free(e->followed[1]);
     free(e->values), free(e->frozen), free(e->tangent), free(e->gradient), free(e->film), free(e->adjoint);
-    free(e->updated[0].values), free(e->updated[1].values);
+    free(e->updated.values);
     free(e);
 }
 
@@ -141,15 +148,31 @@ bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
     return BL_OK;
 }
 
+/* Derived values and tables, anew where parameters have changed: tables take the interpreter long. */
+static bl_result follow(scene_eval *e, bool f64, bl_error *err)
+{
+    uint32_t n = e->scene->values.count, all = e->plan->value_count;
+    double *last = e->followed[f64];
+    if (last && memcmp(last, e->values, n * sizeof *last) == 0) {
+        memcpy(e->values + n, last + n, (all - n) * sizeof *last);
+        return BL_OK;
+    }
+    TRY(run_objects(e, RENDER_UPDATE, e->values, f64, err));
+    TRY(scene_eval_tables(e, f64, err));
+    if (!last)
+        last = e->followed[f64] = checked(calloc(all + 1u, sizeof *last));
+    memcpy(last, e->values, all * sizeof *last);
+    return BL_OK;
+}
+
 bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err)
 {
     uint32_t pixels = e->scene->width * e->scene->height;
     memset(e->status, 0, sizeof e->status);
     memset(e->film, 0, 6u * pixels * sizeof *e->film);
     memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
-    TRY(update(e, e->values, &e->updated[0], f64, err));
-    TRY(update(e, e->frozen, &e->updated[1], f64, err));
-    TRY(scene_eval_tables(e, f64, err));
+    TRY(follow(e, f64, err));
+    TRY(update(e, e->frozen, &e->updated, f64, err));
     if (pass == RENDER_FORWARD)
         TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {

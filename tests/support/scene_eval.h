@@ -20,10 +20,11 @@ typedef struct scene_eval {
     double *tangent;           /* as values; of parameters, written by tests; of derived values, written by runs of RENDER_FORWARD */
     double *film;              /* 6 words per lane of a one-strip film */
     float *adjoint;            /* dL/dI, 3 per pixel */
-    scene_eval_updated updated[2]; /* of values and frozen */
+    scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
     uint32_t sample[SAMPLE_WORDS]; /* what RENDER_REPLAY leaves of one sample: integers here, */
     double sample_reals[SAMPLE_WORDS]; /* reals here */
+    double *followed[2];       /* values as they were when derived values and tables last followed them, in f32, in f64; NULL: never */
     ir_module *modules[RENDER_PASS_COUNT];
     render_trace_options options; /* set before the first run, like: */
     bool lowered;                 /* run what the device runs: all passes, steering functions as polynomials (not for gradients) */
@@ -33,6 +34,8 @@ typedef struct scene_eval {
 scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count);
 /* bake: geometry as constants of the kernels, as jobs do with small scenes. */
 scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake);
+scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake,
+                                     enum light_choice lights);
 void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);

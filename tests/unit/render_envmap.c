@@ -97,7 +97,8 @@ static ir_func *trace_at(subject *s, const class_node *n, uint32_t record)
     vec3 d = v3(x, y, z), origin = v3(zero, zero, zero);
     ir_ref r = t_u32(&t, record);
     vec2 uv = emitter_of(n)->locate(&t, n, r, d);
-    ir_ref pdf = emitter_of(n)->pdf(&t, n, r, origin, d, zero, origin, uv);
+    emitter_hit hit = {.ref = origin, .d = d, .distance = zero, .normal = origin, .uv = uv, .entry = t_u32(&t, 0), .at = {zero, zero}};
+    ir_ref pdf = emitter_of(n)->pdf(&t, n, r, &hit);
     color c = emitter_of(n)->radiance(&t, n, r, uv, zero, ir_bool(t.f, true));
     ir_return(t.f, (ir_ref[]){uv.x, uv.y, pdf, c.c[0], c.c[1], c.c[2]}, 6);
     return t.f;
@@ -350,7 +351,6 @@ static void bad_maps(void **state)
     refused("<string name='filename' value='envmap_small.pfm'/>", "at least 2 x 3");
     refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale value='1,2,1'/></transform>", "to_world");
     refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale value='0'/></transform>", "to_world");
-    refused("<string name='filename' value='envmap_test.pfm'/><float name='sampling_weight' value='2'/>", "sampling_weight");
 }
 
 static bool write_maps(void)

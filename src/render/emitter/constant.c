@@ -18,10 +18,15 @@ static color constant_radiance(tracer *t, const class_node *n, ir_ref record, ve
     return plan_texture(t, n, record, "radiance", uv);
 }
 
-static ir_ref constant_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
+static ir_ref constant_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
+    (void)n, (void)record, (void)hit;
     return t_f32(t, inverse_four_pi);
+}
+
+static ir_ref constant_power(tracer *t, const class_node *n, ir_ref record)
+{
+    return emitter_far_power(t, emitter_mean(t, n, record, "radiance"), t_real(t, record, n->extra_word));
 }
 
 /* Beyond everything: shadow rays that travel this far have left the scene. */
@@ -42,7 +47,7 @@ static bl_result constant_load(render_scene *s, const scene_object *o, bl_error 
 static const plugin_param constant_params[] = {
     {"radiance", PLUGIN_TEXTURED, PLUGIN_EMISSION, "1", 0, 0, "radiance from every direction"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "accepted, changes nothing"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_constant = {
     .base = {.plugin = {PLUGIN_EMITTER, "constant", constant_params, 3, NULL, 0, "constant environment"},
@@ -53,4 +58,5 @@ const emitter_class emitter_constant = {
     .sample = constant_sample,
     .radiance = constant_radiance,
     .pdf = constant_pdf,
+    .power = constant_power,
 };

@@ -23,6 +23,12 @@ static color directional_radiance(tracer *t, const class_node *n, ir_ref record,
     return plan_texture(t, n, record, "irradiance", uv);
 }
 
+static ir_ref directional_power(tracer *t, const class_node *n, ir_ref record)
+{
+    const float per_radiance = 0.31830988618379067154f; /* a sky of radiance L irradiates by pi L */
+    return emitter_far_power(t, ir_mul(t->f, emitter_mean(t, n, record, "irradiance"), t_f32(t, per_radiance)), t_real(t, record, n->extra_word));
+}
+
 /* The distance is beyond everything: shadow rays that travel this far have left the scene. */
 static void directional_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
@@ -51,7 +57,7 @@ static const plugin_param directional_params[] = {
     [PARAM_DIRECTION] = {"direction", PLUGIN_POINT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "in which the light travels"},
     {"irradiance", PLUGIN_TEXTURED, PLUGIN_EMISSION, "1", 0, 0, "on a surface that faces it"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "light travels along its +z"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_directional = {
     .base = {.plugin = {PLUGIN_EMITTER, "directional", directional_params, 4, NULL, 0, "parallel light from infinity"},
@@ -63,4 +69,5 @@ const emitter_class emitter_directional = {
     .sample = directional_sample,
     .radiance = directional_radiance,
     .pdf = emitter_no_density,
+    .power = directional_power,
 };

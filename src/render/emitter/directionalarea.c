@@ -16,6 +16,12 @@ static color directionalarea_radiance(tracer *t, const class_node *n, ir_ref rec
     return color_all(t_f32(t, 0));
 }
 
+static ir_ref directionalarea_power(tracer *t, const class_node *n, ir_ref record)
+{
+    (void)n, (void)record;
+    return t_f32(t, 0);
+}
+
 static bl_result directionalarea_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)err;
@@ -26,7 +32,7 @@ static bl_result directionalarea_load(render_scene *s, const scene_object *o, bl
 
 static const plugin_param directionalarea_params[] = {
     {"radiance", PLUGIN_TEXTURED, PLUGIN_EMISSION, "1", 0, 0, "radiant exitance along the normal"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_directionalarea = {
     .base = {.plugin = {PLUGIN_EMITTER, "directionalarea", directionalarea_params, 2, NULL, 0, "makes its shape a collimated light"},
@@ -37,4 +43,5 @@ const emitter_class emitter_directionalarea = {
     .sample = directionalarea_sample,
     .radiance = directionalarea_radiance,
     .pdf = emitter_no_density,
+    .power = directionalarea_power,
 };

@@ -124,17 +124,6 @@ static ir_ref density(tracer *t, const map *m, ir_ref c, ir_ref sine)
 
 /* ---- the emitter ---- */
 
-/* The interval of a cumulative sum, and where in it. */
-static ir_ref pick(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside)
-{
-    ir_func *f = t->f;
-    ir_ref zero = t_u32(t, 0), at = ir_mul(f, u, sum), k = warp_discrete(t, BUFFER_VALUES, table, count, at);
-    ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
-    ir_ref low = ir_select(f, ir_eq(f, k, zero), t_f32(t, 0), value(t, before));
-    *inside = t_ratio(t, ir_sub(f, at, low), ir_sub(f, value(t, ir_add(f, table, k)), low));
-    return k;
-}
-
 /* u to [0, 1] with a density that is linear from a to b: the root of a quadratic, in the form without cancellation. */
 static ir_ref warp_linear(tracer *t, ir_ref a, ir_ref b, ir_ref u)
 {
@@ -150,10 +139,10 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
     ir_func *f = t->f;
     map m = open_map(t, n, record);
     ir_ref row_rest, cell_rest, c[4];
-    ir_ref y = pick(t, m.rows, m.cell_rows, value(t, m.table), u1, &row_rest);
+    ir_ref y = warp_discrete_rest(t, m.rows, m.cell_rows, value(t, m.table), u1, &row_rest);
     ir_ref cells = ir_add(f, m.cells, ir_mul(f, y, m.width));
     ir_ref row_sum = value(t, ir_add(f, cells, ir_sub(f, m.width, t_u32(t, 1))));
-    ir_ref x = pick(t, cells, m.width, row_sum, u2, &cell_rest);
+    ir_ref x = warp_discrete_rest(t, cells, m.width, row_sum, u2, &cell_rest);
     corners k = corners_at(t, &m, x, y);
     load_weights(t, &m, &k, c);
     ir_ref fy = warp_linear(t, ir_add(f, c[0], c[1]), ir_add(f, c[2], c[3]), row_rest);
@@ -166,14 +155,13 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
                             density(t, &m, mix(t, left, right, fx), sine), uv, ir_bool(f, true), .n = v3_none()};
 }
 
-static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
+static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
-    (void)ref, (void)d, (void)distance, (void)normal;
     map m = open_map(t, n, record);
-    corners k = corners_around(t, &m, uv);
+    corners k = corners_around(t, &m, hit->uv);
     ir_ref c[4];
     load_weights(t, &m, &k, c);
-    return density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx), sine_of(t, uv.y));
+    return density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx), sine_of(t, hit->uv.y));
 }
 
 static ir_ref texel(tracer *t, const class_node *n, ir_ref record, ir_ref index, uint32_t channel)
@@ -195,6 +183,15 @@ static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2
         r.c[c] = mix(t, mix(t, v[0], v[2], k.fy), mix(t, v[1], v[3], k.fy), k.fx);
     }
     return color_scale(t, r, plan_number(t, n, record, "scale"));
+}
+
+/* The mean weight is the mean luminance times the mean of sin(pi v), 2 / pi. */
+static ir_ref envmap_power(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    map m = open_map(t, n, record);
+    ir_ref mean = ir_mul(f, t_ratio(t, value(t, m.table), ir_mul(f, m.width_f, m.cell_rows_f)), t_f32(t, pi / 2));
+    return emitter_far_power(t, ir_mul(f, mean, plan_number(t, n, record, "scale")), t_real(t, record, n->extra_word + EXTRA_FAR));
 }
 
 /* ---- its tables ---- */
@@ -308,8 +305,9 @@ static const uint32_t *shape_of(const render_scene *s, const scene_object *o)
     return s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].shape;
 }
 
-static uint32_t envmap_table_words(const render_scene *s, const scene_object *o)
+static uint32_t envmap_table_words(const render_scene *s, const scene_object *o, const render_shape *shape_carries)
 {
+    (void)shape_carries;
     const uint32_t *shape = shape_of(s, o);
     return TABLE_ROWS + (shape[0] - 1) * (1 + shape[1]) + shape[0] * shape[1];
 }
@@ -397,7 +395,7 @@ static const plugin_param envmap_params[] = {
     [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
     [PARAM_COMPENSATION] = {"mis_compensation", PLUGIN_BOOLEAN, 0, "false", 0, 0, "sample only what is brighter than the mean"},
     [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "turns the map, whose +y is up"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_envmap = {
     .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, NULL, 0, "an image as environment"},
@@ -414,5 +412,6 @@ const emitter_class emitter_envmap = {
     .sample = envmap_sample,
     .radiance = envmap_radiance,
     .pdf = envmap_pdf,
+    .power = envmap_power,
     .locate = envmap_locate,
 };

@@ -18,6 +18,11 @@ static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
     return color_scale(t, plan_texture(t, n, record, "intensity", uv), ir_div(t->f, t_f32(t, 1), t_sqr(t, distance)));
 }
 
+static ir_ref point_power(tracer *t, const class_node *n, ir_ref record)
+{
+    return ir_mul(t->f, emitter_mean(t, n, record, "intensity"), t_f32(t, 4 * 3.14159265358979323846f));
+}
+
 static bl_result point_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const scene_value *position = scene_get(o, "position"), *to_world = scene_get(o, "to_world");
@@ -37,7 +42,7 @@ static const plugin_param point_params[] = {
     [PARAM_POSITION] = {"position", PLUGIN_POINT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "where it is"},
     {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "radiant intensity"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "its translation is the position"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_point = {
     .base = {.plugin = {PLUGIN_EMITTER, "point", point_params, 4, NULL, 0, "isotropic point light"}, .load = point_load},
@@ -46,4 +51,5 @@ const emitter_class emitter_point = {
     .sample = point_sample,
     .radiance = point_radiance,
     .pdf = emitter_no_density,
+    .power = point_power,
 };

@@ -3,8 +3,6 @@
  * the light's own, is derived (plan.h), so both carry derivatives (estimators.md 5: a point light's direction, distance and cosine follow it). */
 #include "render/emitter/pose.h"
 
-const char emitter_moving_shadows[] = "shadows, which move with it, are left out";
-
 static ir_ref entry(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t row, uint32_t column)
 {
     return plan_load(t, n, record, n->field[slot], slot, t_u32(t, 4 * row + column));
@@ -53,12 +51,6 @@ emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref)
     vec3 to = v3_sub(t, position, ref);
     ir_ref zero = t_f32(t, 0), distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     return (emitter_sample){v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), distance, t_f32(t, 1), {zero, zero}, ir_bool(f, true), .n = v3_none()};
-}
-
-ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, vec3 ref, vec3 d, ir_ref distance, vec3 normal, vec2 uv)
-{
-    (void)n, (void)record, (void)ref, (void)d, (void)distance, (void)normal, (void)uv;
-    return t_f32(t, 0);
 }
 
 bool emitter_texture_smooth(const scene_object *texture)

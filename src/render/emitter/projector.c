@@ -63,6 +63,15 @@ static color projector_radiance(tracer *t, const class_node *n, ir_ref record, v
     return color_scale(t, plan_texture(t, n, record, "irradiance", image_at(t, n, record, uv)), by);
 }
 
+/* What a screen at z = 1 receives; its size is one over that of a unit of it on the image. */
+static ir_ref projector_power(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    ir_ref size = ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_X)), plan_derived(t, n, record, t_u32(t, DERIVED_Y)));
+    ir_ref light = ir_mul(f, emitter_mean(t, n, record, "irradiance"), ir_mul(f, plan_number(t, n, record, "scale"), t_f32(t, pi)));
+    return t_ratio(t, ir_abs(f, light), size);
+}
+
 static double aspect_of(const render_scene *s, const scene_object *o)
 {
     uint32_t data = render_find_parameter(s, scene_get(o, "irradiance")->object, PLAN_DATA_SLOT);
@@ -97,7 +106,7 @@ static const plugin_param projector_params[] = {
     [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "light goes along its +z"},
     {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "instead of fov: 35 mm equivalent, e.g. 50mm (the default)"},
     {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_projector = {
     .base = {.plugin = {PLUGIN_EMITTER, "projector", projector_params, 7, NULL, 0, "throws an image from a point"},
@@ -111,4 +120,5 @@ const emitter_class emitter_projector = {
     .sample = projector_sample,
     .radiance = projector_radiance,
     .pdf = emitter_no_density,
+    .power = projector_power,
 };

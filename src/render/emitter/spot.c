@@ -65,6 +65,16 @@ static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_scale(t, r, ir_div(f, falloff, t_sqr(t, distance)));
 }
 
+/* As if full up to the middle between both angles, and dark from there on. */
+static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    ir_ref middle = ir_mul(f, ir_add(f, derived_value(t, n, record, DERIVED_CUTOFF), derived_value(t, n, record, DERIVED_BEAM)), t_f32(t, 0.5f));
+    ir_ref cone = ir_mul(f, ir_sub(f, t_f32(t, 1), ir_cos(f, middle)), t_f32(t, 2 * 3.14159265358979323846f));
+    ir_ref power = ir_mul(f, emitter_mean(t, n, record, "intensity"), cone);
+    return textured(n) ? ir_mul(f, power, emitter_mean(t, n, record, "texture")) : power;
+}
+
 static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const scene_value *texture = scene_get(o, "texture"), *cutoff = scene_get(o, "cutoff_angle"), *beam = scene_get(o, "beam_width");
@@ -95,7 +105,7 @@ static const plugin_param spot_params[] = {
                     "angle from the axis up to which it is full, degrees; 3/4 of cutoff_angle"},
     [PARAM_TEXTURE] = {"texture", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_INTENSITY, NULL, 0, 0, "multiplies intensity; fills the square around the cone"},
     [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "light goes along its +z"},
-    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "accepted if 1"},
+    {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_spot = {
     .base = {.plugin = {PLUGIN_EMITTER, "spot", spot_params, 6, NULL, 0, "point light with a cone"},
@@ -107,4 +117,5 @@ const emitter_class emitter_spot = {
     .sample = spot_sample,
     .radiance = spot_radiance,
     .pdf = emitter_no_density,
+    .power = spot_power,
 };

@@ -193,7 +193,11 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n)
     tracer t = sub_tracer(w, f, false);
     ir_ref record = ir_param(f, IR_U32), p[12];
     params_f32(f, p, 12);
-    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, vec3_at(p), vec3_at(p + 3), p[6], vec3_at(p + 7), (vec2){p[10], p[11]});
+    emitter_hit hit = {.ref = vec3_at(p), .d = vec3_at(p + 3), .distance = p[6], .normal = vec3_at(p + 7), .uv = {p[10], p[11]}};
+    hit.entry = ir_param(f, IR_U32);
+    params_f32(f, p, 2);
+    hit.at = (vec2){p[0], p[1]};
+    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, &hit);
     ir_return(f, &pdf, 1);
     return f;
 }
@@ -404,9 +408,16 @@ static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
     const interaction *si = &v->si;
     vec3 from = w->volumetric ? at.scattered : at.o;
     ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
-    ir_ref in[13] = {v->hit.record, from.x, from.y, from.z, at.d.x, at.d.y, at.d.z, distance, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x, v->hit.uv.y}, pdf;
-    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 13, &pdf);
-    return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)w->plan->scene->emitters.count));
+    ir_ref in[16] = {v->hit.record, from.x, from.y, from.z, at.d.x, at.d.y, at.d.z, distance, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
+                     v->hit.uv.y, si->entry, si->b.x, si->b.y}, pdf;
+    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 16, &pdf);
+    const render_scene *s = w->plan->scene;
+    if (!w->plan->lights_tabled)
+        return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
+    ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
+    if (s->environment != PLAN_NONE)
+        light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
+    return ir_mul(t->f, pdf, choice_probability(t, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -541,7 +552,11 @@ static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_
     tracer *t = &w->t;
     ir_func *f = t->f;
     uint32_t n = w->plan->scene->emitters.count;
-    ir_ref index = n == 1 ? t_u32(t, 0) : ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
+    ir_ref index = t_u32(t, 0);
+    if (w->plan->lights_tabled)
+        index = choice_sample(t, r->u[0], &v->light_probability);
+    else if (n > 1)
+        index = ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
     v->light.cls = t_word(t, at, 0), v->light.record = t_word(t, at, 1);
     ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[11];
@@ -670,6 +685,19 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
     v->next_valid = state[1], v->next_p = vec3_at(state + 2), v->next_ng = vec3_at(state + 5);
 }
 
+/* mis / (pdf * probability of the choice) */
+static ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    float n = (float)w->plan->scene->emitters.count;
+    bool tabled = w->plan->lights_tabled;
+    ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+    if (w->bsdf_emission)
+        mis = ir_select(f, light_is(w, v->light.cls, is_delta), mis, power_heuristic(t, both, bsdf_pdf));
+    return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
+}
+
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -714,18 +742,13 @@ walk_vertex walk_visit(walk *w, walk_position at)
     sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
-        float n = (float)s->emitters.count;
         /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */
         ir_ref wanted = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
         if (w->media)
             wanted = ir_and(f, wanted, v.samples_light);
         visible = w->volumetric ? cross_to_light(w, &v, &at, wanted) : light_visible(w, &v, at.depth, d, wanted);
         v.light.there = visible;
-        ir_ref mis = t_f32(t, 1);
-        if (w->bsdf_emission)
-            mis = ir_select(f, light_is(w, v.light.cls, is_delta), mis,
-                            power_heuristic(t, ir_mul(f, light_pdf, t_f32(t, 1 / n)), bsdf_pdf));
-        v.light_weight = ir_select(f, visible, ir_mul(f, mis, t_ratio(t, t_f32(t, n), light_pdf)), zero);
+        v.light_weight = ir_select(f, visible, light_weight(w, &v, light_pdf, bsdf_pdf), zero);
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);

@@ -21,7 +21,7 @@ typedef struct walk_functions {
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
                                   where no light's place is tracked */
     ir_func *slide[SHAPE_KIND_COUNT], *view, *view_before; /* view.c */
-    ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2 -> pdf */
+    ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2, entry, at 2 -> pdf */
     /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in the world and their place in
      * (uv, depth coordinate); all of both have the latter as one more parameter. */
     ir_func **bsdf_through, **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
@@ -127,6 +127,7 @@ typedef struct walk_vertex {
     ir_ref bsdf_class, bsdf_record;
     vec3 wi, to_light, wo; /* local */
     walk_light light;     /* sampled light */
+    ir_ref light_probability; /* f32: with which the light was chosen; of tabled choices */
     ir_ref light_weight;  /* visibility * mis / (pdf * choice probability) */
     ir_ref light_visible; /* bool */
     walk_shadow shadow;   /* (V) on the way to the light */
@@ -192,6 +193,9 @@ void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);
 surface surface_params(tracer *t); /* of the function being traced, after its others; and the arguments for them: how many */
 uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
+/* choice.c, where the plan's lights are tabled: the light that u chooses, u32, and with which probability; that of a light. */
+ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
+ir_ref choice_probability(tracer *t, ir_ref light);
 
 /* Of a direction on the environment, which must be there. */
 vec2 walk_environment_uv(walk *w, vec3 d);

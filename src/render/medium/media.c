@@ -71,8 +71,9 @@ static uint32_t medium_variant(const render_scene *s, const scene_object *o)
     return cls->cells ? cls->cells(s, sigma_t) : 0;
 }
 
-static uint32_t majorant_words(const render_scene *s, const scene_object *o)
+static uint32_t majorant_words(const render_scene *s, const scene_object *o, const render_shape *shape)
 {
+    (void)shape;
     uint32_t cells = medium_variant(s, o);
     return TABLE_CELLS + cells * cells * cells;
 }

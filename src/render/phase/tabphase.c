@@ -115,7 +115,12 @@ static vec3 tab_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
 
 /* ---- the table ---- */
 
-static uint32_t tab_words(const render_scene *s, const scene_object *o) { return TABLE_CUMULATIVE + table_data(s, o)->shape[0]; }
+static uint32_t tab_words(const render_scene *s, const scene_object *o, const render_shape *shape)
+{
+    (void)shape;
+    return TABLE_CUMULATIVE + table_data(s, o)->shape[0];
+}
+
 
 static uint32_t tab_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {

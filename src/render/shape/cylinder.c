@@ -162,7 +162,14 @@ static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_are
     return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at};
+/* Angle and height are the texture coordinates, too. */
+static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
+{
+    (void)t, (void)data;
+    return hit->uv;
+}
+
+const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},

@@ -102,7 +102,23 @@ static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, v
     return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at};
+/* warp_disk_concentric backwards: the radius on the larger coordinate's side, the angle from there in quarters of pi. */
+static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
+{
+    (void)data;
+    ir_func *f = t->f;
+    vec2 at = hit->at;
+    ir_ref wide = ir_gt(f, ir_abs(f, at.x), ir_abs(f, at.y)), half = t_f32(t, 0.5f);
+    ir_ref along = ir_select(f, wide, at.x, at.y), across = ir_select(f, wide, at.y, at.x);
+    ir_ref radius = ir_sqrt(f, t_mad(t, at.x, at.x, t_sqr(t, at.y)));
+    ir_ref signed_radius = ir_select(f, ir_lt(f, along, t_f32(t, 0)), ir_neg(f, radius), radius);
+    ir_ref angle = ir_atan2(f, t_ratio(t, ir_mul(f, across, along), t_sqr(t, along)), t_f32(t, 1));
+    ir_ref other = ir_mul(f, signed_radius, ir_mul(f, angle, t_f32(t, 4 / pi)));
+    ir_ref x = ir_select(f, wide, signed_radius, other), y = ir_select(f, wide, other, signed_radius);
+    return (vec2){t_mad(t, x, half, half), t_mad(t, y, half, half)};
+}
+
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit};
 
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},

@@ -286,7 +286,18 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
     return area_toward(t, inverse_area, ref, &at);
 }
 
-const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density, triangle_point};
+/* The face's share of the first number, and warp_triangle backwards. */
+static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
+{
+    ir_func *f = t->f;
+    ir_ref face = t_word(t, hit->entry, 11), one = t_f32(t, 1), first = ir_eq(f, face, t_u32(t, 0)), table = t_word(t, data, MESH_CDF);
+    ir_ref before = ir_select(f, first, face, ir_sub(f, face, t_u32(t, 1)));
+    ir_ref low = ir_select(f, first, t_f32(t, 0), ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, before)));
+    ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face)), rest = ir_sub(f, one, hit->at.x);
+    return (vec2){t_mad(t, ir_sub(f, high, low), ir_sub(f, one, t_sqr(t, rest)), low), t_ratio(t, hit->at.y, rest)};
+}
+
+const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density, triangle_point, triangle_unit};
 
 /* ---- classes ---- */
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What several emitters share. */
+#include "render/classes.h"
+
+enum { MEAN_SIDE = 8 /* points of a texture along u and v */ };
+
+const char emitter_moving_shadows[] = "shadows, which move with it, are left out";
+
+ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
+{
+    (void)n, (void)record, (void)hit;
+    return t_f32(t, 0);
+}
+
+bool emitter_plain(const class_node *n, const char *param)
+{
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        if (strcmp(n->cls->plugin.params[k].name, param) == 0)
+            return n->param_child[k]->cls == &texture_constant.base;
+    BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
+}
+
+ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param)
+{
+    ir_func *f = t->f;
+    ir_ref half = t_f32(t, 0.5f);
+    if (emitter_plain(n, param))
+        return ir_abs(f, color_luminance(t, plan_texture(t, n, record, param, (vec2){half, half})));
+    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, side = t_u32(t, MEAN_SIDE), step = t_f32(t, 1.0f / MEAN_SIDE), loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], t_u32(t, MEAN_SIDE * MEAN_SIDE)));
+    ir_ref row = ir_div(f, state[0], side), column = ir_sub(f, state[0], ir_mul(f, row, side));
+    vec2 uv = {ir_mul(f, ir_add(f, ir_to_f32(f, column), half), step), ir_mul(f, ir_add(f, ir_to_f32(f, row), half), step)};
+    ir_ref light = ir_abs(f, color_luminance(t, plan_texture(t, n, record, param, uv)));
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], light)}, 2);
+    return ir_mul(f, state[1], t_f32(t, 1.0f / (MEAN_SIDE * MEAN_SIDE)));
+}
+
+ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far)
+{
+    const float pi = 3.14159265358979323846f;
+    ir_ref radius = ir_mul(t->f, ir_sub(t->f, far, t_f32(t, 1)), t_f32(t, 0.25f)); /* far: 4 radius + 1 */
+    return ir_mul(t->f, ir_abs(t->f, radiance), ir_mul(t->f, t_sqr(t, radius), t_f32(t, pi * pi)));
+}
