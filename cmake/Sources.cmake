@@ -205,6 +205,7 @@ set(api_sources
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c
+    src/api/plugin_add.c
     src/api/plugins.c
     src/api/rays.c
     src/api/reference.c

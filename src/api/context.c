@@ -34,6 +34,9 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
         free(ctx);
         return r;
     }
+    for (uint32_t i = 0; i < render_registry.count; i++)
+        array_push(&ctx->classes, render_registry.classes[i]);
+    ctx->registry = (plugin_registry){ctx->classes.data, ctx->classes.count};
     if (desc && desc->cache)
         ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit), ctx->cache_verify = desc->cache_verify;
     *out = ctx;
@@ -46,6 +49,8 @@ void bl_context_destroy(bl_context *ctx)
         return;
     gpu_close(ctx->gpu);
     kernel_cache_close(ctx->cache);
+    array_free(&ctx->classes);
+    arena_free(&ctx->memory);
     free(ctx);
 }
 
@@ -152,9 +157,9 @@ static bl_result finish_scene(bl_context *ctx, scene_description *d, const bl_sc
 }
 
 /* bl_define and scene_define have the same fields; the copy keeps the layers apart. */
-static scene_load_options load_options(const bl_scene_desc *desc, scene_define **defines)
+static scene_load_options load_options(const bl_context *ctx, const bl_scene_desc *desc, scene_define **defines)
 {
-    scene_load_options o = {.registry = &render_registry};
+    scene_load_options o = {.registry = &ctx->registry};
     *defines = NULL;
     if (!desc)
         return o;
@@ -172,7 +177,7 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
     *out = NULL;
     bl_error err = {0};
     scene_define *defines;
-    scene_load_options o = load_options(desc, &defines);
+    scene_load_options o = load_options(ctx, desc, &defines);
     scene_description *d;
     bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
     free(defines);

@@ -16,6 +16,9 @@
 struct bl_context {
     gpu *gpu;
     bl_error error; /* of the last call that failed */
+    arena memory;   /* of added plugins */
+    ARRAY(const plugin_class *) classes; /* the renderer's and those added, */
+    plugin_registry registry;            /* as the loader takes them */
     kernel_cache *cache;   /* NULL: none */
     bool cache_verify;     /* what was found is compiled all the same and compared */
     bool checked;          /* BL_DEBUG=bounds: kernels are checked (bounds.c) */

@@ -12,16 +12,15 @@ typedef struct entry {
 /* False past the last one. */
 static bool entry_at(const bl_context *ctx, uint32_t index, entry *out)
 {
-    (void)ctx;
     *out = (entry){0};
-    if (index < render_registry.count) {
-        out->cls = render_registry.classes[index];
+    if (index < ctx->registry.count) {
+        out->cls = ctx->registry.classes[index];
         return true;
     }
-    uint32_t at = render_registry.count;
+    uint32_t at = ctx->registry.count;
     for (plugin_category c = 0; c < PLUGIN_CATEGORY_COUNT; c++)
         for (const char *const *name = plugin_known_names(c); *name; name++)
-            if (!registry_find(&render_registry, c, *name) && at++ == index) {
+            if (!registry_find(&ctx->registry, c, *name) && at++ == index) {
                 out->category = c, out->name = *name;
                 return true;
             }
