@@ -270,19 +270,30 @@ static double lookup(const double *data, bool nearest, const char *mode, double 
            b * ((1 - a) * texel(data, i, j + 1, mode) + a * texel(data, i + 1, j + 1, mode));
 }
 
+/* The texels of a scene's one bitmap. */
+static const double *texels(const loaded *l)
+{
+    for (uint32_t i = 0; i < l->scene->parameters.count; i++)
+        if (strcmp(strrchr(l->scene->parameters.data[i].name, '.'), ".data") == 0)
+            return l->values + l->scene->parameters.data[i].offset;
+    fail_msg("the scene has no bitmap");
+    return NULL;
+}
+
 static void check_lookup(const traced *f, const loaded *l, bool nearest, const char *mode, double u, double v)
 {
+    const double *data = texels(l);
     double got, least = INFINITY, most = -INFINITY, size = fmax(fabs(u), fabs(v));
     traced_run(f, l, false, (double[2]){u, v}, 2, &got, 1); /* a texel out of range fails here */
     if (isnan(u) || isnan(v) || size > 8e37) /* or infinite as a coordinate of a texel */
         return;
     for (int i = 0; i < WIDTH * HEIGHT; i++)
-        least = fmin(least, l->values[3 * i]), most = fmax(most, l->values[3 * i]);
+        least = fmin(least, data[3 * i]), most = fmax(most, data[3 * i]);
     if (!(got >= least - 1e-6 && got <= most + 1e-6))
         fail_msg("%s %s (%g, %g): %g is outside of the image's values", nearest ? "nearest" : "bilinear", mode, u, v, got);
     if (size > 1e5) /* then f32 holds no position within a texel any more */
         return;
-    double expected = lookup(l->values, nearest, mode, (double)(float)u, (double)(float)v);
+    double expected = lookup(data, nearest, mode, (double)(float)u, (double)(float)v);
     if (!(fabs(got - expected) < 1e-6 * (1 + size) * 8))
         fail_msg("%s %s (%g, %g): %.9g, expected %.9g", nearest ? "nearest" : "bilinear", mode, u, v, got, expected);
 }
