@@ -31,6 +31,10 @@ extern const render_class film_hdrfilm, integrator_path, integrator_direct, inte
 enum { SHAPE_SLOT_COUNT = 5 };
 extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
 
+/* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
+enum { EMITTER_SLOT_COUNT = 1 };
+extern const plugin_slot emitter_slots[EMITTER_SLOT_COUNT];
+
 /* Textures and volumes beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
 enum texture_wrap texture_wrap_named(const char *name);

@@ -9,6 +9,7 @@ static const plugin_slot scene_slots[] = {
     {PLUGIN_SAMPLER, "sampler", 0, 0},       {PLUGIN_FILM, "film", 0, 0},      {PLUGIN_RFILTER, "rfilter", 0, 0},
     {PLUGIN_MEDIUM, "medium", 0, 0},         {PLUGIN_PHASE, "phase", 0, 0},    {PLUGIN_VOLUME, "volume", 0, 0},
 };
+const plugin_slot emitter_slots[EMITTER_SLOT_COUNT] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 const render_class class_scene = {.plugin = {PLUGIN_SCENE, "scene", NULL, 0, scene_slots, 12, "the root"}};
 
 static const plugin_class *const classes[] = {

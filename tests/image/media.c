@@ -306,6 +306,22 @@ static void long_paths_replay(void **state)
     arena_free(&a);
 }
 
+/* Nothing where the camera looks, beside a density that no tracking gets through: said, and not without end. */
+static void densities_beyond_tracking_are_reported(void **state)
+{
+    (void)state;
+    arena a = {0};
+    static const char body[] =
+        FOG("heterogeneous", "<float name='scale' value='1e12'/><volume type='gridvolume' name='sigma_t'><string name='filename' value='wall.vol'/>"
+                             "<string name='filter_type' value='nearest'/>" BOX("<scale value='20,20,2'/><translate value='-8,0,0'/>") "</volume>") SLAB SKY("1");
+    scene_picture p = scene_picture_load(&device, scene_of(&a, VOLPATH("2"), "", body), ".", NULL, 0);
+    bl_stats stats;
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 1, .seed = 1}, p.image, &stats));
+    assert_int_equal(stats.non_finite, SIDE * SIDE);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
 static void write_grid(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z)
 {
     uint32_t header[12] = {0x034C4F56, 1, x, y, z, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
@@ -321,6 +337,7 @@ int main(void)
     if (!scene_device_open(&device))
         return scene_device_missing();
     write_grid("eights.vol", (float[1]){0.8f}, 1, 1, 1);
+    write_grid("wall.vol", (float[2]){1, 0}, 2, 1, 1);
     write_grid("layers.vol", layers, 1, 1, 16);
     write_grid("smoke.vol", (float[12]){0, .5f, 1, .25f, 0, .75f, .1f, .9f, 0, 0, .4f, .6f}, 3, 2, 2);
     const struct CMUnitTest tests[] = {
@@ -328,9 +345,10 @@ int main(void)
         cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
         cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
         cmocka_unit_test(long_paths_replay),      cmocka_unit_test(thin_cells_are_crossed),
+        cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol");
+    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol");
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;

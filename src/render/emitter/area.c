@@ -157,7 +157,7 @@ static const plugin_param area_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_area = {
-    .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, NULL, 0, "makes its shape a light"},
+    .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, emitter_slots, EMITTER_SLOT_COUNT, "makes its shape a light"},
              .extra_words = AREA_WORDS,
              .table_steps = STEP_COUNT,
              .table_words = area_table_words,

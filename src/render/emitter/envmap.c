@@ -398,7 +398,7 @@ static const plugin_param envmap_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_envmap = {
-    .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, NULL, 0, "an image as environment"},
+    .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, emitter_slots, EMITTER_SLOT_COUNT, "an image as environment"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
              .load = envmap_load,

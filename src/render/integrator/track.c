@@ -3,6 +3,10 @@
  * come at the rate of the majorant; a second walk meets the same ones, since each has its own random numbers. */
 #include "render/integrator/flight.h"
 
+/* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples count as not finite. */
+enum { STEPS_MOST = 1 << 16 };
+static const float endless = 1e36f;
+
 static const float least_chance = 0.05f; /* of a real collision where the extinction's gradient is wanted */
 
 /* ---- tentative collisions ---- */
@@ -42,6 +46,11 @@ static track track_of(walk *w, const walk_stretch *s)
     return k;
 }
 
+static ir_ref exhausted(walk *w, const walk_stretch *s, ir_ref step)
+{
+    return ir_ge(w->t.f, ir_sub(w->t.f, step, s->step), t_u32(&w->t, STEPS_MOST));
+}
+
 /* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew (distances have no memory). */
 typedef struct tentative {
     ir_ref distance;
@@ -69,7 +78,7 @@ static tentative next_collision(walk *w, const walk_stretch *s, const track *k, 
         within = ir_lt(f, c.distance, cell[1]);
         c.distance = ir_min(f, c.distance, cell[1]);
     }
-    c.inside = ir_lt(f, c.distance, k->far);
+    c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, exhausted(w, s, step)));
     c.collides = ir_and(f, c.inside, within);
     c.p = stretch_point(t, s, c.distance);
     return c;
@@ -195,6 +204,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
         if (media_exact(w)) /* chance and value have the extinction in common */
             factor = ir_select(f, lost, inverse, stretch_albedo(w, s, p, false).c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
+        fl.weight.c[c] = ir_select(f, exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
         fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
     }
     color after = share_after(w, end.share, chance, mixed);
@@ -255,8 +265,9 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
     state_put(&next, c.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, c.inside);
     channels_put(w, &next, color_select(t, c.collides, left, product));
     ir_endloop(f, loop, next.r, next.count);
+    ir_ref over = exhausted(w, s, step);
     s->step = step;
-    return product;
+    return color_select(t, over, color_all(t_f32(t, endless)), product);
 }
 
 /* ---- adjoints ---- */
