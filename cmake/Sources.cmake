@@ -178,6 +178,7 @@ set(render_sources
     src/render/shape/kinds.c
     src/render/shape/mesh.c
     src/render/shape/mesh_arrays.c
+    src/render/shape/sdfgrid.c
     src/render/shape/sphere.c
     src/render/texture/bitmap.c
     src/render/texture/mesh_attribute.c

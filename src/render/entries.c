@@ -140,6 +140,7 @@ void plan_write_entries(plan *p)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *entry = p->words.data + at + ENTRY_WORDS * i;
         memcpy(entry, s->primitives.data[p->order[i]].entry, ENTRY_WORDS * sizeof *entry);
+        entry[0] += shape_kinds[entry[ENTRY_KIND]]->entry_points ? p->geometry : 0;
         entry[ENTRY_KIND] = kind_index[entry[ENTRY_KIND]];
     }
 }

@@ -104,8 +104,7 @@ static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh
     return r;
 }
 
-/* Box of a box's image. */
-static void map_box(const float m[12], const float box[6], float out[6])
+void render_map_box(const float m[12], const float box[6], float out[6])
 {
     for (int row = 0; row < 3; row++) {
         double low = (double)m[4 * row + 3], high = low;
@@ -113,7 +112,7 @@ static void map_box(const float m[12], const float box[6], float out[6])
             double a = (double)m[4 * row + k] * (double)box[k], b = (double)m[4 * row + k] * (double)box[3 + k];
             low += fmin(a, b), high += fmax(a, b);
         }
-        double slack = 1e-6 * (fabs(low) + fabs(high) + high - low); /* rays are mapped in f32 */
+        double slack = 1e-6 * (fabs(low) + fabs(high) + high - low);
         out[row] = nextafterf((float)(low - slack), -INFINITY), out[3 + row] = nextafterf((float)(high + slack), INFINITY);
     }
 }
@@ -138,7 +137,7 @@ static bl_result build_outer(render_scene *s, float whole[6], bl_error *err)
     BL_ASSERT(bounds, "out of memory");
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const render_instance *i = &s->instances.data[k];
-        map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
+        render_map_box(i->to_world, s->groups.data[i->group].bounds, bounds[k]);
         join(whole, bounds[k]);
     }
     bl_result r = bvh_build((const float(*)[6])bounds, s->instances.count, 1, &s->bvh, err);

@@ -394,7 +394,7 @@ static void write_words(plan *p)
 {
     const render_scene *s = p->scene;
     plan_reserve(p, HEADER_COUNT);
-    uint32_t geometry = plan_reserve(p, 0);
+    uint32_t geometry = p->geometry = plan_reserve(p, 0);
     append_words(p, s->geometry.data, s->geometry.count);
     rebase_geometry(p, geometry);
     uint32_t shapes = plan_reserve(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = plan_reserve(p, (s->emitters.count + 1) * 2);

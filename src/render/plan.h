@@ -65,7 +65,7 @@ typedef struct render_instance {
     float to_world[12], to_group[12];
 } render_instance;
 
-enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_KIND_COUNT };
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_SDF, SHAPE_KIND_COUNT };
 
 /* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
 typedef struct render_primitive {
@@ -102,6 +102,7 @@ typedef struct render_scene {
     ARRAY(render_instance) instances;
     void **object_data;                /* by object index: what a class's load hook left there */
     bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
+    bool has_smooth_sdf;
     bool kind_used[SHAPE_KIND_COUNT];
     float center[3], radius;           /* bounding sphere */
     const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the one to look through; film, filter, sampler: its */
@@ -220,6 +221,7 @@ typedef struct plan {
     class_node *sensor;        /* where parameters of the sensor are wanted; else NULL */
     bool any_request;
     const uint32_t *order;     /* primitive of each entry */
+    uint32_t geometry;         /* where the scene's begins in words */
     plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
@@ -239,6 +241,8 @@ extern const plugin_registry render_registry; /* registry.c */
 /* ---- levels.c: from shapes to one or two levels of hierarchies ---- */
 
 bl_result render_build_levels(render_scene *s, bl_error *err);
+/* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
+void render_map_box(const float m[12], const float box[6], float out[6]);
 
 /* ---- scene_build.c ---- */
 
@@ -526,15 +530,17 @@ typedef struct shape_kind_class {
     const char *name;
     void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3]); /* t, u, v */
     void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si);
+    /* As a light; NULL: cannot be one. */
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
     /* A point chosen uniformly in area: p, ng, uv. NULL: not there yet. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
+    bool entry_points; /* word 0 of an entry's payload is the shape's data (an offset into the geometry until the plan is made) */
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
-extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder;
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf;
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 

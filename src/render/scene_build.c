@@ -226,6 +226,8 @@ static bl_result bind_shapes(render_scene *s, bl_error *err)
         if (!on_shape(shape->emitter))
             return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
                                shape->emitter->cls->name);
+        if (!shape_kinds[shape->kind]->sample)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, "%s: this shape cannot be a light", shape->object->cls->name);
         if (!(shape->area > 0))
             return scene_error(err, BL_ERROR_SCENE, shape->object->where, "a light needs a surface, this shape's area is 0");
         array_push(&s->emitters, shape->emitter);

@@ -3,6 +3,7 @@
 
 #include "scene/scene.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +58,8 @@ const scene_case scene_cases[] = {
     {.name = "instances",
      .body = TWO_COLOURS FLOOR(REF("white")) "<bsdf type='dielectric' id='glass'/><shape type='shapegroup' id='group'>"
          SHAPE("cylinder", "<scale value='.2,.2,.8'/>", REF("red")) SHAPE("sphere", "<scale value='.25'/><translate z='.9'/>", REF("glass"))
-         SHAPE("rectangle", "<scale value='.4'/><rotate x='1' angle='20'/><translate z='.4'/>", REF("white")) "</shape>"
+         SHAPE("rectangle", "<scale value='.4'/><rotate x='1' angle='20'/><translate z='.4'/>", REF("white"))
+         SHAPE("sdfgrid", "<translate value='-.9,-.5,.3'/>", REF("red") "<string name='filename' value='ball.vol'/>") "</shape>"
          SHAPE("instance", "<scale value='1,-.6,.8'/><rotate y='1' angle='20'/><translate value='.4,.2,.1'/>", REF("group"))
          SHAPE("instance", "<rotate y='1' angle='-70'/><translate value='.2,-.3,.5'/>", REF("group")) LAMP(BLACK AREA("5,4,3")),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "glass.specular_transmittance.value", "light.radiance.value"}},
@@ -382,6 +384,22 @@ static bl_result write_volume(const char *folder, const char *name, const uint32
     return r;
 }
 
+/* Distances from a sphere, as a grid. */
+static bl_result write_ball(const char *folder, bl_error *err)
+{
+    enum { SIDE = 6, HEADER = 12 };
+    arena a = {0};
+    uint32_t words[HEADER + SIDE * SIDE * SIDE] = {0x034C4F56 /* VOL 3 */, 1, SIDE, SIDE, SIDE, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    for (uint32_t i = 0; i < SIDE * SIDE * SIDE; i++) {
+        double p[3] = {i % SIDE / (SIDE - 1.0) - .5, i / SIDE % SIDE / (SIDE - 1.0) - .5, i / SIDE / SIDE / (SIDE - 1.0) - .5};
+        float distance = (float)(sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - .4);
+        memcpy(words + HEADER + i, &distance, sizeof distance);
+    }
+    bl_result r = file_write(arena_printf(&a, "%s/ball.vol", folder), words, sizeof words, err);
+    arena_free(&a);
+    return r;
+}
+
 char *scene_files_create(void)
 {
     char *folder = malloc(32);
@@ -395,7 +413,7 @@ char *scene_files_create(void)
         write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
-        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK) {
+        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -405,9 +423,9 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol"};
     arena a = {0};
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

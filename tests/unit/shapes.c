@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "render/integrator/kernel.h"
 #include "support/scene_cases.h"
@@ -318,6 +319,163 @@ static void lights_are_sampled_by_area(void **state)
     }
 }
 
+/* ---- signed distances ---- */
+
+enum { NX = 7, NY = 5, NZ = 6 };
+static const char *const sdf_file = "shapes_sdf.vol";
+static float distances[NZ][NY][NX];
+
+static void put_word(FILE *f, uint32_t word)
+{
+    for (int k = 0; k < 4; k++)
+        fputc((int)(word >> 8 * k & 255), f);
+}
+
+/* A ball with bumps: smooth enough to be hit, rough enough that every part of an interpolant counts. */
+static void write_sdf(float offset)
+{
+    FILE *f = fopen(sdf_file, "wb");
+    assert_non_null(f);
+    const uint32_t header[] = {1, NX, NY, NZ, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    uint32_t random = 11;
+    fputs("VOL\x03", f);
+    for (int k = 0; k < 11; k++)
+        put_word(f, header[k]);
+    for (int z = 0; z < NZ; z++)
+        for (int y = 0; y < NY; y++)
+            for (int x = 0; x < NX; x++) {
+                double p[3] = {(double)x / (NX - 1) - .5, (double)y / (NY - 1) - .5, (double)z / (NZ - 1) - .5};
+                distances[z][y][x] = (float)(sqrt(dot(p, p)) - .37 + uniform(&random, -.06, .06)) + offset;
+                put_word(f, float_word(distances[z][y][x]));
+            }
+    fclose(f);
+}
+
+/* Trilinear interpolant at a point of [0,1]^3. */
+static double sdf_at(const double p[3])
+{
+    int size[3] = {NX, NY, NZ}, cell[3];
+    double w[3], sum = 0;
+    for (int k = 0; k < 3; k++) {
+        double g = p[k] * (size[k] - 1);
+        cell[k] = (int)fmin(fmax(floor(g), 0), size[k] - 2);
+        w[k] = g - cell[k];
+    }
+    for (int i = 0; i < 8; i++)
+        sum += (double)distances[cell[2] + (i >> 2)][cell[1] + (i >> 1 & 1)][cell[0] + (i & 1)] * (i & 1 ? w[0] : 1 - w[0]) * (i & 2 ? w[1] : 1 - w[1]) *
+               (i & 4 ? w[2] : 1 - w[2]);
+    return sum;
+}
+
+/* First change of sign along the ray, by small steps; INFINITY. */
+static double march(const double o[3], const double d[3])
+{
+    enum { STEPS = 4000 };
+    double before = 0;
+    bool inside_before = false;
+    for (int i = 0; i <= STEPS; i++) {
+        double t = 4.0 * i / STEPS, p[3];
+        bool inside = true;
+        for (int k = 0; k < 3; k++) {
+            p[k] = o[k] + t * d[k];
+            inside &= p[k] >= 0 && p[k] <= 1;
+        }
+        double now = inside ? sdf_at(p) : 0;
+        if (inside && inside_before && (now < 0) != (before < 0))
+            return t - 4.0 / STEPS * now / (now - before);
+        before = now, inside_before = inside;
+    }
+    return INFINITY;
+}
+
+static void signed_distances(void **state)
+{
+    (void)state;
+    write_sdf(0);
+    uint32_t random = 5, hits = 0, misses = 0, unclear = 0;
+    double smooth_off = 0;
+    for (int smooth = 0; smooth < 2; smooth++) {
+        arena a = {0};
+        traced l = trace_hits(arena_printf(&a, "<shape type='sdfgrid'><string name='filename' value='%s'/><string name='normals' value='%s'/>" PLACED "</shape>",
+                                           sdf_file, smooth ? "smooth" : "analytic"));
+        for (int r = 0; r < RAYS; r++) {
+            double in[IN], o[3], d[3], inverse[16], got[OUT], n[3], p[3], g[3];
+            assert_true(matrix_invert(placed, inverse));
+            for (int k = 0; k < 3; k++) {
+                o[k] = uniform(&random, -.6, 1.6);
+                d[k] = uniform(&random, -.2, 1.2) - o[k];
+            }
+            double length = sqrt(dot(d, d));
+            for (int k = 0; k < 3; k++)
+                d[k] /= length;
+            move(placed, o, in);
+            for (int k = 0; k < 3; k++)
+                in[3 + k] = placed[4 * k] * d[0] + placed[4 * k + 1] * d[1] + placed[4 * k + 2] * d[2];
+            in[6] = 0, in[7] = 4;
+            run(&l, in, IN, got, OUT);
+            double expected = march(o, d);
+            if (isfinite(expected) != (got[0] < 4) || (isfinite(expected) && fabs(expected - got[0]) > 2e-3)) {
+                unclear++; /* a ray that only touches the surface between two steps */
+                continue;
+            }
+            if (!isfinite(expected)) {
+                misses++;
+                continue;
+            }
+            hits++;
+            move(inverse, got + 1, p);
+            assert_true(fabs(sdf_at(p)) < 1e-5);
+            for (int k = 0; k < 3; k++) { /* in the voxel of p: one-sided where a face is near */
+                double q[2][3], h = 1e-6;
+                memcpy(q[0], p, sizeof p), memcpy(q[1], p, sizeof p);
+                q[0][k] -= h, q[1][k] += h;
+                g[k] = (sdf_at(q[1]) - sdf_at(q[0])) / (2 * h);
+            }
+            for (int k = 0; k < 3; k++)
+                n[k] = inverse[k] * g[0] + inverse[4 + k] * g[1] + inverse[8 + k] * g[2];
+            double size = sqrt(dot(n, n)), off = 0;
+            for (int k = 0; k < 3; k++) {
+                if (!(fabs(got[4 + k] - n[k] / size) < 1e-3))
+                    fail_msg("normal[%d] %g, of the interpolant %g", k, got[4 + k], n[k] / size);
+                off += got[4 + k] * got[7 + k];
+            }
+            assert_true(smooth ? off > 0.5 : off > 1 - 1e-9);
+            smooth_off += smooth * (1 - off);
+            assert_true(got[10] == 0 && got[11] == 0);
+        }
+        release(&l);
+        arena_free(&a);
+    }
+    print_message("%u hits, %u misses, %u unclear\n", hits, misses, unclear);
+    assert_true(hits > RAYS / 2 && misses > RAYS / 8 && unclear < RAYS / 50);
+    assert_true(smooth_off > 0.1); /* smooth normals are others */
+    unlink(sdf_file);
+}
+
+static void bad_signed_distances(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *inside, *reason;
+        float offset;
+    } cases[] = {
+        {"", "no voxel holds a surface", 9},
+        {"<string name='normals' value='round'/>", "not \"round\"", 0},
+        {"<emitter type='area'/>", "cannot be a light", 0},
+        {"<transform name='to_world'><scale y='0'/></transform>", "singular", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena a = {0};
+        render_scene *s = NULL;
+        bl_error err = {0};
+        write_sdf(cases[i].offset);
+        if (try_load(arena_printf(&a, "<shape type='sdfgrid'><string name='filename' value='%s'/>%s</shape>", sdf_file, cases[i].inside), &s, &err) == BL_OK || !strstr(err.text, cases[i].reason))
+            fail_msg("%s: %s", cases[i].inside, err.text);
+        arena_free(&a);
+    }
+    unlink(sdf_file);
+}
+
 static const struct {
     const char *xml, *reason;
 } bad[] = {
@@ -346,6 +504,6 @@ static void bad_shapes_say_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(lights_are_sampled_by_area),
-                                       cmocka_unit_test(bad_shapes_say_why)};
+                                       cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return hit->uv;
 }
 
-const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit};
+const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit, false};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},

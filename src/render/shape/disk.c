@@ -118,7 +118,7 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return (vec2){t_mad(t, x, half, half), t_mad(t, y, half, half)};
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit};
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit, false};
 
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},

@@ -7,6 +7,7 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_SPHERE] = &shape_kind_sphere,
     [SHAPE_DISK] = &shape_kind_disk,
     [SHAPE_CYLINDER] = &shape_kind_cylinder,
+    [SHAPE_SDF] = &shape_kind_sdf,
 };
 
 const plugin_slot shape_slots[SHAPE_SLOT_COUNT] = {

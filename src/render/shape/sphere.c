@@ -164,7 +164,7 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
                          .ng = v3_scale(t, n, t_real(t, data, SPHERE_SIGN)), .uv = sphere_uv(t, data, n)};
 }
 
-const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point, NULL /* only what faces the reference is sampled */};
+const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point, NULL /* only what faces the reference is sampled */, false};
 
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
