@@ -68,6 +68,7 @@ set(scene_sources
     src/scene/bind.c
     src/scene/bvh.c
     src/scene/colour.c
+    src/scene/curves.c
     src/scene/image.c
     src/scene/image_exr.c
     src/scene/image_jpeg.c
@@ -172,6 +173,7 @@ set(render_sources
     src/render/sensor/orthographic.c
     src/render/sensor/perspective.c
     src/render/sensor/sensor.c
+    src/render/shape/curve.c
     src/render/shape/cylinder.c
     src/render/shape/disk.c
     src/render/shape/groups.c

@@ -174,6 +174,19 @@ bl_result volume_load_vol(const char *path, scene_volume *out, bl_error *err);
 bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_error *err);
 void volume_free(scene_volume *v);
 
+/* ---- curves: lists of control points (malloc'ed; curves_free) ---- */
+
+typedef struct scene_curves {
+    float *points;    /* x y z radius each, finite, radius >= 0 */
+    uint32_t *firsts; /* curve k has the points firsts[k] .. firsts[k + 1] - 1 */
+    uint32_t point_count, curve_count;
+} scene_curves;
+
+/* least: control points that a curve must have. */
+bl_result curves_load(const char *path, uint32_t least, scene_curves *out, bl_error *err);
+bl_result curves_parse(const char *text, size_t size, uint32_t least, scene_curves *out, bl_error *err);
+void curves_free(scene_curves *c);
+
 /* ---- bounding volume hierarchy (layout of nodes: spirv_gen/opt/ray_bvh.c) ---- */
 
 enum { BVH_LEAF_MAX = 4 };

@@ -69,6 +69,15 @@ static bl_result try_volume(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
+static bl_result try_curves(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_curves curves;
+    bl_result result = curves_parse((const char *)data, size, 4, &curves, err);
+    assert_true((result == BL_OK) == (curves.points != NULL));
+    curves_free(&curves);
+    return result;
+}
+
 static bl_result try_spectrum(const uint8_t *data, size_t size, bl_error *err)
 {
     double rgb[3];
@@ -188,6 +197,12 @@ static void volumes(void **state)
     try_all("grid.vol", try_volume, 0);
 }
 
+static void curves(void **state)
+{
+    (void)state;
+    try_all("two.curves", try_curves, SIZE_MAX / 2); /* points may be missing */
+}
+
 static void scenes(void **state)
 {
     (void)state;
@@ -198,6 +213,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm),
                                        cmocka_unit_test(meshes), cmocka_unit_test(spectra),
-                                       cmocka_unit_test(volumes), cmocka_unit_test(scenes)};
+                                       cmocka_unit_test(volumes), cmocka_unit_test(curves), cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

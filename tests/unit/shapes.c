@@ -48,20 +48,81 @@ static void sphere(double u, double v, double p[3])
     move(placed, q, p);
 }
 
+/* ---- curves: the control points of `curve_points`, and what the plugin's documents say of them ---- */
+
+static const char *const curve_file = "shapes.curves";
+static const double curve_points[5][4] = {{0, 0, 0, .3}, {1, .2, .1, .2}, {1.2, 1, .4, .1}, {.5, 1.5, .6, .2}, {0, 1, 1, .3}};
+
+static void write_curve(void)
+{
+    FILE *f = fopen(curve_file, "w");
+    assert_non_null(f);
+    for (int k = 0; k < 5; k++)
+        fprintf(f, "%g %g %g %g\n", curve_points[k][0], curve_points[k][1], curve_points[k][2], curve_points[k][3]);
+    fclose(f);
+}
+
+static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static void cross(const double *a, const double *b, double *out)
+{
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* c + radius times the direction that leans by `tilt` (its sine) along the axis, at the turn u from cross(up, axis). */
+static void around(const double c[3], const double c1[3], double radius, double tilt, double u, double p[3])
+{
+    double axis[3], up[3], start[3], length = sqrt(dot(c1, c1));
+    for (int k = 0; k < 3; k++)
+        axis[k] = c1[k] / length;
+    for (int k = 0; k < 3; k++)
+        up[k] = (k == 2) - axis[2] * axis[k];
+    double high = sqrt(dot(up, up));
+    for (int k = 0; k < 3; k++)
+        up[k] /= high;
+    cross(up, axis, start);
+    for (int k = 0; k < 3; k++)
+        p[k] = c[k] + radius * (tilt * axis[k] + sqrt(1 - tilt * tilt) * (cos(2 * pi * u) * start[k] + sin(2 * pi * u) * up[k]));
+}
+
+static void linear_curve(double u, double v, double p[3])
+{
+    int k = (int)fmin(fmax(floor(4 * v), 0), 3);
+    double s = 4 * v - k, c[3], c1[3], q = curve_points[k][3] - curve_points[k + 1][3];
+    for (int j = 0; j < 3; j++)
+        c1[j] = curve_points[k + 1][j] - curve_points[k][j], c[j] = curve_points[k][j] + s * c1[j];
+    around(c, c1, curve_points[k][3] - s * q, q / sqrt(dot(c1, c1)), u, p);
+}
+
+static void bspline_curve(double u, double v, double p[3])
+{
+    int k = (int)fmin(fmax(floor(2 * v), 0), 1);
+    double s = 2 * v - k, c[4], c1[3];
+    for (int j = 0; j < 4; j++) {
+        double a = curve_points[k][j], b = curve_points[k + 1][j], d = curve_points[k + 2][j], e = curve_points[k + 3][j];
+        c[j] = ((1 - s) * (1 - s) * (1 - s) * a + (3 * s * s * s - 6 * s * s + 4) * b + (-3 * s * s * s + 3 * s * s + 3 * s + 1) * d + s * s * s * e) / 6;
+        if (j < 3)
+            c1[j] = (-(1 - s) * (1 - s) * a + (3 * s * s - 4 * s) * b + (-3 * s * s + 2 * s + 1) * d + s * s * e) / 2;
+    }
+    around(c, c1, c[3], 0, u, p);
+}
+
 typedef struct curved {
     const char *name, *xml; /* xml: of the shape */
     void (*point)(double u, double v, double p[3]);
     double sign; /* of the normal beside the outward one */
     double area; /* 0: no light */
     double centre[3];
+    bool curve; /* normals point away from the other side; the ends and joints of linear ones are no part of the mesh */
 } curved;
 
 static const curved surfaces[] = {
-    {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}},
+    {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}, false},
     {"cylinder, placed", "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float name='radius' value='.5'/>"
-                         "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}},
+                         "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}, false},
     {"sphere, placed", "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED "</shape>", sphere, 1, 0,
-     {.1, -.4, -.3}},
+     {.1, -.4, -.3}, false},
+    {"linear curve", "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>", linear_curve, 1, 0, {.6, .8, .4}, true},
+    {"B-spline curve", "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>", bspline_curve, 1, 0, {.8, .9, .4}, true},
 };
 enum { SURFACES = sizeof surfaces / sizeof *surfaces };
 
@@ -164,12 +225,6 @@ typedef struct mesh_hit {
     double t, u, v, cosine;
 } mesh_hit;
 
-static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-static void cross(const double *a, const double *b, double *out)
-{
-    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 /* The nearest triangle; its cosine is that between normal and ray, by which silhouettes are known. */
 static bool hit_triangle(const double p[3][3], const double *o, const double *d, double *t, double *b, double *cosine)
 {
@@ -221,6 +276,11 @@ static void surface_normal(const curved *s, double u, double v, double n[3])
     s->point(u, v, p);
     for (int k = 0; k < 3; k++)
         out[k] = p[k] - s->centre[k];
+    if (s->curve) {
+        s->point(u + 0.5, v, out);
+        for (int k = 0; k < 3; k++)
+            out[k] = p[k] - out[k];
+    }
     double scale = s->sign * (dot(n, out) < 0 ? -1 : 1) / sqrt(dot(n, n));
     for (int k = 0; k < 3; k++)
         n[k] *= scale;
@@ -247,6 +307,7 @@ static void shapes_equal_their_meshes(void **state)
 {
     (void)state;
     uint32_t random = 1;
+    write_curve();
     for (int i = 0; i < SURFACES; i++) {
         const curved *s = &surfaces[i];
         traced l = trace_hits(s->xml);
@@ -256,8 +317,8 @@ static void shapes_equal_their_meshes(void **state)
             make_ray(s, &random, in);
             run(&l, in, IN, got, OUT);
             mesh_hit h = hit_mesh(s, in, in + 3);
-            bool hit = got[0] < in[7];
-            if (isfinite(h.t) != hit || (hit && (fabs(h.cosine) < 0.2 || fabs(h.t - got[0]) > 0.01))) {
+            bool hit = got[0] < in[7], joint = hit && s->curve && got[11] * 4 == floor(got[11] * 4);
+            if (isfinite(h.t) != hit || joint || (hit && (fabs(h.cosine) < 0.2 || fabs(h.t - got[0]) > 0.01))) {
                 unclear++; /* silhouettes and rims of a mesh are not the shape's: few rays see the difference */
                 continue;
             }
@@ -277,9 +338,10 @@ static void shapes_equal_their_meshes(void **state)
             }
         }
         print_message("%s: %u hits, %u misses, %u at edges\n", s->name, hits, misses, unclear);
-        assert_true(hits > RAYS / 4 && misses > RAYS / 50 && unclear < RAYS / 5);
+        assert_true(hits > RAYS / 4 && misses > RAYS / 50 && unclear < RAYS / 4);
         release(&l);
     }
+    unlink(curve_file);
 }
 
 /* Means of position and of its squares over (u1, u2) are those over the surface; density as `pdf` says. */
@@ -452,6 +514,50 @@ static void signed_distances(void **state)
     unlink(sdf_file);
 }
 
+/* From within a curve nothing is hit; a B-spline is open at its ends, a polyline is not. */
+static void curves_have_one_side(void **state)
+{
+    (void)state;
+    write_curve();
+    for (int linear = 0; linear < 2; linear++) {
+        traced l = trace_hits(linear ? "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>"
+                                     : "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>");
+        double got[OUT], c[3] = {5.2 / 6, 1.8 / 6, .8 / 6}; /* where the spline begins, (p0 + 4 p1 + p2) / 6, is within the first segment */
+        run(&l, (double[IN]){c[0], c[1], c[2], 0, 1, 0, 0, 1e6}, IN, got, OUT);
+        assert_true(got[0] == 1e6);
+        double length = sqrt(dot(c, c)); /* from outside through the origin, where the polyline has a cap of radius 0.3 */
+        run(&l, (double[IN]){-2 * c[0], -2 * c[1], -2 * c[2], c[0] / length, c[1] / length, c[2] / length, 0, 2.9 * length}, IN, got, OUT);
+        assert_true(linear ? fabs(got[0] - (2 * length - .3)) < 1e-6 : got[0] == 2.9 * length);
+        release(&l);
+    }
+    unlink(curve_file);
+}
+
+static const struct {
+    const char *text, *reason;
+} bad_curves[] = {
+    {"", "no control points"}, {"0 0 0 1\n1 0 0 1\n2 0 0 1\n", "line 3: a curve of 3 control points ends here, 4 is the least"},
+    {"0 0 0 1\n\n1 0 0 1\n", "line 2"}, {"0 0 0\n", "line 1: expected four"}, {"0 0 nan 1\n", "four finite"}, {"0 0 0 -1\n", "negative radius"},
+    {"0 0 0 x\n", "line 1"}, {"1e300 0 0 1\n", "four finite"},
+};
+
+static void bad_curves_say_why(void **state)
+{
+    (void)state;
+    static const char good[] = "\n0 0 0 1 9\r\n 1 2 3 0\n\n\n4 5 6 7\n8 9 10 11";
+    scene_curves c;
+    bl_error err = {0};
+    for (size_t i = 0; i < sizeof bad_curves / sizeof *bad_curves; i++)
+        if (curves_parse(bad_curves[i].text, strlen(bad_curves[i].text), 4, &c, &err) == BL_OK || !strstr(err.text, bad_curves[i].reason))
+            fail_msg("%s: %s", bad_curves[i].text, err.text);
+    assert_int_equal(curves_parse(good, strlen(good), 2, &c, &err), BL_OK);
+    assert_int_equal(c.curve_count, 2);
+    assert_int_equal(c.point_count, 4);
+    assert_int_equal(c.firsts[1], 2);
+    assert_true(c.points[7] == 0 && c.points[15] == 11);
+    curves_free(&c);
+}
+
 static void bad_signed_distances(void **state)
 {
     (void)state;
@@ -504,6 +610,7 @@ static void bad_shapes_say_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(lights_are_sampled_by_area),
-                                       cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances)};
+                                       cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances),
+                                       cmocka_unit_test(curves_have_one_side), cmocka_unit_test(bad_curves_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

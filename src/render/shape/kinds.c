@@ -8,6 +8,8 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_DISK] = &shape_kind_disk,
     [SHAPE_CYLINDER] = &shape_kind_cylinder,
     [SHAPE_SDF] = &shape_kind_sdf,
+    [SHAPE_LINEAR_CURVE] = &shape_kind_linear,
+    [SHAPE_BSPLINE] = &shape_kind_bspline,
 };
 
 const plugin_slot shape_slots[SHAPE_SLOT_COUNT] = {

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Curves with thickness: linearcurve, the hull of spheres that slide along segments between control points, round at joints and ends; and
+ * bsplinecurve, a tube of circles across a uniform cubic B-spline, open at its ends. Only their outsides are there for rays (Mitsuba), so a
+ * path that has entered meets nothing. They are no lights. to_world moves control points and leaves radii as they are. uv = (turn about
+ * the curve from a direction that leans toward +z, place along all segments of the shape).
+ *
+ * Hits are the place along the segment and 0. Linear: the family |X - s a|^2 = (r0 - s q)^2, X = o + t d - p0, a = p1 - p0, q = r0 - r1, has the
+ * envelope s = (a.X - q r0) / (|a|^2 - q^2), a cone; outside of 0 .. 1 the spheres of the ends are hit. The hull is convex, so the first hit is the
+ * nearest point of entry of cone and spheres.
+ *
+ * B-spline: a segment is cut into pieces, each with a box and a cone of its own, whose hit is where Newton's method starts to solve
+ *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
+ * for t and s. What does not come to rest on the piece (or a little beyond, where its neighbour begins) is no hit. Entry: data, word of the
+ * first of four control points from the data on, places where the piece begins and ends. */
+#include "render/shape/area.h"
+
+static const float pi = 3.14159265358979323846f;
+
+enum curve_word { CURVE_SEGMENTS, CURVE_POINTS };
+enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };           /* of pieces of B-splines; of segments: p0, r0, p1, r1 */
+enum { PIECES = 8, NEWTON_STEPS = 6 };
+#define OVERLAP (1.0f / 256) /* of pieces, in s */
+
+/* ---- loading ---- */
+
+static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *err)
+{
+    const double *m = scene_get(o, "to_world")->matrix;
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: to_world must be affine (last row 0 0 0 1)", o->cls->name);
+    for (uint32_t i = 0; i < c->point_count; i++) {
+        float *p = c->points + 4 * (size_t)i;
+        const double q[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        for (int k = 0; k < 3; k++) {
+            p[k] = (float)(m[4 * k] * q[0] + m[4 * k + 1] * q[1] + m[4 * k + 2] * q[2] + m[4 * k + 3]);
+            if (!isfinite(p[k]))
+                return scene_error(err, BL_ERROR_SCENE, o->where, "%s: control point %u is out of range after to_world", o->cls->name, i);
+        }
+    }
+    return BL_OK;
+}
+
+/* Grows a box by the sphere (x, y, z, r). */
+static void box_sphere(float box[6], const double sphere[4], double more)
+{
+    for (int k = 0; k < 3; k++) {
+        double r = sphere[3] * (1 + 1e-5) + more + 1e-6 * fabs(sphere[k]);
+        box[k] = fminf(box[k], nextafterf((float)(sphere[k] - r), -INFINITY));
+        box[3 + k] = fmaxf(box[3 + k], nextafterf((float)(sphere[k] + r), INFINITY));
+    }
+}
+
+static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segment)
+{
+    return (render_primitive){.bounds = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY},
+                              .entry[9] = kind, .entry[10] = shape, .entry[11] = segment};
+}
+
+static void put_segment(render_scene *s, const float *points, uint32_t segment)
+{
+    render_primitive p = empty_box(SHAPE_LINEAR_CURVE, s->shapes.count, segment);
+    for (int k = 0; k < 2; k++)
+        box_sphere(p.bounds, (double[]){(double)points[4 * k], (double)points[4 * k + 1], (double)points[4 * k + 2], (double)points[4 * k + 3]}, 0);
+    memcpy(p.entry, points, 8 * sizeof *points);
+    array_push(&s->primitives, p);
+}
+
+/* The four Bezier points of the spline's part from u to v, by its blossom (Ramshaw 1987). */
+static double blossom(const float *points, int axis, double a, double b, double c)
+{
+    /* knots of the segment: -2 .. 3 */
+    double d[4];
+    const double u[3] = {a, b, c};
+    for (int i = 0; i < 4; i++)
+        d[i] = (double)points[4 * i + axis];
+    for (int level = 0; level < 3; level++)
+        for (int i = 0; i < 3 - level; i++) {
+            double low = i + level - 2, high = i + 1, w = (u[level] - low) / (high - low);
+            d[i] = (1 - w) * d[i] + w * d[i + 1];
+        }
+    return d[0];
+}
+
+static void put_pieces(render_scene *s, const float *points, uint32_t data, uint32_t offset, uint32_t segment)
+{
+    for (int piece = 0; piece < PIECES; piece++) {
+        double u = (double)piece / PIECES - (double)OVERLAP, v = (piece + 1.0) / PIECES + (double)OVERLAP;
+        render_primitive p = empty_box(SHAPE_BSPLINE, s->shapes.count, segment);
+        const double corner[4][3] = {{u, u, u}, {u, u, v}, {u, v, v}, {v, v, v}};
+        double sphere[4][4], radius = 0;
+        for (int i = 0; i < 4; i++) {
+            for (int axis = 0; axis < 4; axis++)
+                sphere[i][axis] = blossom(points, axis, corner[i][0], corner[i][1], corner[i][2]);
+            radius = fmax(radius, sphere[i][3]);
+        }
+        for (int i = 0; i < 4; i++) {
+            sphere[i][3] = radius;
+            box_sphere(p.bounds, sphere[i], 0);
+        }
+        p.entry[ENTRY_DATA] = data, p.entry[ENTRY_POINTS] = offset;
+        p.entry[ENTRY_BEGIN] = float_word((float)piece / PIECES), p.entry[ENTRY_END] = float_word((float)(piece + 1) / PIECES);
+        array_push(&s->primitives, p);
+    }
+}
+
+/* order: control points of a segment. */
+static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kind, uint32_t order, bl_error *err)
+{
+    scene_curves c;
+    bl_error reason = {0};
+    bl_result r = curves_load(scene_get(o, "filename")->path, order, &c, &reason);
+    if (r != BL_OK)
+        return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason.text);
+    r = move_points(o, &c, err);
+    uint32_t data = s->geometry.count, first = s->primitives.count, segments = 0;
+    array_reserve(&s->geometry, data + CURVE_POINTS + 4 * c.point_count);
+    memcpy(s->geometry.data + data + CURVE_POINTS, c.points, 4 * (size_t)c.point_count * sizeof *c.points);
+    for (uint32_t k = 0; r == BL_OK && k < c.curve_count; k++)
+        for (uint32_t i = c.firsts[k]; i + order <= c.firsts[k + 1]; i++, segments++) {
+            if (kind == SHAPE_LINEAR_CURVE)
+                put_segment(s, c.points + 4 * (size_t)i, segments);
+            else
+                put_pieces(s, c.points + 4 * (size_t)i, data, CURVE_POINTS + 4 * i, segments);
+        }
+    s->geometry.data[data + CURVE_SEGMENTS] = segments;
+    s->geometry.count = data + CURVE_POINTS + 4 * c.point_count;
+    curves_free(&c);
+    if (r != BL_OK)
+        return r;
+    render_shape shape = {.object = o, .kind = kind, .first_entry_primitive = first, .primitive_count = s->primitives.count - first, .data = data};
+    array_push(&s->shapes, shape);
+    s->kind_used[kind] = true;
+    return BL_OK;
+}
+
+static bl_result linear_load(render_scene *s, const scene_object *o, bl_error *err) { return add_curves(s, o, SHAPE_LINEAR_CURVE, 2, err); }
+static bl_result bspline_load(render_scene *s, const scene_object *o, bl_error *err) { return add_curves(s, o, SHAPE_BSPLINE, 4, err); }
+
+/* ---- traced: cones between spheres ---- */
+
+typedef struct ball {
+    vec3 c;
+    ir_ref r;
+} ball;
+
+typedef struct cone_hit {
+    ir_ref t, s, there; /* place along the axis; bool */
+} cone_hit;
+
+static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, ir_ref valid)
+{
+    ir_func *f = t->f;
+    ir_ref take = ir_and(f, valid, ir_and(f, ir_gt(f, at, tmin), ir_lt(f, at, best->t)));
+    best->t = ir_select(f, take, at, best->t), best->s = ir_select(f, take, s, best->s);
+    best->there = ir_or(f, best->there, take);
+}
+
+/* Where the ray enters the sphere. */
+static void enter_ball(tracer *t, const ball *b, vec3 o, vec3 d, ir_ref per, ir_ref tmin, float s, cone_hit *best)
+{
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, b->c, o);
+    ir_ref middle = ir_mul(f, v3_dot(t, to, d), per);
+    vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
+    ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, b->r), v3_dot(t, nearest, nearest)), per);
+    nearer(t, best, tmin, ir_sub(f, middle, t_safe_sqrt(t, square)), t_f32(t, s), ir_ge(f, square, t_f32(t, 0)));
+}
+
+typedef struct cone {
+    ir_ref k2, k1, square; /* k2 t^2 + 2 k1 t + k0, t from `shift` on; square: k1^2 - k2 k0 */
+    ir_ref size2, lean;    /* |a|^2 - q^2; q r0 */
+    ir_ref shift;
+    ir_ref ax, ad;         /* a . X at t = 0, a . d */
+} cone;
+
+/* The ray's origin is moved to the point nearest to the middle of the axis, which keeps the squares small. */
+static cone cone_along(tracer *t, const ball *from, const ball *to, vec3 o, vec3 d)
+{
+    ir_func *f = t->f;
+    vec3 a = v3_sub(t, to->c, from->c);
+    cone c = {0};
+    ir_ref dd = v3_dot(t, d, d);
+    vec3 mid = v3_sub(t, v3_add(t, from->c, v3_scale(t, a, t_f32(t, 0.5f))), o);
+    c.shift = ir_div(f, v3_dot(t, mid, d), dd);
+    vec3 x = v3_sub(t, v3_add(t, o, v3_scale(t, d, c.shift)), from->c);
+    ir_ref q = ir_sub(f, from->r, to->r), aa = v3_dot(t, a, a);
+    c.size2 = ir_sub(f, aa, t_sqr(t, q)), c.lean = ir_mul(f, q, from->r);
+    c.ax = v3_dot(t, a, x), c.ad = v3_dot(t, a, d);
+    ir_ref xd = v3_dot(t, x, d), xx = v3_dot(t, x, x), past = ir_sub(f, c.ax, c.lean);
+    c.k2 = ir_sub(f, ir_mul(f, c.size2, dd), t_sqr(t, c.ad));
+    c.k1 = ir_sub(f, ir_mul(f, c.size2, xd), ir_mul(f, past, c.ad));
+    ir_ref k0 = ir_sub(f, ir_mul(f, c.size2, ir_sub(f, xx, t_sqr(t, from->r))), t_sqr(t, past));
+    c.square = ir_sub(f, t_sqr(t, c.k1), ir_mul(f, c.k2, k0));
+    return c;
+}
+
+static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
+{
+    return ir_div(t->f, ir_sub(t->f, t_mad(t, at, c->ad, c->ax), c->lean), c->size2);
+}
+
+static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ball from = {v3_load(t, data, 0), t_real(t, data, 3)}, to = {v3_load(t, data, 4), t_real(t, data, 7)};
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), per = ir_div(f, one, v3_dot(t, d, d));
+    cone_hit best = {tmax, zero, ir_bool(f, false)};
+    cone c = cone_along(t, &from, &to, o, d);
+    ir_ref root = t_safe_sqrt(t, c.square), pierced = ir_and(f, ir_ge(f, c.square, zero), ir_gt(f, c.size2, zero));
+    for (int side = -1; side <= 1; side += 2) { /* of both roots the one that enters: it has the normal against the ray */
+        ir_ref at = ir_div(f, ir_sub(f, side < 0 ? ir_neg(f, root) : root, c.k1), c.k2), s = cone_place(t, &c, at);
+        ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1), zero); /* half the slope of the quadric, whose inside is negative */
+        ir_ref on = ir_and(f, ir_ge(f, s, zero), ir_le(f, s, one));
+        nearer(t, &best, tmin, ir_add(f, at, c.shift), s, ir_and(f, pierced, ir_and(f, on, inward)));
+    }
+    enter_ball(t, &from, o, d, per, tmin, 0, &best), enter_ball(t, &to, o, d, per, tmin, 1, &best);
+    out[0] = best.t, out[1] = best.s, out[2] = zero;
+}
+
+/* ---- traced: B-splines ---- */
+
+typedef struct spline {
+    vec3 c, d1, d2;    /* place, first and second derivative */
+    ir_ref r, r1, r2;
+} spline;
+
+static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
+{
+    ir_ref sum = ir_mul(t->f, weight[0], value[0]);
+    for (int k = 1; k < 4; k++)
+        sum = t_mad(t, weight[k], value[k], sum);
+    return sum;
+}
+
+/* The uniform cubic B-spline and its derivatives at s, from the words at `points`. */
+static spline spline_at(tracer *t, ir_ref points, ir_ref s)
+{
+    static const float basis[3][4][4] = { /* coefficients of 1, s, s^2, s^3 for each point */
+        {{1 / 6.0f, -.5f, .5f, -1 / 6.0f}, {4 / 6.0f, 0, -1, .5f}, {1 / 6.0f, .5f, .5f, -.5f}, {0, 0, 0, 1 / 6.0f}},
+        {{-.5f, 1, -.5f, 0}, {0, -2, 1.5f, 0}, {.5f, 1, -1.5f, 0}, {0, 0, .5f, 0}},
+        {{1, -1, 0, 0}, {-2, 3, 0, 0}, {1, -3, 0, 0}, {0, 1, 0, 0}},
+    };
+    ir_ref value[4][4], result[3][4];
+    for (uint32_t axis = 0; axis < 4; axis++)
+        for (uint32_t k = 0; k < 4; k++)
+            value[axis][k] = t_real(t, points, 4 * k + axis);
+    for (int derivative = 0; derivative < 3; derivative++) {
+        ir_ref weight[4];
+        for (int k = 0; k < 4; k++) {
+            const float *c = basis[derivative][k];
+            weight[k] = t_mad(t, t_mad(t, t_mad(t, t_f32(t, c[3]), s, t_f32(t, c[2])), s, t_f32(t, c[1])), s, t_f32(t, c[0]));
+        }
+        for (int axis = 0; axis < 4; axis++)
+            result[derivative][axis] = weigh(t, weight, value[axis]);
+    }
+    return (spline){v3(result[0][0], result[0][1], result[0][2]), v3(result[1][0], result[1][1], result[1][2]), v3(result[2][0], result[2][1], result[2][2]),
+                    result[0][3], result[1][3], result[2][3]};
+}
+
+/* One step toward |X|^2 = r^2, X . c' = 0. */
+static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2])
+{
+    ir_func *f = t->f;
+    spline c = spline_at(t, points, state[1]);
+    vec3 x = v3_sub(t, v3_add(t, o, v3_scale(t, d, state[0])), c.c);
+    ir_ref half = t_f32(t, 0.5f), across = v3_dot(t, x, c.d1);
+    ir_ref f1 = ir_mul(f, half, ir_sub(f, v3_dot(t, x, x), t_sqr(t, c.r)));
+    ir_ref a = v3_dot(t, x, d), b = ir_neg(f, t_mad(t, c.r, c.r1, across)), e = v3_dot(t, d, c.d1);
+    ir_ref g = ir_sub(f, v3_dot(t, x, c.d2), v3_dot(t, c.d1, c.d1));
+    ir_ref per = ir_div(f, t_f32(t, 1), ir_sub(f, ir_mul(f, a, g), ir_mul(f, b, e)));
+    ir_ref dt = ir_mul(f, ir_sub(f, ir_mul(f, b, across), ir_mul(f, g, f1)), per);
+    ir_ref ds = ir_mul(f, ir_sub(f, ir_mul(f, e, f1), ir_mul(f, a, across)), per);
+    ir_ref reach = t_f32(t, 0.5f); /* of a segment: no step leaves the neighbourhood */
+    state[0] = ir_add(f, state[0], dt);
+    state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
+}
+
+static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref points = ir_add(f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)), zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref begin = t_real(t, entry, ENTRY_BEGIN), end = t_real(t, entry, ENTRY_END);
+    spline first = spline_at(t, points, begin), last = spline_at(t, points, end);
+    ball from = {first.c, first.r}, to = {last.c, last.r};
+    cone c = cone_along(t, &from, &to, o, d);
+    /* a ray that just misses the cone may touch the tube */
+    ir_ref at = ir_div(f, ir_neg(f, ir_add(f, t_safe_sqrt(t, c.square), c.k1)), c.k2);
+    ir_ref s = t_clamp(t, cone_place(t, &c, at), -0.5f, 1.5f);
+    /* from the origin moved near the piece, see cone_along */
+    vec3 near = v3_add(t, o, v3_scale(t, d, c.shift));
+    ir_ref state[3] = {at, t_mad(t, s, ir_sub(f, end, begin), begin), t_u32(t, 0)};
+    ir_ref loop = ir_loop(f, state, 3);
+    ir_while(f, ir_lt(f, state[2], t_u32(t, NEWTON_STEPS)));
+    ir_ref next[3] = {state[0], state[1], ir_add(f, state[2], t_u32(t, 1))};
+    newton_step(t, points, near, d, next);
+    ir_endloop(f, loop, next, 3);
+    spline there = spline_at(t, points, state[1]);
+    vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, d, state[0])), there.c);
+    ir_ref r2 = t_sqr(t, there.r), speed = v3_length(t, there.d1);
+    ir_ref off = ir_abs(f, ir_sub(f, v3_dot(t, x, x), r2)), across = ir_abs(f, v3_dot(t, x, there.d1));
+    ir_ref at_rest = ir_and(f, ir_le(f, off, ir_mul(f, r2, t_f32(t, 1e-3f))), ir_le(f, across, ir_mul(f, ir_mul(f, speed, there.r), t_f32(t, 1e-3f))));
+    ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))), high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
+    ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
+    ir_ref outside = ir_lt(f, v3_dot(t, x, d), zero), hit_t = ir_add(f, state[0], c.shift);
+    ir_ref hit = ir_and(f, ir_and(f, at_rest, on), ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax))));
+    out[0] = ir_select(f, hit, hit_t, tmax), out[1] = state[1], out[2] = zero;
+}
+
+/* ---- traced: what both have in common ---- */
+
+/* x: from the curve to the point; c1: the curve's derivative, r1 the radius's; place: along the segment. */
+static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1, ir_ref r1, ir_ref place, interaction *si)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), count = ir_to_f32(f, t_word(t, data, CURVE_SEGMENTS));
+    vec3 axis = v3_normalize(t, c1), up = v3(ir_neg(f, ir_mul(f, axis.z, axis.x)), ir_neg(f, ir_mul(f, axis.z, axis.y)), ir_sub(f, one, t_sqr(t, axis.z)));
+    ir_ref upright = ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f)); /* along z: any other direction, the same every time */
+    up = v3_select(t, upright, v3(zero, one, zero), up);
+    vec3 rotated = v3_normalize(t, up), start = v3_cross(t, rotated, axis), out = v3_normalize(t, x);
+    si->uv = (vec2){t_turn(t, v3_dot(t, rotated, x), v3_dot(t, start, x)),
+                    ir_div(f, ir_add(f, place, ir_to_f32(f, t_word(t, entry, 11))), count)};
+    si->dp_du = v3_scale(t, v3_cross(t, axis, x), t_f32(t, 2 * pi));
+    si->dp_dv = v3_scale(t, v3_add(t, c1, v3_scale(t, out, r1)), count);
+}
+
+static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    ir_func *f = t->f;
+    vec3 from = v3_load(t, entry, 0), a = v3_sub(t, v3_load(t, entry, 4), from), c = v3_add(t, from, v3_scale(t, a, u));
+    ir_ref r0 = t_real(t, entry, 3), q = ir_sub(f, t_real(t, entry, 7), r0);
+    (void)v;
+    vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), c));
+    vec3 x = v3_scale(t, n, t_mad(t, q, u, r0)); /* back onto the sphere */
+    si->p = v3_add(t, c, x);
+    si->ng = si->ns = n;
+    curve_interact(t, entry, data, x, a, q, u, si);
+}
+
+static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    ir_func *f = t->f;
+    (void)v;
+    spline c = spline_at(t, ir_add(f, data, t_word(t, entry, ENTRY_POINTS)), u);
+    si->p = v3_add(t, o, v3_scale(t, d, hit_t));
+    vec3 x = v3_sub(t, si->p, c.c);
+    /* the circles turn with the curve and grow: (|c'|^2 - X.c'') X - r r' c' */
+    ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
+    si->ng = si->ns = v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
+    curve_interact(t, entry, data, x, c.d1, c.r1, u, si);
+}
+
+const shape_kind_class shape_kind_linear = {.name = "linear curve", .intersect = linear_intersect, .interact = linear_interact};
+const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect = bspline_intersect, .interact = bspline_interact, .entry_points = true};
+
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
+static const plugin_param curve_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "control points, `x y z radius` a line, an empty line between curves"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "of control points; radii stay"},
+};
+const shape_class shape_linearcurve = {
+    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 2, shape_slots, 3, "round segments between control points"}, .load = linear_load}};
+const shape_class shape_bsplinecurve = {
+    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 2, shape_slots, 3, "tubes around cubic B-splines"}, .load = bspline_load}};
