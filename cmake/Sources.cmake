@@ -176,6 +176,7 @@ set(render_sources
     src/render/shape/curve.c
     src/render/shape/cylinder.c
     src/render/shape/disk.c
+    src/render/shape/ellipsoids.c
     src/render/shape/groups.c
     src/render/shape/kinds.c
     src/render/shape/mesh.c

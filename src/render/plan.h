@@ -65,7 +65,7 @@ typedef struct render_instance {
     float to_world[12], to_group[12];
 } render_instance;
 
-enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_SDF, SHAPE_LINEAR_CURVE, SHAPE_BSPLINE, SHAPE_KIND_COUNT };
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_SDF, SHAPE_LINEAR_CURVE, SHAPE_BSPLINE, SHAPE_ELLIPSOID, SHAPE_KIND_COUNT };
 
 /* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
 typedef struct render_primitive {
@@ -537,11 +537,11 @@ typedef struct shape_kind_class {
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
-    bool entry_points; /* word 0 of an entry's payload is the shape's data (an offset into the geometry until the plan is made) */
+    bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is made) */
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf, shape_kind_linear,
-    shape_kind_bspline;
+    shape_kind_bspline, shape_kind_ellipsoid;
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 

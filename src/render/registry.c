@@ -55,6 +55,7 @@ static const plugin_class *const classes[] = {
     &shape_sdfgrid.base.plugin,
     &shape_linearcurve.base.plugin,
     &shape_bsplinecurve.base.plugin,
+    &shape_ellipsoids.base.plugin,
     &sensor_perspective.base.plugin, &sensor_thinlens.base.plugin, &sensor_orthographic.base.plugin,
     &sensor_radiancemeter.base.plugin, &sensor_irradiancemeter.base.plugin, &sensor_distant.base.plugin, &sensor_batch.base.plugin,
     &film_hdrfilm.plugin,

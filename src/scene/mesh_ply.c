@@ -3,6 +3,8 @@
  * vertex_index or vertex_indices of `face`; other numbers of vertices and faces become attributes (mesh_attributes.c). As in Mitsuba 3 faces
  * must be triangles, and nothing may follow the last element. What is left is skipped, lists too.
  *
+ * Or rows of numbers: named columns of the vertices alone (ply_parse_columns).
+ *
  * The header becomes a list of elements and their properties; one loop then reads the body item by item, with `role` saying where
  * in its element's row a value goes. Every value passes through a double, which holds all of PLY's types exactly. */
 #include "scene/scene_internal.h"
@@ -391,12 +393,23 @@ static uint64_t item_size(const ply_reader *r, const ply_element *e)
     return bytes;
 }
 
-static bl_result read_element(ply_reader *r, const ply_element *e)
+static bl_result check_size(const ply_reader *r, const ply_element *e)
 {
     uint64_t least = e->count * item_size(r, e);
     if (least > (uint64_t)(r->end - r->at) + 1) /* the last item of an ascii file may have nothing behind it */
         return error_set(r->err, BL_ERROR_FORMAT, "%s: the file is truncated: %u of \"%.*s\" cannot be in %zu bytes", r->name,
                          e->count, (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, (size_t)(r->end - r->at));
+    return BL_OK;
+}
+
+static bl_result item_error(const ply_reader *r, const ply_element *e, uint32_t item, const char *wrong)
+{
+    return error_set(r->err, BL_ERROR_FORMAT, "%s: %.*s %u: %s", r->name, (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, item, wrong);
+}
+
+static bl_result read_element(ply_reader *r, const ply_element *e)
+{
+    TRY(check_size(r, e));
     if (e->kind == PLY_VERTEX)
         TRY(assign_vertex(r, e));
     if (e->kind == PLY_FACE)
@@ -406,8 +419,7 @@ static bl_result read_element(ply_reader *r, const ply_element *e)
         uint32_t corners[3] = {0};
         const char *wrong = read_item(r, e, row, corners);
         if (wrong)
-            return error_set(r->err, BL_ERROR_FORMAT, "%s: %.*s %u: %s", r->name,
-                             (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, i, wrong);
+            return item_error(r, e, i, wrong);
         store_item(r, e, i, row, corners);
     }
     return BL_OK;
@@ -465,6 +477,70 @@ bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out,
     *out = (scene_mesh){0};
     TRY(file_read(path, PLY_BYTES_MAX, &data, &size, err));
     bl_result result = parse(path, data, size, flip_tex_coords, out, err);
+    free(data);
+    return result;
+}
+
+/* ---- columns ---- */
+
+/* What follows the vertices is not looked at. */
+static bl_result read_columns(ply_reader *r, const char *const *names, uint32_t count, float **rows)
+{
+    const ply_element *e = r->elements;
+    if (r->element_count == 0 || e->kind != PLY_VERTEX)
+        return error_set(r->err, BL_ERROR_FORMAT, "%s: the first element is not \"vertex\"", r->name);
+    TRY(check_size(r, e));
+    for (uint32_t k = 0; k < count; k++) {
+        ply_property *p = find_property(r, e, names[k], false);
+        if (!p)
+            return error_set(r->err, BL_ERROR_FORMAT, "%s: the vertices have no \"%s\"", r->name, names[k]);
+        p->role = k;
+    }
+    *rows = malloc((size_t)e->count * count * sizeof **rows + 1);
+    if (!*rows)
+        return error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
+    for (uint32_t i = 0; i < e->count; i++) {
+        float row[ROLE_COUNT] = {0};
+        const char *wrong = read_item(r, e, row, NULL);
+        if (wrong)
+            return item_error(r, e, i, wrong);
+        memcpy(*rows + (size_t)i * count, row, count * sizeof *row);
+    }
+    return BL_OK;
+}
+
+static bl_result parse_columns(const char *name, const void *data, size_t size, const char *const *names, uint32_t count, float **rows,
+                               uint32_t *row_count, bl_error *err)
+{
+    BL_ASSERT(count <= ROLE_COUNT, "%u columns", count);
+    *rows = NULL, *row_count = 0;
+    ply_reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
+    *r = (ply_reader){.name = name, .at = data, .end = (const uint8_t *)data + size, .err = err};
+    bl_result result = parse_header(r);
+    if (result == BL_OK)
+        result = read_columns(r, names, count, rows);
+    if (result == BL_OK)
+        *row_count = r->elements[0].count;
+    else
+        free(*rows), *rows = NULL;
+    free(r);
+    return result;
+}
+
+bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
+{
+    return parse_columns("<ply>", data, size, names, count, rows, row_count, err);
+}
+
+bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
+{
+    void *data = NULL;
+    size_t size = 0;
+    *rows = NULL, *row_count = 0;
+    TRY(file_read(path, PLY_BYTES_MAX, &data, &size, err));
+    bl_result result = parse_columns(path, data, size, names, count, rows, row_count, err);
     free(data);
     return result;
 }

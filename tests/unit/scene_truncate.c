@@ -69,6 +69,17 @@ static bl_result try_volume(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
+static bl_result try_columns(const uint8_t *data, size_t size, bl_error *err)
+{
+    static const char *const names[] = {"x", "rot_3", "scale_1"};
+    float *rows;
+    uint32_t count;
+    bl_result result = ply_parse_columns(data, size, names, 3, &rows, &count, err);
+    assert_true((result == BL_OK) == (rows != NULL));
+    free(rows);
+    return result;
+}
+
 static bl_result try_curves(const uint8_t *data, size_t size, bl_error *err)
 {
     scene_curves curves;
@@ -200,6 +211,7 @@ static void volumes(void **state)
 static void curves(void **state)
 {
     (void)state;
+    try_all("three_gaussians.ply", try_columns, 3); /* decimals of the last number */
     try_all("two.curves", try_curves, SIZE_MAX / 2); /* points may be missing */
 }
 

@@ -352,12 +352,11 @@ static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 
 const shape_kind_class shape_kind_linear = {.name = "linear curve", .intersect = linear_intersect, .interact = linear_interact};
 const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect = bspline_intersect, .interact = bspline_interact, .entry_points = true};
 
-static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1}, {PLUGIN_EMITTER, "emitter", 0, 1}, {PLUGIN_SENSOR, "sensor", 0, 1}};
 static const plugin_param curve_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "control points, `x y z radius` a line, an empty line between curves"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "of control points; radii stay"},
 };
 const shape_class shape_linearcurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 2, shape_slots, 3, "round segments between control points"}, .load = linear_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 2, shape_slots, SHAPE_SLOT_COUNT, "round segments between control points"}, .load = linear_load}};
 const shape_class shape_bsplinecurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 2, shape_slots, 3, "tubes around cubic B-splines"}, .load = bspline_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 2, shape_slots, SHAPE_SLOT_COUNT, "tubes around cubic B-splines"}, .load = bspline_load}};

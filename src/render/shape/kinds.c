@@ -10,6 +10,7 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_SDF] = &shape_kind_sdf,
     [SHAPE_LINEAR_CURVE] = &shape_kind_linear,
     [SHAPE_BSPLINE] = &shape_kind_bspline,
+    [SHAPE_ELLIPSOID] = &shape_kind_ellipsoid,
 };
 
 const plugin_slot shape_slots[SHAPE_SLOT_COUNT] = {

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Point cloud of ellipsoids from a PLY file of Gaussians: centres x y z, logarithms of standard deviations scale_0 .. scale_2, quaternions
+ * rot_0 (real) .. rot_3; other columns (colours, opacity) are skipped, materials do not see them yet. A surface is where a Gaussian is `extent`
+ * deviations from its centre. Only outsides are there for rays, uv = (0, 0), and no lights (Mitsuba).
+ *
+ * Entry: word of its map, three rows that turn the ellipsoid into the unit sphere, then its centre. */
+#include "render/classes.h"
+
+enum { ELLIPSOID_MAP, ELLIPSOID_CENTER = 9, ELLIPSOID_WORDS = 12 };
+enum { COLUMN_CENTER, COLUMN_SCALE = 3, COLUMN_ROTATION = 6, COLUMNS = 10 };
+
+/* ---- loading ---- */
+
+/* Columns: axes of the ellipsoid of unit quaternion q (real part first). */
+static void turn_axes(const double q[4], double axes[3][3])
+{
+    double w = q[0], x = q[1], y = q[2], z = q[3];
+    const double m[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
+                            {2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
+                            {2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
+    memcpy(axes, m, sizeof m);
+}
+
+/* Uniform scale of the upper 3x3, or 0. */
+static double uniform_scale(const double m[16])
+{
+    double square[3], off = 0;
+    for (int c = 0; c < 3; c++) {
+        int n = (c + 1) % 3;
+        square[c] = m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c];
+        off = fmax(off, fabs(m[c] * m[n] + m[4 + c] * m[4 + n] + m[8 + c] * m[8 + n]));
+    }
+    bool uniform = fabs(square[0] - square[1]) < 2e-4 * square[0] && fabs(square[0] - square[2]) < 2e-4 * square[0] && off < 1e-4 * square[0];
+    return uniform ? sqrt(square[0]) : 0;
+}
+
+/* The ellipsoid of a row of the file as a primitive; false: out of range. */
+static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge, uint32_t index)
+{
+    double q[4], axes[3][3], length = 0, world = uniform_scale(m), box[3] = {0}, centre[3];
+    for (int k = 0; k < 4; k++)
+        q[k] = (double)row[COLUMN_ROTATION + k], length += q[k] * q[k];
+    for (int k = 0; k < 4; k++)
+        q[k] /= sqrt(length);
+    turn_axes(q, axes);
+    render_primitive p = {.entry[0] = s->geometry.count, .entry[9] = SHAPE_ELLIPSOID, .entry[10] = s->shapes.count, .entry[11] = index};
+    float words[ELLIPSOID_WORDS];
+    bool fine = length > 0;
+    for (int k = 0; k < 3; k++) {
+        double half = fmax(exp((double)row[COLUMN_SCALE + k]), 1e-6) * enlarge * world;
+        for (int row_of = 0; row_of < 3; row_of++) { /* axis k in the world */
+            double axis = 0;
+            for (int j = 0; j < 3; j++)
+                axis += m[4 * row_of + j] * axes[j][k];
+            axis /= world;
+            words[ELLIPSOID_MAP + 3 * k + row_of] = (float)(axis / half);
+            box[row_of] += axis * half * axis * half;
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        centre[k] = m[4 * k + 3];
+        for (int j = 0; j < 3; j++)
+            centre[k] += m[4 * k + j] * (double)row[COLUMN_CENTER + j];
+        double extent = sqrt(box[k]) * (1 + 1e-5) + 1e-6 * fabs(centre[k]);
+        words[ELLIPSOID_CENTER + k] = (float)centre[k];
+        p.bounds[k] = nextafterf((float)(centre[k] - extent), -INFINITY), p.bounds[3 + k] = nextafterf((float)(centre[k] + extent), INFINITY);
+        fine &= isfinite(p.bounds[k]) && isfinite(p.bounds[3 + k]);
+    }
+    for (int k = 0; k < ELLIPSOID_WORDS; k++) {
+        fine &= isfinite(words[k]);
+        array_push(&s->geometry, float_word(words[k]));
+    }
+    array_push(&s->primitives, p);
+    return fine;
+}
+
+static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    static const char *const names[COLUMNS] = {"x", "y", "z", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    const double *m = scene_get(o, "to_world")->matrix;
+    if (scene_number(o, "extent_adaptive_clamping") != 0)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: extent_adaptive_clamping is not implemented yet");
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1 || !(uniform_scale(m) > 0) || !(matrix_determinant3(m) > 0))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: to_world must scale all axes alike, and neither shear, mirror nor be singular");
+    float *rows;
+    uint32_t count, first = s->primitives.count;
+    bl_error reason = {0};
+    bl_result r = ply_load_columns(scene_get(o, "filename")->path, names, COLUMNS, &rows, &count, &reason);
+    if (r != BL_OK)
+        return scene_error(err, r, scene_get(o, "filename")->where, "ellipsoids: %s", reason.text);
+    render_shape shape = {.object = o, .kind = SHAPE_ELLIPSOID, .first_entry_primitive = first, .primitive_count = count, .data = s->geometry.count};
+    for (uint32_t i = 0; i < count && r == BL_OK; i++)
+        if (!put_ellipsoid(s, rows + COLUMNS * (size_t)i, m, scene_number(o, "scale_factor") * scene_number(o, "extent"), i))
+            r = scene_error(err, BL_ERROR_SCENE, o->where, "ellipsoids: ellipsoid %u has no rotation, or its size is out of range", i);
+    free(rows);
+    if (r != BL_OK)
+        return r;
+    array_push(&s->shapes, shape);
+    s->kind_used[SHAPE_ELLIPSOID] = true;
+    return BL_OK;
+}
+
+/* ---- traced ---- */
+
+static vec3 to_sphere(tracer *t, ir_ref map, vec3 v)
+{
+    return v3(v3_dot(t, v3_load(t, map, 0), v), v3_dot(t, v3_load(t, map, 3), v), v3_dot(t, v3_load(t, map, 6), v));
+}
+
+/* About the point of the ray nearest to the centre, as for the sphere. */
+static void ellipsoid_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0), one = t_f32(t, 1);
+    vec3 from = to_sphere(t, map, v3_sub(t, o, v3_load(t, map, ELLIPSOID_CENTER))), along = to_sphere(t, map, d);
+    ir_ref per = ir_div(f, one, v3_dot(t, along, along)), middle = ir_neg(f, ir_mul(f, v3_dot(t, from, along), per));
+    vec3 nearest = v3_add(t, from, v3_scale(t, along, middle));
+    ir_ref square = ir_mul(f, ir_sub(f, one, v3_dot(t, nearest, nearest)), per), at = ir_sub(f, middle, t_safe_sqrt(t, square));
+    ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, at, tmin), ir_lt(f, at, tmax)));
+    out[0] = ir_select(f, hit, at, tmax), out[1] = out[2] = zero;
+}
+
+static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+{
+    (void)data, (void)u, (void)v;
+    ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0);
+    si->p = v3_add(t, o, v3_scale(t, d, hit_t));
+    vec3 n = to_sphere(t, map, v3_sub(t, si->p, v3_load(t, map, ELLIPSOID_CENTER)));
+    vec3 x = v3_load(t, map, 0), y = v3_load(t, map, 3), z = v3_load(t, map, 6);
+    si->ng = si->ns = v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+    si->uv = (vec2){zero, zero};
+}
+
+const shape_kind_class shape_kind_ellipsoid = {.name = "ellipsoid", .intersect = ellipsoid_intersect, .interact = ellipsoid_interact, .entry_points = true};
+
+static const plugin_param ellipsoids_params[] = {
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3"},
+    {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},
+    {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},
+    {"extent_adaptive_clamping", PLUGIN_BOOLEAN, 0, "false", 0, 0, "only false"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
+};
+const shape_class shape_ellipsoids = {
+    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 5, shape_slots, SHAPE_SLOT_COUNT, "ellipsoids of a point cloud"}, .load = ellipsoids_load}};
