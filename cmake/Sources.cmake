@@ -142,8 +142,10 @@ set(render_sources
     src/render/integrator/forward.c
     src/render/integrator/flight.c
     src/render/integrator/integrators.c
+    src/render/integrator/intersect.c
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
+    src/render/integrator/moving.c
     src/render/integrator/path.c
     src/render/integrator/replay.c
     src/render/integrator/shadow.c

@@ -245,7 +245,7 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
     *out = (bl_parameter_info){.name = p->name, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
-                               .reason = p->reason};
+                               .reason = p->reason, .geometry = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }

@@ -71,6 +71,8 @@ static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 
 static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
+    for (uint32_t k = 0; k < fit->job->requested_count; k++)
+        TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
     float *elements = calloc(3 * (size_t)n, sizeof *elements);
     BL_ASSERT(elements, "out of memory");

@@ -148,6 +148,8 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 /* Film to job->image. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 /* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
+/* Whether the job follows new values of a parameter. */
+bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 /* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);

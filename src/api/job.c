@@ -556,6 +556,10 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan->sensor_moves = job->desc.sensor_moves;
     if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
+    if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertices, normals and texture coordinates are not implemented for volumetric integrators yet");
+    if (r == BL_OK && job->plan->sensor && job->plan->moves & MOVE_SURFACE)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera and of meshes in one job are not implemented yet: ask for one of them at a time");
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK)
@@ -594,12 +598,27 @@ void bl_job_destroy(bl_job *job)
 
 const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" : job->plan->baked ? "baked" : "bvh"; }
 
+bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
+{
+    const render_parameter *p = &job->scene->parameters.data[index];
+    uint32_t array = p->slot - PLAN_ARRAY_SLOT;
+    if (p->slot < PLAN_ARRAY_SLOT || array >= MESH_ATTRIBUTE)
+        return BL_OK;
+    if (array == MESH_ARRAY_POSITIONS)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "%s: changing vertices is not implemented yet; their gradient is", p->name);
+    if (!(job->plan->moves >> array & 1))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s can be changed only in a job that was created with it among its parameters", p->name);
+    return BL_OK;
+}
+
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
 {
     if (index >= job->scene->parameters.count)
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
+    if (job_check_change(job, index, &err) != BL_OK)
+        return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {
             error_set(&err, BL_ERROR_ARGUMENT, "\"%s\" is 0 in the scene, so this job was made without what it is the weight of; give it another value "

@@ -252,7 +252,7 @@ static int choose_parameters(bench *b)
     for (uint32_t i = 0; i < all && b->args->parameters.count == 0; i++) {
         bl_parameter_info info;
         SESSION_TRY(b->session, bl_scene_parameter_info(b->session->scene, i, &info));
-        if (info.differentiable && !info.reason)
+        if (info.differentiable && !info.reason && !info.geometry)
             b->names[b->name_count++] = info.name;
     }
     return CLI_OK;

@@ -119,7 +119,7 @@ static int choose_parameters(const cli_session *session, const arguments *args, 
     for (uint32_t i = 0; i < all && args->parameters.count == 0; i++) {
         bl_parameter_info info;
         SESSION_TRY(session, bl_scene_parameter_info(session->scene, i, &info));
-        if (info.differentiable)
+        if (info.differentiable && !info.geometry)
             names[(*count)++] = info.name;
     }
     for (uint32_t i = 0; i < args->parameters.count; i++)

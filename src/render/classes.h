@@ -66,6 +66,11 @@ bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
 /* Of a sensor that takes its direction from to_world or from a parameter "direction". */
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
+
+/* Whether the material, or one in it, has a discrete lobe whose direction turns with the normal; and what is then missing in a normal's gradient. */
+bool bsdf_turns(const scene_object *bsdf);
+extern const char bsdf_turning[];
+
 /* The tracing functions behind a node. */
 static inline const sensor_class *sensor_of(const scene_object *o) { return (const sensor_class *)(const void *)o->cls; }
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }

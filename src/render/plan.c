@@ -380,7 +380,7 @@ static void write_arrays(plan *p, uint32_t geometry)
 {
     const render_scene *s = p->scene;
     uint32_t count = 3 * mesh_array_count(s);
-    for (uint32_t i = 0; i < s->shapes.count && p->needs & NEED_FACE; i++) {
+    for (uint32_t i = 0; i < s->shapes.count && (p->needs & NEED_FACE || p->moves); i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (shape->kind != SHAPE_TRIANGLES)
             continue;
@@ -453,11 +453,13 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_offset[requested[i]] = p->gradient_count;
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
-        p->array_requested |= s->parameters.data[requested[i]].slot >= PLAN_ARRAY_SLOT;
+        uint32_t slot = s->parameters.data[requested[i]].slot;
+        if (slot >= PLAN_ARRAY_SLOT)
+            p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
     }
     p->value_count = s->values.count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
-    p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s);
+    p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_POSITIONS);
     p->query = rays == PLAN_RAYS_QUERY;
     p->lights_tabled = lights_differ(s);
     write_words(p);

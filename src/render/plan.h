@@ -44,6 +44,8 @@ typedef struct render_shape {
     const scene_object *object;
     uint32_t kind;         /* index of the intersection function: enum shape_kind */
     uint32_t first_entry_primitive, primitive_count;
+    uint32_t vertex_count; /* of a mesh */
+    bool normals_made;     /* of a mesh: generated from its positions */
     const scene_object *bsdf, *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
     const scene_object *interior, *exterior; /* media; NULL: vacuum */
     uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
@@ -206,7 +208,7 @@ typedef struct plan {
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters, media, phases;
     uint32_t needs;            /* of all materials: enum surface_need */
-    bool array_requested;      /* some mesh's attribute has a gradient */
+    uint32_t moves;            /* enum mesh_moves: arrays of meshes, of which some are requested */
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
@@ -524,7 +526,10 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
-enum mesh_array { MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
+enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
+/* Bit k: of array k; attributes are one. */
+enum mesh_moves { MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS, MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS, MOVE_UVS = 1 << MESH_ARRAY_UVS,
+                  MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_SURFACE = MOVE_POSITIONS | MOVE_NORMALS | MOVE_UVS };
 
 typedef struct shape_kind_class {
     const char *name;
@@ -548,10 +553,14 @@ extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kin
 /* While the shape is loaded: registers its attributes. */
 void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
 uint32_t mesh_find_attribute(const render_scene *s, const char *name); /* index in s->attributes, or PLAN_NONE */
-/* Appends the words at MESH_ARRAYS of a mesh: three per array. */
+/* Once everything is loaded: positions, normals and uv of the meshes, as parameters behind all others. */
+void mesh_add_parameters(render_scene *s);
+/* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
-/* Channel c of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
+/* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no parameter of the plan moves them. */
+void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
+/* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 /* ---- sensor/fov.c: of objects with the parameters fov, fov_axis and focal_length ---- */

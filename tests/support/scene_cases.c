@@ -211,6 +211,17 @@ const scene_case scene_cases[] = {
      .sensor = SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>",
                      REF("red") "<sensor type='irradiancemeter'>" FILM("box") "</sensor>"),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
+    {.name = "meshes that move",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='bumpmap' id='hammered'>" BITMAP("heights", "grey.pfm", "") "<float name='scale' value='.2'/>"
+         "<bsdf type='roughconductor'><float name='alpha' value='.6'/>" BITMAP("specular_reflectance", "texture.pfm", "") "</bsdf></bsdf>"
+         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>" TO_WORLD("<scale value='1.5'/>") REF("hammered") "</shape>"
+         "<shape type='ply' id='screen'><string name='filename' value='patch.ply'/>"
+         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") REF("red") "</shape>"
+         "<shape type='sphere'><point name='center' value='-.4,.1,.3'/><float name='radius' value='.3'/>" REF("red") "</shape>"
+         LAMP(BLACK AREA("5,4,3")) "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>"
+         "<emitter type='constant'>" RGB("radiance", ".2,.3,.4") "</emitter>",
+     .step = 1e-5,
+     .parameters = {"patch.vertex_positions", "screen.vertex_positions", "patch.vertex_normals", "patch.vertex_texcoords", "red.reflectance.value"}},
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
@@ -356,9 +367,11 @@ static bl_result write_sky(const char *folder, bl_error *err)
 static bl_result write_patch(const char *folder, bl_error *err)
 {
     static const char patch[] =
-        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nproperty float color_0\nproperty float color_1\n"
-        "property float color_2\nelement face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
-        "-1 -1 0 .8 .2 .3\n1 -1 0 .7 .6 .2\n1 1 0 .3 .5 .9\n-1 1 0 .2 .9 .6\n0 0 .1 .9 .9 .8\n3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
+        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nproperty float nx\nproperty float ny\n"
+        "property float nz\nproperty float u\nproperty float v\nproperty float color_0\nproperty float color_1\nproperty float color_2\n"
+        "element face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
+        "-1 -1 0 -.1 .2 .9 0 0 .8 .2 .3\n1 -1 0 .2 0 1 1 .1 .7 .6 .2\n1 1 0 .1 .1 .8 .9 1 .3 .5 .9\n-1 1 0 -.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
+        "3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
     arena a = {0};
     bl_result r = file_write(arena_printf(&a, "%s/patch.ply", folder), patch, sizeof patch - 1, err);
     arena_free(&a);

@@ -92,18 +92,20 @@ uint32_t perturbed_variant(const render_scene *s, const scene_object *o)
            (scene_number(o, "use_shadowing_function") != 0 ? VARIANT_SHADOW : 0u);
 }
 
-static bool turns(const scene_object *bsdf)
+const char bsdf_turning[] = "mirror and refracted directions turn with the normal, which needs attached replay";
+
+bool bsdf_turns(const scene_object *bsdf)
 {
     bool any = ((const bsdf_class *)(const void *)bsdf->cls)->turns;
     for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= turns(bsdf->children[k]);
+        any |= bsdf_turns(bsdf->children[k]);
     return any;
 }
 
 void perturbed_mark(render_scene *s, const scene_object *o)
 {
-    if (turns(o))
-        render_mark(s, o, "mirror and refracted directions turn with the normal, which needs attached replay");
+    if (bsdf_turns(o))
+        render_mark(s, o, bsdf_turning);
 }
 
 uint32_t perturbed_needs(const class_node *n)

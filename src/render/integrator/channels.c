@@ -124,7 +124,7 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     ir_ref loop = ir_loop(f, state.r, state.count);
     ir_while(f, ir_lt(f, state.r[0], l.last));
     walk_position camera = walk_camera(w, state.r[0]);
-    interaction si = walk_intersect(w, camera);
+    interaction si = walk_intersect(w, camera, NULL);
     ir_ref values[3];
     state_put(&next, ir_add(f, state.r[0], t_u32(t, 1)));
     for (uint32_t k = 0; k < count; k++) {

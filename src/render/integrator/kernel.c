@@ -34,6 +34,27 @@ color state_get_color(loop_state *s)
     return v;
 }
 
+/* Whether a walk must know the vertex before. */
+static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_POSITIONS) && walk_tracks(w); }
+
+static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
+{
+    state_put(s, h->valid), state_put(s, h->entry), state_put(s, h->t), state_put(s, h->b.x), state_put(s, h->b.y);
+    if (w->plan->scene->has_groups)
+        state_put(s, h->level);
+    state_put_vec3(s, h->o), state_put_vec3(s, h->d), state_put_vec3(s, h->p);
+}
+
+static walk_hit get_hit(const walk *w, loop_state *s)
+{
+    walk_hit h = {0};
+    h.valid = state_get(s), h.entry = state_get(s), h.t = state_get(s), h.b.x = state_get(s), h.b.y = state_get(s);
+    if (w->plan->scene->has_groups)
+        h.level = state_get(s);
+    h.o = state_get_vec3(s), h.d = state_get_vec3(s), h.p = state_get_vec3(s);
+    return h;
+}
+
 void state_put_position(const walk *w, loop_state *s, const walk_position *at)
 {
     state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf), state_put(s, at->delta);
@@ -46,6 +67,8 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put_color(s, at->share);
     if (w->moves)
         state_put(s, at->first);
+    if (keeps_last(w))
+        put_hit(w, s, &at->last);
 }
 
 walk_position state_get_position(walk *w, loop_state *s)
@@ -61,6 +84,8 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.share = state_get_color(s);
     if (w->moves)
         at.first = state_get(s);
+    if (keeps_last(w))
+        at.last = get_hit(w, s);
     return at;
 }
 
@@ -209,9 +234,11 @@ walk_position walk_before(walk *w, ir_ref sample)
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref none = t_u32(t, 0);
-    return (walk_position){.sample = sample, .depth = none, .o = v3(zero, zero, zero), .d = v3(zero, zero, one), .tmax = t_f32(t, -1),
-                           .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = v3(zero, zero, zero),
-                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .first = none};
+    vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, one);
+    return (walk_position){.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
+                           .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
+                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .first = none,
+                           .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin}};
 }
 
 /* What goes straight through a surface stays as it was, but for where it is. */
@@ -241,6 +268,10 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight,
                           .first = w->moves ? v->key.entry : at.first};
+    if (keeps_last(w)) {
+        next.last = v->hit_place;
+        next.last.valid = ir_and(t->f, ir_and(t->f, next.last.valid, alive), ir_not(t->f, v->sample.delta));
+    }
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
     return next;
@@ -278,6 +309,8 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
     if (w->weighted)
         at.weight = r[9];
+    if (keeps_last(w))
+        at.last.valid = ir_and(f, at.last.valid, ir_not(f, fresh));
     return at;
 }
 

@@ -79,7 +79,7 @@ static stage next_stage(walk *w, const crossing *c, vec3 d, ir_ref sample, ir_re
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    stage g = {.si = walk_intersect(w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, c->left, t_f32(t, -1))})};
+    stage g = {.si = walk_intersect(w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, c->left, t_f32(t, -1))}, NULL)};
     ir_ref limit = ir_select(f, g.si.valid, g.si.t, c->left);
     g.frame = surface_frame(t, &g.si);
     g.wi = frame_to_local(t, g.frame, v3_neg(t, d));

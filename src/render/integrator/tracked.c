@@ -114,7 +114,9 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
+    walk_hit none = p.at.last;
     p.at = walk_camera(w, p.at.sample);
+    p.at.last = none;
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];

@@ -34,13 +34,13 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
     return f;
 }
 
-static ir_func *make_interact(walk *w, const shape_kind_class *kind)
+static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked)
 {
-    ir_func *f = ir_func_create(w->t.f->module, "interact");
-    tracer t = sub_tracer(w, f, false);
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "interact_tracked" : "interact");
+    tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
-    interaction si = {0};
+    interaction si = {.b = {p[7], p[8]}};
     kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
     ir_return(f, out, surface_pack(&t, &si, out));
     return f;
@@ -142,7 +142,7 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     vec3_put(s.d, out);
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
-    ir_return(f, out, w->moves ? 11 : 8);
+    ir_return(f, out, w->moves || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
     return f;
 }
 
@@ -171,19 +171,29 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* Estimators.md 5: the point that is lit stays, direction and distance follow the light. */
+/* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is lit. A point on a light's surface stays
+ * where it is, seen before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
 static ir_func *make_emitter_place(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
-    ir_ref record = ir_param(f, IR_U32), p[9], *out = p + 3;
-    params_f32(f, p, 9);
-    if (moves(w, n) || (w->moves && emitter_of(n)->delta)) {
-        emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), t_f32(&t, 0), t_f32(&t, 0));
+    bool positions = walk_moves(w, MOVE_POSITIONS);
+    ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
+    params_f32(f, p, positions ? 15 : 9);
+    vec3 ref = vec3_at(p), d = vec3_at(p + 3);
+    if (moves(w, n) || (w->moves && emitter_of(n)->delta) || (positions && emitter_of(n)->place_params)) {
+        emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
-        out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y;
+        out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
+    } else if (positions && emitter_of(n)->on_shape) {
+        vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])), to = v3_sub(&t, point, ref);
+        ir_ref distance = v3_length(&t, to);
+        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_detach(f, moved_solid_angle(&t, ref0, point, normal)));
+        vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
+    } else if (positions) {
+        out[6] = one;
     }
-    ir_return(f, out, 6);
+    ir_return(f, out, positions ? 7 : 6);
     return f;
 }
 
@@ -224,21 +234,30 @@ static void volumetric_functions(walk *w)
         flight_functions(w);
 }
 
+static void add_interact(walk *w, const shape_kind_class *kind)
+{
+    walk_functions *fn = &w->fn;
+    if (fn->interact_tracked)
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true);
+    fn->interact[fn->interacts++] = make_interact(w, kind, false);
+}
+
 static void make_shapes(walk *w)
 {
     const render_scene *s = w->plan->scene;
     walk_functions *fn = &w->fn;
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
-    fn->interact = func_array(w, shared ? SHAPE_KIND_COUNT : s->shapes.count);
+    uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
+    fn->interact = func_array(w, most), fn->interact_tracked = walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
         fn->intersect[fn->kinds++] = make_intersect(w, shape_kinds[k]);
         if (shared)
-            fn->interact[fn->interacts++] = make_interact(w, shape_kinds[k]);
+            add_interact(w, shape_kinds[k]);
     }
     for (uint32_t i = 0; !shared && i < s->shapes.count; i++)
-        fn->interact[fn->interacts++] = make_interact(w, shape_kinds[s->shapes.data[i].kind]);
+        add_interact(w, shape_kinds[s->shapes.data[i].kind]);
 }
 
 bool walk_has_null(const walk *w)
@@ -285,7 +304,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->moves || some_light_moves(w))) {
+    if (w->next_event && (w->moves || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
@@ -333,65 +352,6 @@ ir_ref walk_begins(walk *w, const walk_position *at)
 }
 
 color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? color_scale(&w->t, c, at.weight) : c; }
-
-/* ---- intersection ---- */
-
-static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
-    return v3(row[0], row[1], row[2]);
-}
-
-static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
-{
-    ir_ref row[3];
-    for (uint32_t k = 0; k < 3; k++)
-        row[k] = v3_dot(t, v3_load(t, record, map + 4 * k), d);
-    return v3(row[0], row[1], row[2]);
-}
-
-/* A group's normal in the world: by the transpose of the way in. */
-static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
-{
-    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4), z = v3_load(t, record, LEVEL_TO_GROUP + 8);
-    return v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
-}
-
-interaction walk_intersect(walk *w, walk_position at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), hit[5];
-    bool levels = w->plan->scene->has_groups;
-    ir_ref args[8] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, zero, at.tmax};
-    if (w->plan->baked)
-        baked_closest(w, &(ray){at.o, at.d, at.tmax}, hit);
-    else
-        ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
-    interaction si = {.valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0]};
-    ir_ref entry = ir_select(f, si.valid, hit[1], t_u32(t, 0)), header = t_u32(t, 0);
-    si.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
-    si.shape = ir_add(f, t_word(t, header, HEADER_SHAPES), ir_mul(f, t_word(t, si.entry, 10), t_u32(t, SHAPE_WORDS)));
-    if (levels) {
-        si.level = ir_select(f, si.valid, hit[4], t_word(t, header, HEADER_LEVEL));
-        at.o = map_point(t, si.level, LEVEL_TO_GROUP, at.o), at.d = map_direction(t, si.level, LEVEL_TO_GROUP, at.d);
-    }
-    ir_ref in[11] = {si.entry, t_word(t, si.shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, hit[0], hit[2], hit[3]};
-    ir_ref out[INTERACT_RESULTS];
-    ir_ref which = t_word(t, si.entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
-    ir_call(f, which, w->fn.interact, w->fn.interacts, in, 11, out);
-    surface_unpack(t, out, &si);
-    si.b = (vec2){hit[2], hit[3]};
-    if (levels) {
-        si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
-        if (!ir_is_none(si.dp_du.x))
-            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du), si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
-        si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
-    }
-    return si;
-}
 
 /* a^2 / (a^2 + b^2) */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
@@ -567,6 +527,8 @@ static void choose_light(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->moves)
         v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.key = v->key;
+    if (walk_moves(w, MOVE_POSITIONS))
+        v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
 }
 
 /* ---- the vertex ---- */
@@ -616,7 +578,7 @@ static walk_position skip_lights(walk *w, walk_position at)
     ir_while(f, state[4]);
     walk_position now = at;
     now.o = vec3_at(state), now.tmax = state[3];
-    interaction si = walk_intersect(w, now);
+    interaction si = walk_intersect(w, now, NULL);
     ir_ref light = ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
     vec3 o = v3_select(t, light, ray_offset(t, si.p, si.ng, at.d), now.o);
     ir_ref next[5] = {o.x, o.y, o.z, ir_select(f, light, ir_sub(f, state[3], si.t), state[3]), light};
@@ -670,6 +632,14 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
         v->medium = ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
 }
 
+/* What the ray that goes on meets. */
+static interaction next_surface(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
+    return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
+}
+
 /* At the first vertex: where the ray that goes on will hit. In a loop of one trip, because CPU devices skip loops but not branches. */
 static void look_ahead(walk *w, walk_vertex *v, walk_position at)
 {
@@ -679,7 +649,7 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
     ir_ref state[8] = {ir_and(f, v->key.first, v->goes_on), no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 8);
     ir_while(f, state[0]);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
-    interaction si = walk_intersect(w, at);
+    interaction si = walk_intersect(w, at, NULL);
     ir_ref next[8] = {no, si.valid, si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
     ir_endloop(f, loop, next, 8);
     v->next_valid = state[1], v->next_p = vec3_at(state + 2), v->next_ng = vec3_at(state + 5);
@@ -705,7 +675,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
-    walk_vertex v = {.si = walk_intersect(w, at)};
+    walk_vertex v = {.last = at.last};
+    v.si = walk_intersect(w, at, &v.hit_place);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
     if (w->moves) {
@@ -752,6 +723,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
+    if (walk_moves(w, MOVE_POSITIONS) && walk_tracks(w))
+        v.next = next_surface(w, &v);
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
@@ -768,27 +741,34 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
         values[k] = ir_detach(w->t.f, values[k]);
 }
 
-/* The same light, with direction, distance and uv tracked; false: they do not depend on parameters. */
-static bool place_light(walk *w, walk_light *light)
+/* The same light, with direction, distance and uv tracked, and by what its solid angle changes; false: they do not depend on parameters. */
+static bool place_light(walk *w, walk_light *light, ir_ref *factor)
 {
+    bool positions = walk_moves(w, MOVE_POSITIONS);
     if (!light->sampled || !w->fn.emitter_place)
         return false;
-    ir_ref in[10] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
-                     light->uv.x, light->uv.y}, out[6];
-    detach_all(w, in, 10);
-    if (w->moves) {
+    ir_ref in[16] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
+                     light->uv.x, light->uv.y}, out[7];
+    if (positions)
+        vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
+    detach_all(w, in, positions ? 16 : 10);
+    if (positions) {
+        vec3_put(moved_point(w, &light->seen_from), in + 1);
+    } else if (w->moves) {
         view_place_light(w, light);
         vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
     }
-    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, 10, out);
+    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, positions ? 16 : 10, out);
     light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
+    *factor = positions ? ir_select(w->t.f, light->there, out[6], t_f32(&w->t, 1)) : t_f32(&w->t, 1);
     return true;
 }
 
 color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
-    bool placed = tracked && place_light(w, &light);
+    ir_ref factor;
+    bool placed = tracked && place_light(w, &light, &factor);
     ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
     if (tracked && !placed)
         detach_all(w, in, 5);
@@ -803,29 +783,37 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
+    tracer *t = &w->t;
     ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
-    uint32_t count = 14 + surface_args(&w->t, &v->si, v->frame, in + 14);
+    uint32_t count = 14 + surface_args(t, &v->si, v->frame, in + 14);
     if (w->volumetric)
         in[count++] = v->third;
-    if (tracked)
-        detach_all(w, in, count);
-    walk_light light = v->light;
-    if (tracked && place_light(w, &light))
-        vec3_put(frame_to_local(&w->t, v->frame, light.d), in + 6);
-    view_factors by = {{0}, {0}};
-    if (tracked && w->moves)
-        by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
-    ir_ref out[6];
     if (scatterers(w) == 0) {
-        *for_light = *for_sample = color_all(t_f32(&w->t, 0));
+        *for_light = *for_sample = color_all(t_f32(t, 0));
         return;
     }
-    ir_call(w->t.f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, scatterers(w), in, count, out);
+    ir_ref light_factor = t_f32(t, 1), sample_factor = light_factor;
+    view_factors by = {{0}, {0}};
+    if (tracked) {
+        detach_all(w, in, count);
+        walk_light light = v->light;
+        bool placed = place_light(w, &light, &light_factor);
+        if (!placed && light.sampled)
+            light.d = v3(ir_detach(t->f, light.d.x), ir_detach(t->f, light.d.y), ir_detach(t->f, light.d.z));
+        if (walk_moves(w, MOVE_SURFACE))
+            moved_arguments(w, v, light.d, in, count, &sample_factor);
+        else if (placed)
+            vec3_put(frame_to_local(t, v->frame, light.d), in + 6);
+        if (w->moves)
+            by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
+    }
+    ir_ref out[6];
+    ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, scatterers(w), in, count, out);
     for (int c = 0; c < 3; c++)
-        for_light->c[c] = out[c], for_sample->c[c] = out[3 + c];
+        for_light->c[c] = ir_mul(t->f, out[c], light_factor), for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
     if (tracked && w->moves)
-        *for_light = color_scale(&w->t, *for_light, by.light), *for_sample = color_scale(&w->t, *for_sample, by.sample);
+        *for_light = color_scale(t, *for_light, by.light), *for_sample = color_scale(t, *for_sample, by.sample);
 }
 
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)

@@ -11,6 +11,7 @@ typedef struct walk_functions {
     ir_func *intersect[SHAPE_KIND_COUNT]; /* of every kind in use */
     uint32_t kinds;
     ir_func **interact; /* of every kind in use, or, without PLAN_SHARE_SHAPES, of every shape */
+    ir_func **interact_tracked; /* as functions of what moves surfaces; NULL where nothing does */
     uint32_t interacts;
     ir_func **bsdf_sample;     /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf, eta, delta, lobe */
     ir_func **bsdf_value;      /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value of the sample 3 */
@@ -53,6 +54,15 @@ typedef struct walk {
 
 enum { SEEN_MOST = 32 }; /* vertices that `seen` has bits for; deeper ones are traced again */
 
+/* What a ray met, all detached: enough to say again where it is. */
+typedef struct walk_hit {
+    ir_ref valid; /* bool; the rest means something all the same */
+    ir_ref entry, level, t;
+    vec2 b;       /* coordinates on the primitive */
+    vec3 o, d;    /* the ray */
+    vec3 p;
+} walk_hit;
+
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
     ir_ref sample, depth;  /* u32 */
@@ -66,6 +76,7 @@ typedef struct walk_position {
     ir_ref medium;         /* (V) u32: where the scene buffer describes what the ray travels in (enum medium_word); 0: vacuum */
     vec3 scattered;        /* (V) where the path last changed its direction: what light sampling would have started from */
     color share;           /* (V) how likely each channel is to have sampled this path, if one of the three does the sampling; sum 1 */
+    walk_hit last;         /* where surfaces move: the vertex before; valid where it may move, and its lobe was not discrete */
 } walk_position;
 
 /* Where on a path tracked evaluations follow the camera (view.c). */
@@ -86,6 +97,7 @@ typedef struct walk_light {
     vec3 n;                  /* of a sampled light on a shape */
     ir_ref on_shape;         /* bool; these two where walk.moves, */
     view_key key;            /* and this */
+    walk_hit seen_from;      /* where surfaces move: whose point ref is */
 } walk_light;
 
 /* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
@@ -121,6 +133,8 @@ typedef struct walk_shadow {
 typedef struct walk_vertex {
     interaction si;
     frame frame;          /* of the shading normal */
+    walk_hit hit_place, last; /* where surfaces move: this vertex, and the one before */
+    interaction next;     /* and what the ray that goes on meets */
     walk_light hit;       /* emission at the vertex (or of the environment) */
     ir_ref hit_mis;       /* weight of the material's sample against light sampling; 0 where nothing is hit */
     ir_ref goes_on;       /* bool: there is a surface and depth allows another segment */
@@ -151,7 +165,6 @@ walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's ra
 /* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
 /* What a ray hits. */
-interaction walk_intersect(walk *w, walk_position at);
 bool walk_has_null(const walk *w); /* some material of the scene has a null lobe */
 walk_vertex walk_visit(walk *w, walk_position at);
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
@@ -186,8 +199,24 @@ ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed);
 
+/* intersect.c */
+/* From at.o along at.d, up to at.tmax. hit: NULL */
+interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
+/* The surface there; tracked: as a function of what moves it, with the ray held fixed. */
+interaction walk_surface(walk *w, const walk_hit *hit, bool tracked);
+/* moving.c: where parameters of the plan move surfaces, in passes that carry derivatives */
+bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
+bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */
+/* The point of a hit as a function of what moves it, and its value without. */
+vec3 moved_point(walk *w, const walk_hit *hit);
+/* Arguments of a material's value, tracked, in place of the detached ones (in the order of bsdf_value's), and by what its two results are to be multiplied. d: to the
+ * light, tracked. */
+void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
+/* |cos| / r^2 toward a point with normal n, seen from `from`. */
+ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
+
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
-enum { INTERACT_RESULTS = 17, SURFACE_ARGS = 11 };
+enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 11 };
 uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
 void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);

@@ -81,7 +81,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     words[MESH_FACE_COUNT] = m->face_count;
     words[MESH_FLIP] = words[MESH_ARRAYS] = 0;
     render_shape shape = {.object = o, .kind = SHAPE_TRIANGLES, .first_entry_primitive = s->primitives.count,
-                          .primitive_count = m->face_count, .area = area};
+                          .primitive_count = m->face_count, .vertex_count = m->vertex_count, .area = area};
     shape.data = put_words(s, words, sizeof words);
     put_primitives(s, m, s->shapes.count);
     array_push(&s->shapes, shape);
@@ -123,11 +123,14 @@ static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r,
 {
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason->text);
-    if (scene_number(o, "face_normals") != 0)
+    bool flat = scene_number(o, "face_normals") != 0, make = !flat && !m->normals;
+    if (flat)
         mesh_drop_normals(m);
-    else if (!m->normals)
+    else if (make)
         mesh_generate_normals(m);
-    return add_mesh(s, o, m, err);
+    TRY(add_mesh(s, o, m, err));
+    s->shapes.data[s->shapes.count - 1].normals_made = make;
+    return BL_OK;
 }
 
 static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -164,16 +167,15 @@ static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
         out[k] = t_word(t, at, k);
 }
 
-/* Barycentric interpolation of an n-word vertex attribute. */
-static void interpolate(tracer *t, ir_ref array, const ir_ref index[3], const ir_ref weight[3], uint32_t n, ir_ref *out)
+/* Barycentric interpolation of a vertex array of n components. */
+static void interpolate(tracer *t, ir_ref data, enum mesh_array array, ir_ref from, const ir_ref index[3], const ir_ref weight[3], uint32_t n, ir_ref *out)
 {
     ir_func *f = t->f;
     for (uint32_t v = 0; v < 3; v++) {
-        ir_ref at = ir_add(f, array, ir_mul(f, index[v], t_u32(t, n)));
-        for (uint32_t k = 0; k < n; k++) {
-            ir_ref x = t_real(t, at, k);
-            out[k] = v ? t_mad(t, x, weight[v], out[k]) : ir_mul(f, x, weight[v]);
-        }
+        ir_ref x[3];
+        mesh_vertex(t, data, array, from, index[v], n, x);
+        for (uint32_t k = 0; k < n; k++)
+            out[k] = v ? t_mad(t, x[k], weight[v], out[k]) : ir_mul(f, x[k], weight[v]);
     }
 }
 
@@ -194,15 +196,15 @@ static void triangle_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tm
     out[0] = ir_select(f, hit, hit_t, tmax);
 }
 
-static void attribute_or(tracer *t, ir_ref data, enum mesh_word which, ir_ref face, const ir_ref weight[3], uint32_t n, ir_ref *value)
+static void attribute_or(tracer *t, ir_ref data, enum mesh_array array, ir_ref face, const ir_ref weight[3], uint32_t n, ir_ref *value)
 {
     ir_func *f = t->f;
-    ir_ref array = t_word(t, data, which), there = ir_ne(f, array, t_u32(t, PLAN_NONE));
+    ir_ref from = t_word(t, data, array == MESH_ARRAY_NORMALS ? MESH_NORMALS : MESH_UVS), there = ir_ne(f, from, t_u32(t, PLAN_NONE));
     ir_ref index[3], got[3];
     vertex_indices(t, data, face, index);
     for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0 and ignores it */
         index[k] = ir_select(f, there, index[k], t_u32(t, 0));
-    interpolate(t, ir_select(f, there, array, t_u32(t, 0)), index, weight, n, got);
+    interpolate(t, data, array, ir_select(f, there, from, t_u32(t, 0)), index, weight, n, got);
     for (uint32_t k = 0; k < n; k++)
         value[k] = ir_select(f, there, got[k], value[k]);
 }
@@ -216,8 +218,8 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     ir_ref uv1[2] = {one, zero}, uv2[2] = {zero, one};
     if (t->plan->scene->has_uvs) { /* weights that give the difference along an edge */
         ir_ref minus = t_f32(t, -1);
-        attribute_or(t, data, MESH_UVS, face, (const ir_ref[]){minus, one, zero}, 2, uv1);
-        attribute_or(t, data, MESH_UVS, face, (const ir_ref[]){minus, zero, one}, 2, uv2);
+        attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, one, zero}, 2, uv1);
+        attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, zero, one}, 2, uv2);
     }
     ir_ref determinant = ir_sub(f, ir_mul(f, uv1[0], uv2[1]), ir_mul(f, uv1[1], uv2[0])), good = ir_ne(f, determinant, zero);
     ir_ref inverse = ir_div(f, one, ir_select(f, good, determinant, one));
@@ -227,11 +229,36 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
     si->dp_du = v3_select(t, good, du, any.s), si->dp_dv = v3_select(t, good, dv, any.t);
 }
 
+/* The triangle as the mesh's positions have it now. */
+static void moved_triangle(tracer *t, ir_ref data, ir_ref face, vec3 *v0, vec3 *e1, vec3 *e2)
+{
+    ir_ref index[3], p[3][3];
+    vertex_indices(t, data, face, index);
+    for (int k = 0; k < 3; k++)
+        mesh_vertex(t, data, MESH_ARRAY_POSITIONS, t_word(t, data, MESH_POSITIONS), index[k], 3, p[k]);
+    *v0 = v3(p[0][0], p[0][1], p[0][2]);
+    *e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), *v0), *e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), *v0);
+}
+
+/* Barycentrics of the point where the line meets the triangle's plane: what was hit slides along the ray. */
+static void ray_coordinates(tracer *t, vec3 o, vec3 d, vec3 v0, vec3 e1, vec3 e2, ir_ref *u, ir_ref *v)
+{
+    ir_func *f = t->f;
+    vec3 p = v3_cross(t, d, e2), s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
+    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p));
+    *u = ir_mul(f, v3_dot(t, s, p), inverse), *v = ir_mul(f, v3_dot(t, d, q), inverse);
+}
+
 static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
-    (void)o, (void)d, (void)hit_t;
+    (void)hit_t;
     vec3 v0 = v3_load(t, entry, 0), e1 = v3_load(t, entry, 3), e2 = v3_load(t, entry, 6);
+    if (t->tracked && t->plan->moves & MOVE_POSITIONS) {
+        moved_triangle(t, data, t_word(t, entry, 11), &v0, &e1, &e2);
+        ray_coordinates(t, o, d, v0, e1, e2, &u, &v);
+        si->b = (vec2){u, v};
+    }
     si->p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, u), v3_scale(t, e2, v)));
     si->ng = si->ns = v3_normalize(t, v3_cross(t, e1, e2));
     si->uv = (vec2){u, v};
@@ -239,12 +266,12 @@ static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3
     ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, u, v)), u, v}, face = t_word(t, entry, 11);
     if (s->has_normals) {
         ir_ref n[3] = {si->ng.x, si->ng.y, si->ng.z};
-        attribute_or(t, data, MESH_NORMALS, face, weight, 3, n);
+        attribute_or(t, data, MESH_ARRAY_NORMALS, face, weight, 3, n);
         si->ns = v3_normalize(t, v3(n[0], n[1], n[2]));
     }
     if (s->has_uvs) {
         ir_ref uv[2] = {u, v};
-        attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
+        attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);
         si->uv = (vec2){uv[0], uv[1]};
     }
     if (t->plan->needs & NEED_TANGENTS)
@@ -274,7 +301,7 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
                       .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b};
     if (t->plan->scene->has_uvs) {
         ir_ref uv[2] = {b.x, b.y};
-        attribute_or(t, data, MESH_UVS, face, weight, 2, uv);
+        attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);
         at.uv = (vec2){uv[0], uv[1]};
     }
     return at;

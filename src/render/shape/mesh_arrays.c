@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays of meshes that are parameters: attributes of vertices and faces, named as in the file (SHAPE.vertex_color, [vertices, 3]). A material may be on
- * several meshes, so what it reads is found by way of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
+ * Arrays of meshes that are parameters, in world space (of a shapegroup's in the group's): vertex_positions, vertex_normals, vertex_texcoords, and
+ * attributes of vertices and faces, named as in the file (SHAPE.vertex_color, [vertices, 3]). A material may be on several meshes, so what it reads is
+ * found by way of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
 #include "render/classes.h"
 
 /* ---- loading ---- */
@@ -37,6 +38,58 @@ void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mes
     }
 }
 
+/* Rectangles have no vertices in Mitsuba. */
+static bool is_mesh(const render_shape *shape) { return shape->kind == SHAPE_TRIANGLES && shape->object->cls != &shape_rectangle.base.plugin; }
+
+/* Textures whose value jumps: where uv moves, steps move with it. */
+static bool has_steps(const scene_object *o)
+{
+    bool any = o->cls == &texture_checkerboard.base.plugin ||
+               (o->cls == &texture_bitmap.base.plugin && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        any |= o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object && has_steps(o->values[k].object);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        any |= has_steps(o->children[k]);
+    return any;
+}
+
+/* What an array's gradient lacks; NULL: nothing. */
+static const char *reason_of(render_scene *s, const render_shape *shape, enum mesh_array array)
+{
+    if (array == MESH_ARRAY_NORMALS)
+        return bsdf_turns(shape->bsdf) ? bsdf_turning : NULL;
+    if (array == MESH_ARRAY_UVS)
+        return has_steps(shape->bsdf) ? "the steps of checkerboards and nearest texels, which move with it, are left out" : NULL;
+    return arena_printf(&s->memory, "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s%s",
+                        shape->normals_made ? "; its normals, made from it, are held fixed" : "",
+                        shape->emitter ? "; so is the place of the light" : "");
+}
+
+void mesh_add_parameters(render_scene *s)
+{
+    static const struct {
+        const char *name;
+        uint32_t channels;
+        enum mesh_word word;
+    } arrays[] = {[MESH_ARRAY_POSITIONS] = {"vertex_positions", 3, MESH_POSITIONS},
+                  [MESH_ARRAY_NORMALS] = {"vertex_normals", 3, MESH_NORMALS},
+                  [MESH_ARRAY_UVS] = {"vertex_texcoords", 2, MESH_UVS}};
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        for (uint32_t k = 0; k < MESH_ATTRIBUTE && is_mesh(shape); k++) {
+            const uint32_t at = s->geometry.data[shape->data + arrays[k].word], shape_of[2] = {shape->vertex_count, arrays[k].channels};
+            if (at == PLAN_NONE)
+                continue;
+            float *values = malloc(((size_t)shape_of[0] * shape_of[1] + 1) * sizeof *values);
+            BL_ASSERT(values, "out of memory");
+            memcpy(values, s->geometry.data + at, (size_t)shape_of[0] * shape_of[1] * sizeof *values);
+            uint32_t p = render_add_array(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, 2, shape_of, -INFINITY, INFINITY, values);
+            s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
+            free(values);
+        }
+    }
+}
+
 /* ---- words ---- */
 
 uint32_t mesh_array_count(const render_scene *s) { return MESH_ATTRIBUTE + s->attributes.count; }
@@ -65,12 +118,27 @@ static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
     return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1), t_word(t, at, 3 * array + 2)};
 }
 
+void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out)
+{
+    ir_func *f = t->f;
+    ir_ref first = ir_mul(f, index, t_u32(t, components));
+    for (uint32_t k = 0; k < components; k++)
+        out[k] = t_real(t, ir_add(f, from, first), k);
+    if (!(t->plan->moves >> array & 1))
+        return;
+    mesh_values v = values_of(t, mesh, array);
+    ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
+    ir_ref value = ir_select(f, there, v.value, zero), at = ir_select(f, there, first, zero); /* a rectangle has no such parameters */
+    for (uint32_t k = 0; k < components; k++)
+        out[k] = ir_select(f, there, plan_value(t, value, v.gradient, true, t_offset(t, at, k)), out[k]);
+}
+
 /* The colour of vertex or face `index`; one channel is grey. */
 static color color_of(tracer *t, const mesh_values *v, ir_ref index)
 {
     ir_func *f = t->f;
     ir_ref first = ir_mul(f, index, v->stride), step = ir_shr(f, v->stride, t_u32(t, 1)); /* of 3 channels 1, of 1 channel 0 */
-    COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->array_requested, ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
+    COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->moves & MOVE_ATTRIBUTES, ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
     return r;
 }
 
