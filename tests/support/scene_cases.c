@@ -143,6 +143,13 @@ const scene_case scene_cases[] = {
      .parameters = {"paint.base_color.value", "paint.anisotropic.value", "paint.clearcoat.value", "paint.specular", "glass.spec_trans.value",
                     "glass.base_color.value", "paper.diff_trans.value", "light.radiance.value"},
      .step = 1e-3},
+    {.name = "rough plastic and brushed metal", /* alphas, eta, and roughplastic: tests/gradient/materials.c */
+     .body = TWO_COLOURS "<bsdf type='pplastic' id='coat'><float name='alpha' value='.3'/>" RGB("diffuse_reflectance", ".3,.5,.7") "</bsdf>"
+         "<bsdf type='roughconductor' id='brushed'><string name='material' value='Cu'/><string name='distribution' value='ggx'/>"
+         "<float name='alpha_u' value='.15'/><float name='alpha_v' value='.5'/></bsdf>"
+         FLOOR(REF("coat")) WALL(REF("brushed")) BLOCK(REF("red")) LAMP(BLACK AREA("5,4,3"))
+         "<shape type='sphere'><point name='center' value='-.5,-.2,.5'/><float name='radius' value='.4'/>" REF("brushed") "</shape>",
+     .parameters = {"coat.diffuse_reflectance.value", "coat.specular_reflectance.value", "brushed.specular_reflectance.value", "light.radiance.value"}},
     {.name = "roulette",
      .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red")) SIDE(REF("white")) BLOCK(REF("white"))
          LAMP(BLACK AREA("5,4,3")),
