@@ -311,6 +311,32 @@ static void any_change_of_a_trace_changes_the_key(void **state)
     }
 }
 
+/* Whatever a kernel's options are changed to, it is another kernel: all that change words, the compiler's switches among them. */
+static void every_option_is_in_the_key(void **state)
+{
+    opt_sites sites = {0};
+    const opt_options passes[] = {{0}, {.off = OPT_DEAD}, {.off = OPT_CALL_RESULTS}, {.off = OPT_CALL_ARGUMENTS}, {.off = OPT_CALL_UNUSED}, {.off = OPT_MERGE},
+                                  {.off = OPT_INLINE_SINGLE}, {.off = OPT_LOOP_STATES}, {.off = OPT_LOADS}, {.ray_queries = true}, {.scene_buffer = 1},
+                                  {.node_base_word = 1}, {.entry_base_word = 1}, {.level_word = 1}, {.stack_size = 1}, {.accumulate = OPT_ACCUMULATE_FLOAT},
+                                  {.gradient_elements = 1}, {.scale_buffer = 1}, {.scale_base = 1}, {.status_buffer = 1}, {.overflow_word = 1},
+                                  {.underflow_word = 1}, {.sites = &sites}};
+    const spv_options codes[] = {{0}, {.local_size = 1}, {.names = true}, {.signed_zero_inf_nan_preserve = true}, {.rays = {.query = true}},
+                                 {.rays = {.scene_buffer = 1}}, {.rays = {.accel_word = 1}}, {.rays = {.entry_base_word = 1}}, {.rays = {.level_word = 1}},
+                                 {.rays = {.triangle_kind = 1}}, {.addressed = 1}};
+    enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };
+    kernel_key keys[ALL];
+    ir_module *m = ir_module_create();
+    (void)state;
+    assert_int_equal(PASSES, 1 + OPT_SWITCH_COUNT + 14);
+    for (uint32_t k = 0; k < ALL; k++) {
+        keys[k] = kernel_key_words(m, &passes[k < PASSES ? k : 0], &codes[k < PASSES ? 0 : k - PASSES + 1], (kernel_key){0, 0});
+        for (uint32_t i = 0; i < k; i++)
+            if (same(keys[i], keys[k]))
+                fail_msg("options %u and %u have one key", i, k);
+    }
+    ir_module_destroy(m);
+}
+
 static void devices_and_drivers_have_keys(void **state)
 {
     (void)state;
@@ -346,6 +372,7 @@ int main(void)
         cmocka_unit_test_setup(others_files_are_left_alone, fresh),
         cmocka_unit_test_setup(processes_share_the_folder, fresh),
         cmocka_unit_test(any_change_of_a_trace_changes_the_key),
+        cmocka_unit_test(every_option_is_in_the_key),
         cmocka_unit_test(devices_and_drivers_have_keys),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
