@@ -207,11 +207,13 @@ const scene_case scene_cases[] = {
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>" SKY_MAP(""),
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' value='1,-2,.5'/><float name='principal_point_offset_x' value='.02'/>"
          TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("tent") "</sensor>",
+     .step = 1e-6,
      .parameters = {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y", "bulb.intensity.value"}},
     {.name = "lens in front of textured walls",
      .body = "<bsdf type='roughconductor' id='steel'><float name='alpha' value='.4'/></bsdf><bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
          FLOOR(REF("cloth")) WALL(REF("steel")) LAMP(BLACK AREA("5,4,3")),
      .sensor = "<sensor type='thinlens' id='eye'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .step = 1e-6,
      .parameters = {"eye.aperture_radius", "eye.focus_distance", "eye.x_fov", "eye.translation"}},
     {.name = "irradiance on the wall",
      .body = TWO_COLOURS FLOOR(REF("white")) LAMP(BLACK AREA("5,4,3")),

@@ -652,7 +652,8 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
     interaction si = walk_intersect(w, at, NULL);
     ir_ref next[8] = {no, si.valid, si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
     ir_endloop(f, loop, next, 8);
-    v->next_valid = state[1], v->next_p = vec3_at(state + 2), v->next_ng = vec3_at(state + 5);
+    v->next_valid = state[1]; /* else any place, from which nothing that is not finite can come */
+    v->next_p = v3_select(t, state[1], vec3_at(state + 2), v3_add(t, v->next_o, v->next_d)), v->next_ng = v3_select(t, state[1], vec3_at(state + 5), v->next_d);
 }
 
 /* mis / (pdf * probability of the choice) */
@@ -680,7 +681,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
     if (w->moves) {
-        v.key = (view_key){.sample = at.sample, .first = ir_eq(f, at.depth, t_u32(t, 0)), .second = ir_eq(f, at.depth, t_u32(t, 1)), .surface = v.si.valid};
+        v.key = (view_key){.sample = at.sample, .first = ir_eq(f, at.depth, t_u32(t, 0)), .surface = v.si.valid};
+        v.key.second = ir_and(f, v.si.valid, ir_eq(f, at.depth, t_u32(t, 1)));
         v.key.entry = ir_select(f, v.key.first, v.si.entry, at.first);
         if (s->has_groups)
             view_leave_instances(w, &v);
@@ -781,6 +783,15 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     return r;
 }
 
+/* Detached: what describes the path is no function of the light. */
+static frame frame_that_stays(tracer *t, frame fr)
+{
+    vec3 *axes[3] = {&fr.s, &fr.t, &fr.n};
+    for (int k = 0; k < 3; k++)
+        *axes[k] = v3(ir_detach(t->f, axes[k]->x), ir_detach(t->f, axes[k]->y), ir_detach(t->f, axes[k]->z));
+    return fr;
+}
+
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
@@ -804,7 +815,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         if (walk_moves(w, MOVE_SURFACE))
             moved_arguments(w, v, light.d, in, count, &sample_factor);
         else if (placed)
-            vec3_put(frame_to_local(t, v->frame, light.d), in + 6);
+            vec3_put(frame_to_local(t, frame_that_stays(t, v->frame), light.d), in + 6);
         if (w->moves)
             by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
     }

@@ -34,7 +34,7 @@ static ir_func *make_slide(walk *w, const shape_kind_class *kind)
     for (uint32_t k = 0; k < 6; k++)
         p[k] = ir_param(f, IR_F32);
     interaction si = {0};
-    kind->intersect(&t, entry, take3(p), take3(p + 3), t_f32(&t, -1e30f), t_f32(&t, 1e30f), hit);
+    kind->intersect(&t, entry, take3(p), take3(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), hit);
     kind->interact(&t, entry, data, take3(p), take3(p + 3), hit[0], hit[1], hit[2], &si);
     si.p = v3_add(&t, take3(p), v3_scale(&t, take3(p + 3), hit[0]));
     uint32_t count = surface_pack(&t, &si, out);
@@ -124,12 +124,13 @@ static two_hits look_twice(walk *w, const view_key *key)
 /* What describes the path is no function of the camera. */
 static vec3 stays(walk *w, vec3 v) { return v3(ir_detach(w->t.f, v.x), ir_detach(w->t.f, v.y), ir_detach(w->t.f, v.z)); }
 
-/* `at`, moved as far as `now` is from `before`; only where condition. In derivatives that is the value of `at` with the derivative of `now`. */
+/* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where condition. In derivatives that is the value of
+ * `at` with the derivative of `now`. */
 static ir_ref follow(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
 {
     ir_func *f = w->t.f;
-    at = ir_detach(f, at);
-    return ir_select(f, condition, w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before)) : ir_replace_grad(f, at, now), at);
+    ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before)) : ir_replace_grad(f, ir_detach(f, at), now);
+    return ir_select(f, condition, moved, at);
 }
 
 static vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
@@ -163,10 +164,11 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
     return s;
 }
 
-/* The point on a sampled light. */
+/* The point on a sampled light; of one that is not on a shape any point in its direction. */
 static vec3 light_point(walk *w, const walk_light *light)
 {
-    return stays(w, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, light->distance)));
+    ir_ref distance = ir_select(w->t.f, light->on_shape, light->distance, t_f32(&w->t, 1));
+    return stays(w, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
 }
 
 void view_place_light(walk *w, walk_light *light)
@@ -176,10 +178,10 @@ void view_place_light(walk *w, walk_light *light)
     vec3 y = light_point(w, light), n = stays(w, light->n);
     sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
     ir_ref first = ir_and(t->f, light->key.first, light->key.surface);
-    light->ref = follow3(w, first, light->ref, x.now.si.p, x.before.si.p);
+    light->ref = follow3(w, first, stays(w, light->ref), x.now.si.p, x.before.si.p);
     ir_ref area = ir_and(t->f, first, light->on_shape);
-    light->d = follow3(w, area, light->d, now.d, before.d);
-    light->distance = follow(w, area, light->distance, now.distance, before.distance);
+    light->d = follow3(w, area, stays(w, light->d), now.d, before.d);
+    light->distance = follow(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
 }
 
 static vec2 emission_uv(walk *w, const walk_light *light, const first_hit *x)
@@ -198,7 +200,8 @@ vec2 view_uv(walk *w, const walk_light *light)
     ir_ref first = light->key.first;
     if (!walk_locates(w->plan)) /* else where there is no surface, too */
         first = ir_and(w->t.f, first, light->key.surface);
-    return (vec2){follow(w, first, light->uv.x, now.x, before.x), follow(w, first, light->uv.y, now.y, before.y)};
+    vec2 at = {ir_detach(w->t.f, light->uv.x), ir_detach(w->t.f, light->uv.y)};
+    return (vec2){follow(w, first, at.x, now.x, before.x), follow(w, first, at.y, now.y, before.y)};
 }
 
 /* The arguments of walk_values as x1 makes them, in their order: first those of the first vertex, then wi at the second. */
@@ -219,7 +222,8 @@ static arguments make_arguments(walk *w, const walk_vertex *v, first_hit x, vec3
     a.wi = frame_to_local(t, fr, v3_neg(t, x.d));
     a.light = frame_to_local(t, fr, to_light);
     a.wo = frame_to_local(t, fr, v3_select(t, v->next_valid, onward.d, stays(w, v->next_d)));
-    a.back = frame_to_local(t, here, v3_normalize(t, v3_sub(t, x.si.p, stays(w, v->si.p))));
+    vec3 x2 = stays(w, v3_select(t, v->key.second, v->si.p, v->next_p)); /* never x1 itself, whose direction from x1 has no derivative */
+    a.back = frame_to_local(t, here, v3_normalize(t, v3_sub(t, x.si.p, x2)));
     surface_args(t, &x.si, fr, a.rest);
     a.sample_term = onward.term;
     if (v->light.sampled)
@@ -237,7 +241,8 @@ view_factors view_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *i
     ir_ref first = ir_and(f, v->key.first, v->key.surface), smooth = ir_and(f, first, ir_not(f, v->sample.delta));
     give3(follow3(w, first, take3(wi), now.wi, before.wi), wi);
     give3(follow3(w, v->key.second, take3(wi), now.back, before.back), wi);
-    give3(follow3(w, first, take3(light), now.light, before.light), light);
+    vec3 toward = follow3(w, first, stays(w, v->to_light), now.light, before.light);
+    give3(v3_select(&w->t, first, toward, take3(light)), light); /* elsewhere it may follow the light */
     give3(follow3(w, smooth, take3(wo), now.wo, before.wo), wo);
     uv[0] = follow(w, first, uv[0], now.uv.x, before.uv.x), uv[1] = follow(w, first, uv[1], now.uv.y, before.uv.y);
     for (uint32_t k = 0; k + 14 < count; k++)
