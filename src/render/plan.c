@@ -10,7 +10,7 @@
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
-const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "sharing", "shape_sharing", "cells"};
+const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "cells", "sharing", "shape_sharing"};
 
 /* ---- classes ---- */
 
