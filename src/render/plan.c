@@ -419,12 +419,14 @@ static void write_words(plan *p)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
     class_list filters = {0};
-    p->words.data[HEADER_FILTER] = instantiate(p, &filters, s->filter, NULL).record;
+    uint32_t filter = instantiate(p, &filters, s->filter, NULL).record; /* before the place is taken: it moves the words */
+    p->words.data[HEADER_FILTER] = filter;
     p->filter = filters.data[0];
     for (uint32_t i = 0; i < s->parameters.count && !p->sensor; i++)
         if (s->parameters.data[i].object == s->sensor->index && p->gradient_offset[i] != PLAN_NONE) {
             class_list sensors = {0};
-            p->words.data[HEADER_VIEW] = instantiate(p, &sensors, s->sensor, NULL).record;
+            uint32_t view = instantiate(p, &sensors, s->sensor, NULL).record;
+            p->words.data[HEADER_VIEW] = view;
             p->sensor = sensors.data[0];
             array_free(&sensors);
         }
