@@ -37,11 +37,11 @@ static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
 static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF || o->cls->category == PLUGIN_PHASE; }
 
 /* bool: the gradient of a parameter of this class, or of a texture in it, is wanted by some instance */
-static bool requests(const class_node *n)
+bool plan_requests(const class_node *n)
 {
     bool any = n->requested != 0;
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
-        any |= n->param_child[k] && requests(n->param_child[k]);
+        any |= n->param_child[k] && plan_requests(n->param_child[k]);
     return any;
 }
 
@@ -77,7 +77,7 @@ static class_node *classify(plan *p, const scene_object *o, const render_shape *
     n->derived_word = n->words;
     if (cls->derived_count) {
         n->words += 2;
-        n->requested |= requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
+        n->requested |= plan_requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
     }
     n->table_word = n->words;
     n->tabled = cls->table_steps && cls->table_words(p->scene, o, shape);
@@ -589,7 +589,7 @@ bool plan_part_is_zero(const scene_object *o, const char *param)
 bool plan_has(const class_node *n, const char *param)
 {
     uint32_t k = param_of(n, param);
-    return !(n->absent >> k & 1) || requests(n->param_child[k]);
+    return !(n->absent >> k & 1) || plan_requests(n->param_child[k]);
 }
 
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
@@ -602,7 +602,7 @@ bool plan_wants(const class_node *n, const char *param)
     if (n->cls->data_name && strcmp(param, n->cls->data_name) == 0)
         return n->requested >> PLAN_DATA_SLOT & 1;
     uint32_t k = param_of(n, param);
-    return n->param_child[k] ? requests(n->param_child[k]) : n->requested >> k & 1;
+    return n->param_child[k] ? plan_requests(n->param_child[k]) : n->requested >> k & 1;
 }
 
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)

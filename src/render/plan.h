@@ -328,6 +328,8 @@ bool plan_part_is_zero(const scene_object *o, const char *param);
 bool plan_has(const class_node *n, const char *param);
 /* As plan_texture_1 of the weight of a part; 0 where there is none. */
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
+/* The gradient of some parameter of the class, textures and volumes included, is wanted by some instance. */
+bool plan_requests(const class_node *n);
 /* The gradient of the parameter `param`, textured, volumetric or the data, is wanted by some instance. */
 bool plan_wants(const class_node *n, const char *param);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is

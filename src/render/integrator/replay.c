@@ -162,7 +162,7 @@ static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const 
         adjoint_light(w, v->hit, p->phase, color_scale(t, seed_whole, v->hit_mis));
     if (w->plan->scene->emitters.count > 0 && w->next_event)
         adjoint_light(w, v->light, p->phase, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale));
-    if (w->plan->scene->emitters.count > 0 && w->next_event && w->volumetric)
+    if (w->plan->scene->emitters.count > 0 && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole);
     adjoint_bsdf(w, p, v, k, seed_whole, dL);
 }

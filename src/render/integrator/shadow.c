@@ -5,7 +5,7 @@
  *
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk divides out one factor after
  * another. A factor that is 0 is left out of the product and counted instead. */
-#include "render/integrator/kernel.h"
+#include "render/integrator/flight.h"
 #include "spirv_gen/ad/ad.h"
 
 enum { UNROLLED_STAGES = 4 };
@@ -176,6 +176,22 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
 }
 
 /* ---- derivative ---- */
+
+static bool requested_within(const class_node *n)
+{
+    bool any = plan_requests(n);
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= requested_within(n->child[k]);
+    return any;
+}
+
+bool shadow_is_wanted(const walk *w)
+{
+    bool wanted = w->media && media_want_extinction(w);
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        wanted |= bsdf_lets_through(w->plan->bsdfs.data[i]) && requested_within(w->plan->bsdfs.data[i]);
+    return wanted;
+}
 
 static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_shadow *all, color seed)
 {

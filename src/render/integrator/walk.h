@@ -197,6 +197,7 @@ ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 
 /* shadow.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);
+bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that is */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed);
 
 /* intersect.c */
