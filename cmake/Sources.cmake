@@ -141,7 +141,9 @@ set(render_sources
     src/render/integrator/choice.c
     src/render/integrator/forward.c
     src/render/integrator/flight.c
+    src/render/integrator/functions.c
     src/render/integrator/integrators.c
+    src/render/integrator/light.c
     src/render/integrator/intersect.c
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
@@ -154,6 +156,7 @@ set(render_sources
     src/render/integrator/track.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c
+    src/render/integrator/values.c
     src/render/integrator/vertex.c
     src/render/integrator/view.c
     src/render/entries.c

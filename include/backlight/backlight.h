@@ -179,7 +179,7 @@ typedef struct bl_parameter_info {
     float least, most;      /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
     bool differentiable;
     const char *reason;     /* why not, or what is missing in its gradient; NULL if complete */
-    bool geometry;          /* positions, normals or texture coordinates of a mesh: commands take them only by name */
+    bool geometry;          /* of the camera, or positions, normals or texture coordinates of a mesh: commands take them only by name */
 } bl_parameter_info;
 uint32_t bl_scene_parameter_count(const bl_scene *scene);
 bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);

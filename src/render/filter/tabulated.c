@@ -69,7 +69,7 @@ static void share_cells(const double *masses, uint32_t count, int *cells)
 static void tabulate(const profile *p, uint32_t *words)
 {
     double border[ZEROS_MOST + 2], masses[ZEROS_MOST + 1], sum = 0;
-    int cells[ZEROS_MOST + 1], first = 0;
+    int cells[ZEROS_MOST + 1] = {0}, first = 0;
     uint32_t count = p->zero_count + 1;
     border[0] = -p->radius, border[count] = p->radius;
     memcpy(border + 1, p->zeros, p->zero_count * sizeof *border);

@@ -160,13 +160,31 @@ typedef struct walk_vertex {
     ir_ref decisions;     /* u32: mixes what was decided here, for the drift test */
 } walk_vertex;
 
+/* functions.c */
 bl_result walk_begin(walk *w, ir_module *m, ir_func *f);
+bool walk_has_null(const walk *w);           /* some material of the scene has a null lobe */
+uint32_t walk_scatterers(const walk *w);     /* materials, and phase functions where there are media */
+
+/* light.c */
+void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* v->hit, hit_mis */
+/* v->light, but for where it is seen from there; d: toward it, pdf: of d */
+void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
+ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted); /* bool; only where wanted */
+ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
+ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
+vec2 walk_environment_uv(walk *w, vec3 d); /* of a direction on the environment, which must be there */
+bool walk_locates(const plan *p);          /* the environment has a uv of its own for each direction */
+
+/* vertex.c */
 walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
 /* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
-/* What a ray hits. */
-bool walk_has_null(const walk *w); /* some material of the scene has a null lobe */
 walk_vertex walk_visit(walk *w, walk_position at);
+/* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1 before rr_depth. */
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
+ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
+
+/* values.c */
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool tracked);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
@@ -174,11 +192,6 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
 /* What the sampled light's radiance and the material's value for it are multiplied with: the light's weight, and transmittance up to it.
  * at: before the vertex. tracked: the transmittance is; loops, so not for reverse mode. */
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked);
-/* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1 before rr_depth. */
-ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
-
-ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
-ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
 
 /* flight.c: stretches in media. `tracked` makes values carry derivatives (or come from the frozen ones); what was decided stays detached.
  * Adjoints, where `when`: to_come is the adjoint times the radiance that the whole product of factors carries, which a factor that is
@@ -226,10 +239,6 @@ uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SUR
 /* choice.c, where the plan's lights are tabled: the light that u chooses, u32, and with which probability; that of a light. */
 ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
 ir_ref choice_probability(tracer *t, ir_ref light);
-
-/* Of a direction on the environment, which must be there. */
-vec2 walk_environment_uv(walk *w, vec3 d);
-bool walk_locates(const plan *p); /* the environment has a uv of its own for each direction */
 
 /* view.c */
 typedef struct view_factors {

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and medium of the plan, traced when a walk
+ * begins. What each takes and returns stands at struct walk_functions. */
+#include "render/integrator/walk.h"
+
+static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = ir_param(f, IR_F32);
+}
+
+static tracer sub_tracer(const walk *w, ir_func *f, bool tracked)
+{
+    return (tracer){.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+}
+
+static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
+{
+    ir_func *f = ir_func_create(w->t.f->module, kind->name);
+    tracer t = sub_tracer(w, f, false);
+    ir_ref data = ir_param(f, IR_U32), p[8], out[3];
+    params_f32(f, p, 8);
+    kind->intersect(&t, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], out);
+    ir_return(f, out, 3);
+    return f;
+}
+
+static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "interact_tracked" : "interact");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
+    params_f32(f, p, 9);
+    interaction si = {.b = {p[7], p[8]}};
+    kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
+    ir_return(f, out, surface_pack(&t, &si, out));
+    return f;
+}
+
+static ir_func *make_bsdf_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
+    params_f32(f, p, 11);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    const bsdf_class *cls = bsdf_of(n);
+    vec2 uv = {p[3], p[4]};
+    out[0] = cls->pdf(&t, n, record, vec3_at(p), vec3_at(p + 5), uv);
+    bsdf_sample s = cls->sample(&t, n, record, vec3_at(p), uv, p[8], p[9], p[10]);
+    vec3_put(s.wo, out + 1);
+    out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
+    if (w->volumetric)
+        ir_param(f, IR_F32);
+    ir_return(f, out, 8);
+    return f;
+}
+
+/* A phase function in the place of a material: directions are the world's. */
+static ir_func *make_phase_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "phase_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
+    params_f32(f, p, 11);
+    surface_params(&t);
+    const phase_class *cls = phase_of(n);
+    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p), wo = cls->sample(&t, n, record, wi, at, p + 8);
+    out[0] = cls->pdf(&t, n, record, wi, vec3_at(p + 5), at);
+    vec3_put(wo, out + 1);
+    out[4] = cls->pdf(&t, n, record, wi, wo, at), out[5] = t_f32(&t, 1), out[6] = ir_bool(f, false), out[7] = t_u32(&t, 0);
+    ir_return(f, out, 8);
+    return f;
+}
+
+static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_value_tracked" : "bsdf_value");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
+    params_f32(f, p, 11);
+    ir_ref delta = ir_param(f, IR_BOOL), lobe = ir_param(f, IR_U32);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    const bsdf_class *cls = bsdf_of(n);
+    vec2 uv = {p[3], p[4]};
+    color light = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 5), uv, ir_bool(f, false), t_u32(&t, 0));
+    color sample = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 8), uv, delta, lobe);
+    for (int c = 0; c < 3; c++)
+        out[c] = light.c[c], out[3 + c] = sample.c[c];
+    if (w->volumetric)
+        ir_param(f, IR_F32);
+    ir_return(f, out, 6);
+    return f;
+}
+
+static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "phase_value_tracked" : "phase_value");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[11], out[6];
+    params_f32(f, p, 11);
+    ir_param(f, IR_BOOL), ir_param(f, IR_U32);
+    surface_params(&t);
+    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p);
+    out[0] = out[1] = out[2] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 5), at);
+    out[3] = out[4] = out[5] = phase_of(n)->value(&t, n, record, wi, vec3_at(p + 8), at);
+    ir_return(f, out, 6);
+    return f;
+}
+
+static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_through_tracked" : "bsdf_through");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[5];
+    params_f32(f, p, 5);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    color c = bsdf_through(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    ir_return(f, c.c, 3);
+    return f;
+}
+
+static ir_func *make_emitter_sample(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[5], out[11];
+    params_f32(f, p, 5);
+    emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
+    vec3_put(s.d, out);
+    out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
+    vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
+    ir_return(f, out, w->moves || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
+    return f;
+}
+
+static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "emitter_radiance_tracked" : "emitter_radiance");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[3];
+    params_f32(f, p, 3);
+    color r = emitter_of(n)->radiance(&t, n, record, (vec2){p[0], p[1]}, p[2], ir_param(f, IR_BOOL));
+    ir_return(f, r.c, 3);
+    return f;
+}
+
+/* Whether parameters move the lights of a class that the pass differentiates (or reads elsewhere) by. */
+static bool moves(const walk *w, const class_node *n)
+{
+    return (w->pass == RENDER_FROZEN ? ~0u : n->requested) & emitter_of(n)->place_params;
+}
+
+static bool some_light_moves(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        any |= moves(w, w->plan->emitters.data[i]);
+    return any;
+}
+
+/* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is lit. A point on a light's surface stays
+ * where it is, seen before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
+static ir_func *make_emitter_place(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
+    tracer t = sub_tracer(w, f, true);
+    bool positions = walk_moves(w, MOVE_POSITIONS);
+    ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
+    params_f32(f, p, positions ? 15 : 9);
+    vec3 ref = vec3_at(p), d = vec3_at(p + 3);
+    if (moves(w, n) || (w->moves && emitter_of(n)->delta) || (positions && emitter_of(n)->place_params)) {
+        emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
+        vec3_put(s.d, out);
+        out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
+    } else if (positions && emitter_of(n)->on_shape) {
+        vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])), to = v3_sub(&t, point, ref);
+        ir_ref distance = v3_length(&t, to);
+        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_detach(f, moved_solid_angle(&t, ref0, point, normal)));
+        vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
+    } else if (positions) {
+        out[6] = one;
+    }
+    ir_return(f, out, positions ? 7 : 6);
+    return f;
+}
+
+static ir_func *make_emitter_pdf(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[12];
+    params_f32(f, p, 12);
+    emitter_hit hit = {.ref = vec3_at(p), .d = vec3_at(p + 3), .distance = p[6], .normal = vec3_at(p + 7), .uv = {p[10], p[11]}};
+    hit.entry = ir_param(f, IR_U32);
+    params_f32(f, p, 2);
+    hit.at = (vec2){p[0], p[1]};
+    ir_ref pdf = emitter_of(n)->pdf(&t, n, record, &hit);
+    ir_return(f, &pdf, 1);
+    return f;
+}
+
+static ir_func **func_array(walk *w, uint32_t n) { return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *)); }
+
+/* Phase functions behind the materials, and what volumetric walks ask of either. */
+static void volumetric_functions(walk *w)
+{
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
+    uint32_t n = p->bsdfs.count;
+    for (uint32_t i = 0; i < p->phases.count; i++) {
+        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
+        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
+        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
+    }
+    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
+    for (uint32_t i = 0; i < n; i++) {
+        fn->bsdf_through[i] = make_bsdf_through(w, p->bsdfs.data[i], false);
+        fn->bsdf_through_tracked[i] = make_bsdf_through(w, p->bsdfs.data[i], true);
+    }
+    if (w->media)
+        flight_functions(w);
+}
+
+static void add_interact(walk *w, const shape_kind_class *kind)
+{
+    walk_functions *fn = &w->fn;
+    if (fn->interact_tracked)
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true);
+    fn->interact[fn->interacts++] = make_interact(w, kind, false);
+}
+
+static void make_shapes(walk *w)
+{
+    const render_scene *s = w->plan->scene;
+    walk_functions *fn = &w->fn;
+    bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
+    uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
+    fn->interact = func_array(w, most), fn->interact_tracked = walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
+            continue; /* an empty scene still needs one kind for its ray ops */
+        fn->intersect[fn->kinds++] = make_intersect(w, shape_kinds[k]);
+        if (shared)
+            add_interact(w, shape_kinds[k]);
+    }
+    for (uint32_t i = 0; !shared && i < s->shapes.count; i++)
+        add_interact(w, shape_kinds[s->shapes.data[i].kind]);
+}
+
+bool walk_has_null(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        any |= bsdf_lets_through(w->plan->bsdfs.data[i]);
+    return any;
+}
+
+uint32_t walk_scatterers(const walk *w) { return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0); }
+
+bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
+{
+    const plan *p = w->plan;
+    (void)m;
+    bool nulls = walk_has_null(w);
+    w->media = p->scene->volumetric && p->media.count > 0;
+    w->volumetric = w->media || (p->scene->volumetric && nulls);
+    w->behind_null = p->scene->hide_emitters && nulls && !w->volumetric;
+    w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
+    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
+    w->t = (tracer){.f = f, .plan = p};
+    make_shapes(w);
+    w->moves = view_moves(w);
+    if (w->moves)
+        view_begin(w);
+    walk_functions *fn = &w->fn;
+    fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
+    fn->bsdf_value_tracked = func_array(w, walk_scatterers(w));
+    for (uint32_t i = 0; i < p->bsdfs.count; i++) {
+        fn->bsdf_sample[i] = make_bsdf_sample(w, p->bsdfs.data[i]);
+        fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
+        fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
+    }
+    if (w->volumetric)
+        volumetric_functions(w);
+    fn->emitter_sample = func_array(w, p->emitters.count), fn->emitter_radiance = func_array(w, p->emitters.count);
+    fn->emitter_radiance_tracked = func_array(w, p->emitters.count), fn->emitter_pdf = func_array(w, p->emitters.count);
+    for (uint32_t i = 0; i < p->emitters.count; i++) {
+        fn->emitter_sample[i] = make_emitter_sample(w, p->emitters.data[i]);
+        fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
+        fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
+        fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
+    }
+    if (w->next_event && (w->moves || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
+        fn->emitter_place = func_array(w, p->emitters.count);
+        for (uint32_t i = 0; i < p->emitters.count; i++)
+            fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
+    }
+    return BL_OK;
+}

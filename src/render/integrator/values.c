@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward lights. Where a parameter moves the
+ * camera, a light or a surface, directions and places follow it by the local convention (estimators.md 5; view.c, moving.c). */
+#include "render/integrator/walk.h"
+
+/* Tracked values are functions of parameters at a path that stays where it is: what describes the path is detached. */
+static void detach_all(walk *w, ir_ref *values, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++)
+        values[k] = ir_detach(w->t.f, values[k]);
+}
+
+/* The same light, with direction, distance and uv tracked, and by what its solid angle changes; false: they do not depend on parameters. */
+static bool place_light(walk *w, walk_light *light, ir_ref *factor)
+{
+    bool positions = walk_moves(w, MOVE_POSITIONS);
+    if (!light->sampled || !w->fn.emitter_place)
+        return false;
+    ir_ref in[16] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
+                     light->uv.x, light->uv.y}, out[7];
+    if (positions)
+        vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
+    detach_all(w, in, positions ? 16 : 10);
+    if (positions) {
+        vec3_put(moved_point(w, &light->seen_from), in + 1);
+    } else if (w->moves) {
+        view_place_light(w, light);
+        vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
+    }
+    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, positions ? 16 : 10, out);
+    light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
+    *factor = positions ? ir_select(w->t.f, light->there, out[6], t_f32(&w->t, 1)) : t_f32(&w->t, 1);
+    return true;
+}
+
+color walk_radiance(walk *w, walk_light light, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_ref factor;
+    bool placed = tracked && place_light(w, &light, &factor);
+    ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
+    if (tracked && !placed)
+        detach_all(w, in, 5);
+    if (tracked && w->moves && !light.sampled) {
+        vec2 uv = view_uv(w, &light);
+        in[1] = uv.x, in[2] = uv.y;
+    }
+    color r;
+    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, 5, r.c);
+    return r;
+}
+
+/* Detached: what describes the path is no function of the light. */
+static frame frame_that_stays(tracer *t, frame fr)
+{
+    vec3 *axes[3] = {&fr.s, &fr.t, &fr.n};
+    for (int k = 0; k < 3; k++)
+        *axes[k] = v3(ir_detach(t->f, axes[k]->x), ir_detach(t->f, axes[k]->y), ir_detach(t->f, axes[k]->z));
+    return fr;
+}
+
+void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
+{
+    tracer *t = &w->t;
+    ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
+                     v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
+    uint32_t count = 14 + surface_args(t, &v->si, v->frame, in + 14);
+    if (w->volumetric)
+        in[count++] = v->third;
+    if (walk_scatterers(w) == 0) {
+        *for_light = *for_sample = color_all(t_f32(t, 0));
+        return;
+    }
+    ir_ref light_factor = t_f32(t, 1), sample_factor = light_factor;
+    view_factors by = {{0}, {0}};
+    if (tracked) {
+        detach_all(w, in, count);
+        walk_light light = v->light;
+        bool placed = place_light(w, &light, &light_factor);
+        if (!placed && light.sampled)
+            light.d = v3(ir_detach(t->f, light.d.x), ir_detach(t->f, light.d.y), ir_detach(t->f, light.d.z));
+        if (walk_moves(w, MOVE_SURFACE))
+            moved_arguments(w, v, light.d, in, count, &sample_factor);
+        else if (placed)
+            vec3_put(frame_to_local(t, frame_that_stays(t, v->frame), light.d), in + 6);
+        if (w->moves)
+            by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
+    }
+    ir_ref out[6];
+    ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w), in, count, out);
+    for (int c = 0; c < 3; c++)
+        for_light->c[c] = ir_mul(t->f, out[c], light_factor), for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
+    if (tracked && w->moves)
+        *for_light = color_scale(t, *for_light, by.light), *for_sample = color_scale(t, *for_sample, by.sample);
+}
+
+color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref weight = tracked ? ir_detach(f, v->light_weight) : v->light_weight;
+    if (!w->volumetric)
+        return color_all(weight);
+    walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->light_d, v->shadow.open, true) : v->shadow;
+    COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]), t_f32(t, 0)));
+    return r;
+}
