@@ -175,11 +175,11 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
     const walk_stretch *s = &fl->s;
     ir_ref loop = kernel_once(f, ir_and(f, when, s->homogeneous));
     if (media_want_extinction(w))
-        channels_backward(w, thickness(w, s, fl->t), to_come);
+        color_backward(&w->t, thickness(w, s, fl->t), to_come);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
     color tracked = color_mul(t, stretch_albedo(w, s, p, true), stretch_extinction(w, s, s->o, true)), zero = color_all(t_f32(t, 0));
-    channels_backward(w, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero));
+    color_backward(&w->t, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero));
     kernel_end_once(f, loop);
 }
 
@@ -198,7 +198,7 @@ void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
     when = ir_and(f, when, s->there);
     if (media_any(w, true)) {
         ir_ref loop = kernel_once(f, ir_and(f, when, s->homogeneous));
-        channels_backward(w, thickness(w, s, s->limit), to_come);
+        color_backward(&w->t, thickness(w, s, s->limit), to_come);
         kernel_end_once(f, loop);
     }
     if (media_any(w, false)) {

@@ -17,8 +17,6 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
 /* Loop state of values that are one number where no extinction differs by channel. */
 void channels_put(const walk *w, loop_state *state, color c);
 color channels_get(const walk *w, loop_state *state);
-/* Backpropagates a seed per channel. */
-void channels_backward(walk *w, color value, color seed);
 /* Seeds for a factor of this value (flight_adjoint, walk.h). */
 color channels_seed(walk *w, color value, color to_come, color missing);
 

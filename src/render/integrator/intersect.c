@@ -25,7 +25,7 @@ static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
     return v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
 }
 
-static ir_ref shape_of(tracer *t, ir_ref entry)
+ir_ref walk_shape_of(tracer *t, ir_ref entry)
 {
     ir_func *f = t->f;
     return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
@@ -36,7 +36,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, bool tracked)
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups;
-    interaction si = {.valid = hit->valid, .t = hit->t, .entry = hit->entry, .shape = shape_of(t, hit->entry), .level = hit->level};
+    interaction si = {.valid = hit->valid, .t = hit->t, .entry = hit->entry, .shape = walk_shape_of(t, hit->entry), .level = hit->level};
     if (levels)
         o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
     ir_ref in[11] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};

@@ -2,6 +2,7 @@
  * Around the walk: see kernel.h. Lane = pixel * strips + strip, so that neighbouring lanes share a pixel and walk alike; a strip is a fixed
  * share of the pixel's samples, whatever the device and the slicing (contracts.md, Lanes). */
 #include "render/integrator/kernel.h"
+#include "spirv_gen/ad/ad.h"
 
 /* ---- loop state ---- */
 
@@ -363,6 +364,8 @@ ir_ref color_finite(tracer *t, color c)
     ir_ref most = t_f32(t, 1e30f);
     return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most), ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
 }
+
+void color_backward(tracer *t, color value, color seed) { ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0); }
 
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 {

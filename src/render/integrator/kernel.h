@@ -80,6 +80,7 @@ void kernel_count(walk *w, ir_ref condition, enum status_word word);
 ir_ref color_finite(tracer *t, color c);
 /* number + error += v, exactly (Knuth's two-sum) */
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
+void color_backward(tracer *t, color value, color seed); /* backpropagates a seed per channel */
 
 bl_result kernel_primal(walk *w, ir_module *m);
 /* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind them. */

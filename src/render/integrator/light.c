@@ -37,7 +37,7 @@ static const class_node *environment_of(const plan *p)
 
 bool walk_locates(const plan *p) { return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate; }
 
-vec2 walk_environment_uv(walk *w, vec3 d)
+static vec2 environment_uv(walk *w, vec3 d)
 {
     tracer *t = &w->t;
     const class_node *n = environment_of(w->plan);
@@ -45,17 +45,12 @@ vec2 walk_environment_uv(walk *w, vec3 d)
     return emitter_of(n)->locate(t, n, record, d);
 }
 
-/* uv of the surface, or of the ray's direction on the environment. */
-static vec2 emission_uv(walk *w, const walk_vertex *v, walk_position at)
+vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d)
 {
-    tracer *t = &w->t;
-    const plan *p = w->plan;
-    if (p->scene->environment == PLAN_NONE)
-        return v->si.uv;
-    if (!walk_locates(p))
-        return v->si.uv;
-    vec2 far = walk_environment_uv(w, at.d);
-    return (vec2){ir_select(t->f, v->si.valid, v->si.uv.x, far.x), ir_select(t->f, v->si.valid, v->si.uv.y, far.y)};
+    if (!walk_locates(w->plan))
+        return uv;
+    vec2 far = environment_uv(w, d);
+    return (vec2){ir_select(w->t.f, there, uv.x, far.x), ir_select(w->t.f, there, uv.y, far.y)};
 }
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)
@@ -79,7 +74,7 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
     if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
-    v->hit.uv = emission_uv(w, v, at);
+    v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);
     v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
     v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
     if (s->environment != PLAN_NONE)

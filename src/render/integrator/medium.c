@@ -2,7 +2,6 @@
  * Media as the walk meets them: their traced functions, the stretch of a ray that lies in one, and shares of the channels in having sampled a
  * path (flight.c says what these are). */
 #include "render/integrator/flight.h"
-#include "spirv_gen/ad/ad.h"
 
 /* ---- traced functions ---- */
 
@@ -88,8 +87,6 @@ void flight_functions(walk *w)
     }
 }
 
-static vec3 v3_detach(tracer *t, vec3 v) { return v3(ir_detach(t->f, v.x), ir_detach(t->f, v.y), ir_detach(t->f, v.z)); }
-
 /* Places are where they are, whatever the parameters. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p)
 {
@@ -99,7 +96,6 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
     ir_call(w->t.f, s->cls, functions, w->plan->media.count, in, 4, c.c);
     return c;
 }
-
 
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
@@ -198,11 +194,6 @@ color share_after(walk *w, color share, color chance, ir_ref mixed)
 }
 
 /* ---- differentiation ---- */
-
-void channels_backward(walk *w, color value, color seed)
-{
-    ad_backward(w->t.f, value.c, seed.c, 3, NULL, NULL, 0);
-}
 
 color channels_seed(walk *w, color value, color to_come, color missing)
 {

@@ -23,13 +23,11 @@ ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
     return ir_div(f, ir_abs(f, v3_dot(t, to, n)), ir_mul(f, square, distance));
 }
 
-static void detach3(tracer *t, vec3 *v) { v->x = ir_detach(t->f, v->x), v->y = ir_detach(t->f, v->y), v->z = ir_detach(t->f, v->z); }
-
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {
     walk_hit h = *hit;
     h.t = ir_detach(t->f, h.t), h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
-    detach3(t, &h.o), detach3(t, &h.d), detach3(t, &h.p);
+    h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d), h.p = v3_detach(t, h.p);
     return h;
 }
 
@@ -63,8 +61,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 from = v->next_o, target = v->next.p, n = v->next.ng, kept = v->next_d;
-    detach3(t, &from), detach3(t, &target), detach3(t, &n), detach3(t, &kept);
+    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->next.p), n = v3_detach(t, v->next.ng), kept = v3_detach(t, v->next_d);
     ir_ref follows = ir_and(f, ir_and(f, v->goes_on, v->next.valid), ir_not(f, v->sample.delta));
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
@@ -83,8 +80,7 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
     walk_hit here = detached(t, &v->hit_place);
     interaction si = walk_surface(w, &here, true);
     frame fr = surface_frame(t, &si);
-    vec3 wi = v3_neg(t, here.d), wo = v->next_d;
-    detach3(t, &wo);
+    vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
     ir_ref factor = t_f32(t, 1);
     if (slides)
         wi = back_direction(w, v, &here, si.p), wo = next_direction(w, v, &here, si.p, &factor);

@@ -96,16 +96,11 @@ static void account(walk *w, replay_state *p, const contribution *k)
     }
 }
 
-static void backward_color(tracer *t, color value, color seed)
-{
-    ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
-}
-
 /* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
 static void adjoint_light(walk *w, walk_light light, ir_ref phase, color seed)
 {
     ir_ref loop = kernel_once(w->t.f, ir_and(w->t.f, phase, light.there));
-    backward_color(&w->t, walk_radiance(w, light, true), seed);
+    color_backward(&w->t, walk_radiance(w, light, true), seed);
     kernel_end_once(w->t.f, loop);
 }
 

@@ -6,7 +6,6 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk divides out one factor after
  * another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/flight.h"
-#include "spirv_gen/ad/ad.h"
 
 enum { UNROLLED_STAGES = 4 };
 
@@ -204,7 +203,7 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
         ir_ref alone = ir_and(f, going, ir_eq(f, all->zeros[c], zeros)); /* no other factor is 0 */
         seeds.c[c] = ir_select(f, alone, ir_mul(f, seed.c[c], others), t_f32(t, 0));
     }
-    ad_backward(f, tracked.c, seeds.c, 3, NULL, NULL, 0);
+    color_backward(t, tracked, seeds);
 }
 
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed)

@@ -196,13 +196,14 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     tracking end = track_loop(w, s, &k, share);
     walk_flight fl = {.s = *s, .collides = end.real, .mean = end.mean, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
     vec3 p = stretch_point(t, s, end.distance);
-    color real = real_share(w, s, end.mean, p, false), chance = real_chance(w, real), value = scattering_value(w, s, real, p, false);
+    color real = real_share(w, s, end.mean, p, false), chance = real_chance(w, real), albedo = stretch_albedo(w, s, p, false);
+    color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance), inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
         ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
         ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
         if (media_exact(w)) /* chance and value have the extinction in common */
-            factor = ir_select(f, lost, inverse, stretch_albedo(w, s, p, false).c[c]);
+            factor = ir_select(f, lost, inverse, albedo.c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
         fl.weight.c[c] = ir_select(f, exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
         fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
@@ -283,7 +284,7 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
     color left = null_share(w, real_share(w, s, at.mean, at.p, false)), tracked = null_share(w, real_share(w, s, at.mean, at.p, true)), seed;
     for (int c = 0; c < 3; c++)
         seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
-    channels_backward(w, tracked, seed);
+    color_backward(&w->t, tracked, seed);
     ir_ref next[3] = {at.distance, ir_add(f, state[1], t_u32(t, 1)), at.inside};
     ir_endloop(f, loop, next, 3);
     return state[1];
@@ -302,7 +303,7 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     vec3 p = stretch_point(t, s, fl->t);
     color value = scattering_value(w, s, real_share(w, s, fl->mean, p, false), p, false);
     color tracked = scattering_value(w, s, real_share(w, s, fl->mean, p, true), p, true);
-    channels_backward(w, tracked, channels_seed(w, value, to_come, missing));
+    color_backward(&w->t, tracked, channels_seed(w, value, to_come, missing));
     kernel_end_once(f, loop);
 }
 

@@ -31,11 +31,11 @@ static ir_ref step(walk *w, tracked_state *p)
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights && w->next_event)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
+    color hit = lights ? walk_radiance(w, v.hit, true) : scale, light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
     for (int c = 0; lights && c < 3; c++) {
-        color hit = walk_radiance(w, v.hit, true);
         ir_ref term = ir_mul(f, hit.c[c], v.hit_mis);
         if (w->next_event)
-            term = t_mad(t, ir_mul(f, walk_radiance(w, v.light, true).c[c], light_tracked.c[c]), scale.c[c], term);
+            term = t_mad(t, ir_mul(f, light.c[c], light_tracked.c[c]), scale.c[c], term);
         p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);

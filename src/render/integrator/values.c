@@ -50,15 +50,6 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     return r;
 }
 
-/* Detached: what describes the path is no function of the light. */
-static frame frame_that_stays(tracer *t, frame fr)
-{
-    vec3 *axes[3] = {&fr.s, &fr.t, &fr.n};
-    for (int k = 0; k < 3; k++)
-        *axes[k] = v3(ir_detach(t->f, axes[k]->x), ir_detach(t->f, axes[k]->y), ir_detach(t->f, axes[k]->z));
-    return fr;
-}
-
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
@@ -78,11 +69,11 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         walk_light light = v->light;
         bool placed = place_light(w, &light, &light_factor);
         if (!placed && light.sampled)
-            light.d = v3(ir_detach(t->f, light.d.x), ir_detach(t->f, light.d.y), ir_detach(t->f, light.d.z));
+            light.d = v3_detach(t, light.d);
         if (walk_moves(w, MOVE_SURFACE))
             moved_arguments(w, v, light.d, in, count, &sample_factor);
         else if (placed)
-            vec3_put(frame_to_local(t, frame_that_stays(t, v->frame), light.d), in + 6);
+            vec3_put(frame_to_local(t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)}, light.d), in + 6);
         if (w->moves)
             by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
     }

@@ -18,12 +18,9 @@ typedef struct first_hit {
 
 enum { SLIDE_RESULTS = INTERACT_RESULTS + 2, VIEW_RESULTS = SLIDE_RESULTS + 3 };
 
-bool view_moves(const walk *w) { return w->plan->sensor != NULL && !w->volumetric && w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY; }
+bool view_moves(const walk *w) { return w->plan->sensor != NULL && !w->volumetric && walk_tracks(w); }
 
 /* ---- traced functions ---- */
-
-static vec3 take3(const ir_ref *r) { return v3(r[0], r[1], r[2]); }
-static void give3(vec3 v, ir_ref *out) { out[0] = v.x, out[1] = v.y, out[2] = v.z; }
 
 /* The hit of a ray on an entry that it is known to hit, differentiable in the ray: entry, data, o 3, d 3 -> surface_pack, barycentrics 2. */
 static ir_func *make_slide(walk *w, const shape_kind_class *kind)
@@ -34,9 +31,9 @@ static ir_func *make_slide(walk *w, const shape_kind_class *kind)
     for (uint32_t k = 0; k < 6; k++)
         p[k] = ir_param(f, IR_F32);
     interaction si = {0};
-    kind->intersect(&t, entry, take3(p), take3(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), hit);
-    kind->interact(&t, entry, data, take3(p), take3(p + 3), hit[0], hit[1], hit[2], &si);
-    si.p = v3_add(&t, take3(p), v3_scale(&t, take3(p + 3), hit[0]));
+    kind->intersect(&t, entry, vec3_at(p), vec3_at(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), hit);
+    kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), hit[0], hit[1], hit[2], &si);
+    si.p = v3_add(&t, vec3_at(p), v3_scale(&t, vec3_at(p + 3), hit[0]));
     uint32_t count = surface_pack(&t, &si, out);
     out[count] = hit[1], out[count + 1] = hit[2];
     ir_return(f, out, count + 2);
@@ -55,8 +52,7 @@ static ir_func *make_view(walk *w, bool tracked)
     own.seed = ir_param(f, IR_U32), own.stream = ir_param(f, IR_U32), own.spp = ir_param(f, IR_U32);
     ir_ref entry = ir_param(f, IR_U32), valid = ir_param(f, IR_BOOL), out[VIEW_RESULTS];
     walk_position at = walk_camera(&own, sample);
-    ir_ref shape = ir_add(f, t_word(&own.t, t_u32(&own.t, 0), HEADER_SHAPES), ir_mul(f, t_word(&own.t, entry, 10), t_u32(&own.t, SHAPE_WORDS)));
-    ir_ref in[8] = {entry, t_word(&own.t, shape, SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z};
+    ir_ref in[8] = {entry, t_word(&own.t, walk_shape_of(&own.t, entry), SHAPE_DATA), at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z};
     uint32_t count = 3 + w->fn.slide[0]->results.count;
     ir_ref branch = ir_if(f, valid); /* another ray may have no derivative there */
     ir_call(f, t_word(&own.t, entry, 9), w->fn.slide, w->fn.kinds, in, 8, out + 3);
@@ -64,7 +60,7 @@ static ir_func *make_view(walk *w, bool tracked)
     ir_endif(f);
     for (uint32_t k = 3; k < count; k++)
         out[k] = ir_phi(f, branch, out[k], t_f32(&own.t, 0));
-    give3(at.d, out);
+    vec3_put(at.d, out);
     ir_return(f, out, count);
     return f;
 }
@@ -102,7 +98,7 @@ static first_hit look(walk *w, ir_func **view, const view_key *key)
     first_hit x = {.d = v3_none()};
     ir_call(f, t_u32(&w->t, 0), view, 1, in, 7, out);
     uint32_t last = (*view)->results.count;
-    x.d = take3(out);
+    x.d = vec3_at(out);
     surface_unpack(&w->t, out + 3, &x.si);
     x.si.b = (vec2){out[last - 2], out[last - 1]};
     return x;
@@ -120,9 +116,6 @@ static two_hits look_twice(walk *w, const view_key *key)
     x.before = w->pass == RENDER_FROZEN ? look(w, &w->fn.view_before, key) : x.now;
     return x;
 }
-
-/* What describes the path is no function of the camera. */
-static vec3 stays(walk *w, vec3 v) { return v3(ir_detach(w->t.f, v.x), ir_detach(w->t.f, v.y), ir_detach(w->t.f, v.z)); }
 
 /* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where condition. In derivatives that is the value of
  * `at` with the derivative of `now`. */
@@ -168,35 +161,27 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
 static vec3 light_point(walk *w, const walk_light *light)
 {
     ir_ref distance = ir_select(w->t.f, light->on_shape, light->distance, t_f32(&w->t, 1));
-    return stays(w, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
+    return v3_detach(&w->t, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
 }
 
 void view_place_light(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
     two_hits x = look_twice(w, &light->key);
-    vec3 y = light_point(w, light), n = stays(w, light->n);
+    vec3 y = light_point(w, light), n = v3_detach(&w->t, light->n);
     sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
     ir_ref first = ir_and(t->f, light->key.first, light->key.surface);
-    light->ref = follow3(w, first, stays(w, light->ref), x.now.si.p, x.before.si.p);
+    light->ref = follow3(w, first, v3_detach(&w->t, light->ref), x.now.si.p, x.before.si.p);
     ir_ref area = ir_and(t->f, first, light->on_shape);
-    light->d = follow3(w, area, stays(w, light->d), now.d, before.d);
+    light->d = follow3(w, area, v3_detach(&w->t, light->d), now.d, before.d);
     light->distance = follow(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
-}
-
-static vec2 emission_uv(walk *w, const walk_light *light, const first_hit *x)
-{
-    if (!walk_locates(w->plan))
-        return x->si.uv;
-    vec2 far = walk_environment_uv(w, x->d);
-    ir_ref here = light->key.surface;
-    return (vec2){ir_select(w->t.f, here, x->si.uv.x, far.x), ir_select(w->t.f, here, x->si.uv.y, far.y)};
 }
 
 vec2 view_uv(walk *w, const walk_light *light)
 {
     two_hits x = look_twice(w, &light->key);
-    vec2 now = emission_uv(w, light, &x.now), before = emission_uv(w, light, &x.before);
+    ir_ref here = light->key.surface;
+    vec2 now = light_emission_uv(w, here, x.now.si.uv, x.now.d), before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
     ir_ref first = light->key.first;
     if (!walk_locates(w->plan)) /* else where there is no surface, too */
         first = ir_and(w->t.f, first, light->key.surface);
@@ -217,17 +202,17 @@ static arguments make_arguments(walk *w, const walk_vertex *v, first_hit x, vec3
     tracer *t = &w->t;
     arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
     x.si.shape = v->si.shape, x.si.entry = v->si.entry;
-    frame fr = surface_frame(t, &x.si), here = {stays(w, v->frame.s), stays(w, v->frame.t), stays(w, v->frame.n)};
-    sight onward = see(t, x.si.p, stays(w, v->next_p), stays(w, v->next_ng));
+    frame fr = surface_frame(t, &x.si), here = {v3_detach(&w->t, v->frame.s), v3_detach(&w->t, v->frame.t), v3_detach(&w->t, v->frame.n)};
+    sight onward = see(t, x.si.p, v3_detach(&w->t, v->next_p), v3_detach(&w->t, v->next_ng));
     a.wi = frame_to_local(t, fr, v3_neg(t, x.d));
     a.light = frame_to_local(t, fr, to_light);
-    a.wo = frame_to_local(t, fr, v3_select(t, v->next_valid, onward.d, stays(w, v->next_d)));
-    vec3 x2 = stays(w, v3_select(t, v->key.second, v->si.p, v->next_p)); /* never x1 itself, whose direction from x1 has no derivative */
+    a.wo = frame_to_local(t, fr, v3_select(t, v->next_valid, onward.d, v3_detach(&w->t, v->next_d)));
+    vec3 x2 = v3_detach(&w->t, v3_select(t, v->key.second, v->si.p, v->next_p)); /* never x1 itself, whose direction from x1 has no derivative */
     a.back = frame_to_local(t, here, v3_normalize(t, v3_sub(t, x.si.p, x2)));
     surface_args(t, &x.si, fr, a.rest);
     a.sample_term = onward.term;
     if (v->light.sampled)
-        a.light_term = see(t, x.si.p, light_point(w, &v->light), stays(w, v->light.n)).term;
+        a.light_term = see(t, x.si.p, light_point(w, &v->light), v3_detach(&w->t, v->light.n)).term;
     return a;
 }
 
@@ -236,14 +221,14 @@ view_factors view_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *i
     ir_func *f = w->t.f;
     ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
     two_hits x = look_twice(w, &v->key);
-    vec3 lit = stays(w, v->light.sampled ? v->light.d : to_light);
+    vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : to_light);
     arguments now = make_arguments(w, v, x.now, v->light.sampled ? to_light : lit), before = make_arguments(w, v, x.before, lit);
     ir_ref first = ir_and(f, v->key.first, v->key.surface), smooth = ir_and(f, first, ir_not(f, v->sample.delta));
-    give3(follow3(w, first, take3(wi), now.wi, before.wi), wi);
-    give3(follow3(w, v->key.second, take3(wi), now.back, before.back), wi);
-    vec3 toward = follow3(w, first, stays(w, v->to_light), now.light, before.light);
-    give3(v3_select(&w->t, first, toward, take3(light)), light); /* elsewhere it may follow the light */
-    give3(follow3(w, smooth, take3(wo), now.wo, before.wo), wo);
+    vec3_put(follow3(w, first, vec3_at(wi), now.wi, before.wi), wi);
+    vec3_put(follow3(w, v->key.second, vec3_at(wi), now.back, before.back), wi);
+    vec3 toward = follow3(w, first, v3_detach(&w->t, v->to_light), now.light, before.light);
+    vec3_put(v3_select(&w->t, first, toward, vec3_at(light)), light); /* elsewhere it may follow the light */
+    vec3_put(follow3(w, smooth, vec3_at(wo), now.wo, before.wo), wo);
     uv[0] = follow(w, first, uv[0], now.uv.x, before.uv.x), uv[1] = follow(w, first, uv[1], now.uv.y, before.uv.y);
     for (uint32_t k = 0; k + 14 < count; k++)
         if (ir_type_of(f, rest[k]) == IR_F32)

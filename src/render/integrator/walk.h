@@ -172,7 +172,9 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted); /* bool; only where wanted */
 ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
 ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
-vec2 walk_environment_uv(walk *w, vec3 d); /* of a direction on the environment, which must be there */
+/* uv of the surface that a ray meets, or, where there is none, of its direction d on an environment
+   that has such. there: bool, the ray meets a surface. */
+vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
 bool walk_locates(const plan *p);          /* the environment has a uv of its own for each direction */
 
 /* vertex.c */
@@ -216,6 +218,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
 /* intersect.c */
 /* From at.o along at.d, up to at.tmax. hit: NULL */
 interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
+ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
 /* The surface there; tracked: as a function of what moves it, with the ray held fixed. */
 interaction walk_surface(walk *w, const walk_hit *hit, bool tracked);
 /* moving.c: where parameters of the plan move surfaces, in passes that carry derivatives */
