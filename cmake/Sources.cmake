@@ -208,9 +208,13 @@ set(api_sources
     src/api/fit_state.c
     src/api/forms.c
     src/api/forward.c
+    src/api/gradient_scale.c
     src/api/ir.c
     src/api/ir_run.c
     src/api/job.c
+    src/api/job_buffers.c
+    src/api/job_kernels.c
+    src/api/job_pass.c
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c

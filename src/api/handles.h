@@ -121,14 +121,37 @@ bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err);
 /* For code generation. */
 spv_rays rays_lowering(const plan *p);
 
-/* job.c: shared with fit.c and reference.c */
-void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
-uint32_t job_strips(const render_scene *s, uint32_t spp);
+/* ---- job.c ---- */
+
 uint32_t job_pixels(const render_scene *s);
+/* Whether the job follows new values of a parameter. */
+bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
+
+/* ---- job_buffers.c ---- */
+
+/* Those of a job whose plan is there, and the acceleration structure, if any; film and samples follow when a pass wants them. */
+bl_result job_make_buffers(bl_job *job, bl_error *err);
+void job_drop_buffers(bl_job *job);
+/* The buffers of generated kernels as they are now. */
+void job_buffers(const bl_job *job, gpu_buffer *buffers[BUFFER_COUNT + 1]);
+void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
+/* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
+bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err);
+bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
+/* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
+bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
+
+/* ---- job_kernels.c ---- */
+
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
 bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out); /* the renderer's name of a public pass; an error if it would be empty */
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
 opt_options job_lowering(const bl_job *job);
+
+/* ---- job_pass.c ---- */
+
+uint32_t job_strips(const render_scene *s, uint32_t spp);
 /* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
  * up to date. After a gradient pass, parameters' gradients are complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
@@ -141,20 +164,15 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
 /* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part. */
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err);
 bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err); /* and wait; seconds: of the device */
-/* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
-bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err);
-bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
-bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
 /* Film to job->image. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
-/* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
-/* Whether the job follows new values of a parameter. */
-bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
-bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
-/* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
-bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* slot 0 of the results */
 bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
+
+/* ---- gradient_scale.c ---- */
+
+/* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
+bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 
 /* render.c: shared with forward.c */
 uint32_t job_seed(const bl_job *job, uint32_t seed); /* with the scene's sampler's */

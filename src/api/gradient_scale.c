@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The fixed-point scale of each element of a gradient, from what its contributions may be (contracts.md, Accumulation). */
+#include "api/handles.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for what emits, 1 times a power of the
+ * scene's radius; for everything else about the light's brightness. 24 bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such
+ * contributions into the sum (opt/accumulate.c). */
+static float scale_for(double contribution, uint32_t coarser)
+{
+    int exponent = 0;
+    frexp(contribution > 0 ? contribution : 1, &exponent);
+    int power = 24 - exponent - 8 * (int)coarser;
+    return ldexpf(1, power > 120 ? 120 : power < -120 ? -120 : power);
+}
+
+/* Radiance over the emission parameter that gives it, roughly. */
+static double emission_factor(const bl_job *job, const render_parameter *p)
+{
+    double length = pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
+    double factor = p->factor == PLAN_NONE ? 1 : fabs((double)job->host_values[job->scene->parameters.data[p->factor].offset]);
+    return factor > 0 ? length * factor : length;
+}
+
+/* Of a colour its largest channel. Of an image the mean, which is about what a sample brings where texels are sampled by
+ * brightness; what is brighter has 28 bits of room. */
+static double magnitude(const bl_job *job, const render_parameter *p)
+{
+    const float *values = job->host_values + p->offset;
+    double most = 0, sum = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        sum += fabs((double)values[i]);
+        most = fmax(most, fabs((double)values[i]));
+    }
+    return p->rank > 1 ? sum / p->count : most;
+}
+
+/* The largest radiance that a light of the scene gives, roughly; 1 where all are dark. */
+static double brightness(const bl_job *job)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < job->scene->parameters.count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[k];
+        if (p->emits)
+            most = fmax(most, magnitude(job, p) * emission_factor(job, p));
+    }
+    return most > 0 && isfinite(most) ? most : 1;
+}
+
+static uint32_t requested_elements(const bl_job *job)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        n += job->scene->parameters.data[job->requested[k]].count;
+    return n;
+}
+
+bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err)
+{
+    uint32_t n = job->plan->gradient_count;
+    if (n == 0 || !job->fixed_point)
+        return BL_OK;
+    float *scales = malloc(n * sizeof *scales);
+    BL_ASSERT(scales, "out of memory");
+    double contribution = largest_adjoint / spp, light = brightness(job);
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        uint32_t first = job->plan->gradient_offset[job->requested[k]];
+        for (uint32_t i = 0; i < p->count; i++)
+            scales[first + i] = scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
+    }
+    for (uint32_t i = requested_elements(job); i < n; i++) /* derived quantities */
+        scales[i] = scale_for(contribution * light, coarser);
+    bl_result r = gpu_buffer_write(job->scale, 0, scales, n * sizeof *scales, err);
+    free(scales);
+    return r;
+}

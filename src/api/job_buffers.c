@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a job keeps on the device: the buffers of its generated kernels and those that fits and losses add. */
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bl_result make_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err)
+{
+    TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, label, out, err));
+    job->bytes += gpu_buffer_size(*out);
+    return BL_OK;
+}
+
+static void drop_buffer(bl_job *job, gpu_buffer **b)
+{
+    if (*b)
+        job->bytes -= gpu_buffer_size(*b);
+    gpu_buffer_destroy(*b);
+    *b = NULL;
+}
+
+/* Before the scene buffer is written, which holds its address. */
+static bl_result make_geometry(bl_job *job, bl_error *err)
+{
+    if (!job->plan->query)
+        return BL_OK;
+    TRY(rays_build(job->device->gpu, job->plan, &job->accel, err));
+    job->bytes += gpu_accel_size(job->accel);
+    return BL_OK;
+}
+
+bl_result job_make_buffers(bl_job *job, bl_error *err)
+{
+    const plan *p = job->plan;
+    const render_scene *s = job->scene;
+    uint64_t image = 12ull * job_pixels(s), gradient = p->gradient_count;
+    TRY(make_geometry(job, err));
+    TRY(make_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
+    TRY(make_buffer(job, 4ull * p->value_count, "values", &job->values, err));
+    TRY(make_buffer(job, 8ull * gradient, "gradient", &job->gradient, err));
+    TRY(make_buffer(job, 4ull * gradient, "scale", &job->scale, err));
+    TRY(make_buffer(job, 4ull * gradient, "gradient as f32", &job->output, err));
+    TRY(make_buffer(job, 4ull * STATUS_COUNT, "status", &job->status, err));
+    TRY(make_buffer(job, image, "image", &job->image, err));
+    TRY(make_buffer(job, p->any_request ? image : 0, "adjoint", &job->adjoint, err));
+    TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
+    TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
+    TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
+    TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(make_buffer(job, 0, "samples", &job->samples, err));
+    TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
+    if (s->values.count)
+        TRY(gpu_buffer_write(job->values, 0, s->values.data, 4ull * s->values.count, err));
+    job->host_values = malloc(4 * (size_t)s->values.count + 4);
+    BL_ASSERT(job->host_values, "out of memory");
+    if (s->values.count)
+        memcpy(job->host_values, s->values.data, 4 * (size_t)s->values.count);
+    job->values_changed = true;
+    job->changed = malloc(s->parameters.count + 1u);
+    BL_ASSERT(job->changed, "out of memory");
+    memset(job->changed, true, s->parameters.count + 1u);
+    return BL_OK;
+}
+
+void job_value_changed(bl_job *job, uint32_t parameter) { job->values_changed = job->changed[parameter] = true; }
+
+bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
+{
+    if (gpu_buffer_size(job->samples) >= 4ull * SAMPLE_WORDS * slots)
+        return BL_OK;
+    drop_buffer(job, &job->samples);
+    return make_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
+}
+
+bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
+{
+    uint64_t bytes = 12ull * job_pixels(job->scene) * images;
+    if (gpu_buffer_size(job->adjoint) >= bytes)
+        return BL_OK;
+    drop_buffer(job, &job->adjoint);
+    return make_buffer(job, bytes, "adjoint", &job->adjoint, err);
+}
+
+bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
+{
+    uint64_t bytes = 4ull * job->plan->value_count;
+    if (gpu_buffer_size(job->tangent) < bytes) {
+        drop_buffer(job, &job->tangent);
+        TRY(make_buffer(job, bytes, "tangents", &job->tangent, err));
+    }
+    return gpu_buffer_write(job->tangent, 0, tangents, bytes, err);
+}
+
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
+{
+    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
+    if (job->film && job->film_words >= words)
+        return BL_OK;
+    drop_buffer(job, &job->film);
+    TRY(make_buffer(job, 4 * words, "film", &job->film, err));
+    job->film_words = words;
+    return BL_OK;
+}
+
+void job_drop_buffers(bl_job *job)
+{
+    gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        drop_buffer(job, all[i]);
+}
+
+void job_buffers(const bl_job *job, gpu_buffer *buffers[BUFFER_COUNT + 1])
+{
+    gpu_buffer *const all[BUFFER_COUNT + 1] = {
+        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
+        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
+        [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
+    memcpy(buffers, all, sizeof all);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A job's kernels: from the trace of a pass to what runs on the device, made when they are first needed. */
+#include "api/handles.h"
+
+const char *bl_optimisation_name(uint32_t k)
+{
+    if (k < OPT_SWITCH_COUNT)
+        return opt_switch_names[k];
+    return k - OPT_SWITCH_COUNT < PLAN_SWITCH_COUNT ? plan_switch_names[k - OPT_SWITCH_COUNT] : NULL;
+}
+
+opt_options job_lowering(const bl_job *job)
+{
+    opt_options o = {.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .gradient_elements = job->plan->gradient_count,
+                     .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
+                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW,
+                     .sites = job->bounds ? &job->bounds->sites : NULL};
+    plan_ray_options(job->plan, &o);
+    return o;
+}
+
+bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
+{
+    render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
+    return render_trace(job->plan, pass, &o, out, err);
+}
+
+/* Bit i: buffer i is larger than a binding reaches. */
+static uint32_t job_addressed(const bl_job *job)
+{
+    gpu_buffer *buffers[BUFFER_COUNT + 1];
+    uint32_t addressed = 0;
+    job_buffers(job, buffers);
+    for (uint32_t i = 0; i < BUFFER_COUNT; i++)
+        if (buffers[i] && gpu_buffer_size(buffers[i]) > gpu_device_info(job->device->gpu)->max_buffer_range)
+            addressed |= 1u << i;
+    return addressed;
+}
+
+static spv_options generation(const bl_job *job)
+{
+    return (spv_options){.addressed = job_addressed(job), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+                         .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+}
+
+static const char *const pass_labels[RENDER_PASS_COUNT] = {
+    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
+    [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
+    [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
+
+static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took, bl_error *err)
+{
+    ir_module *trace;
+    double start = clock_seconds();
+    TRY(job_trace(job, pass, &trace, err));
+    *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
+    opt_options passes = job_lowering(job);
+    spv_options options = generation(job);
+    kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
+                            .passes = &passes, .generate = &options};
+    bl_result r = kernel_code_make(&source, code, took, err);
+    if (r == BL_OK && (r = see_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
+        spv_code_free(&code->spirv);
+    ir_module_destroy(trace);
+    return r;
+}
+
+bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
+{
+    uint32_t addressed = job_addressed(job);
+    if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
+        gpu_kernel_destroy(job->kernels[pass]);
+        job->kernels[pass] = NULL;
+    }
+    if (!job->kernels[pass]) {
+        kernel_code code;
+        bl_kernel_info *took = &job->compiled[pass];
+        TRY(generate(job, pass, &code, took, err));
+        double start = clock_seconds();
+        gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
+                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .addressed = addressed, .label = pass_labels[pass]};
+        job->addressed[pass] = addressed;
+        bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
+        took->driver_seconds = clock_seconds() - start;
+        spv_code_free(&code.spirv);
+        TRY(r);
+    }
+    *out = job->kernels[pass];
+    return BL_OK;
+}
+
+bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
+{
+    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN, RENDER_FORWARD};
+    bl_error err;
+    if ((unsigned)pass >= BL_PASS_COUNT)
+        return BL_ERROR_ARGUMENT;
+    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD) && !job->plan->any_request) {
+        error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the pass would be empty");
+        return context_fail(job->context, &err);
+    }
+    *out = passes[pass];
+    return BL_OK;
+}
+
+bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word_count)
+{
+    *words = NULL;
+    render_pass which = RENDER_PRIMAL;
+    TRY(job_pass(job, pass, &which));
+    kernel_code code;
+    bl_kernel_info took;
+    bl_error err = {0};
+    if (generate(job, which, &code, &took, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    *words = code.spirv.words, *word_count = code.spirv.word_count;
+    return BL_OK;
+}
+
+bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info)
+{
+    render_pass which = RENDER_PRIMAL;
+    TRY(job_pass(job, pass, &which));
+    gpu_kernel *kernel;
+    bl_error err = {0};
+    if (job_kernel(job, which, &kernel, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    if (info)
+        *info = job->compiled[which];
+    return BL_OK;
+}
