@@ -168,6 +168,7 @@ set(render_sources
     src/render/phase/rayleigh.c
     src/render/phase/tabphase.c
     src/render/plan.c
+    src/render/plan_read.c
     src/render/random.c
     src/render/registry.c
     src/render/sampler/samplers.c

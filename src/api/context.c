@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Contexts, devices, scenes, image files: defaults, validation, handles. */
 #include "api/handles.h"
+#include "render/film/film.h"
+#include "render/sampler/samplers.h"
+#include "render/shape/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>

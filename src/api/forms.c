@@ -4,6 +4,7 @@
  * dL/dI in between, so there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels change
  * nothing but memory. */
 #include "api/handles.h"
+#include "render/sampler/samplers.h"
 
 enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
 

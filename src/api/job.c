@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Jobs: one scene on one device, with the parameters whose gradients are wanted; its life, and values that change. */
 #include "api/handles.h"
+#include "render/shape/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * functions find the application's through the class node that they are given; references and public values are the same thing under two
  * names (ir.c). */
 #include "api/handles.h"
+#include "render/plugin_kinds.h"
 
 #include <backlight/backlight_plugin.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * the corners of their meshes, boxes with the bounds of what is in them. Geometry does not change while a job lives; once vertices
  * can, this is the place that has to follow them (src/gpu/README.md, Recipes). */
 #include "api/handles.h"
+#include "render/shape/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>

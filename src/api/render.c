@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Images and gradients of a job: defaults, the order of passes, what comes back. */
 #include "api/handles.h"
+#include "render/sampler/samplers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,14 @@
 #ifndef BL_RENDER_CLASSES_H
 #define BL_RENDER_CLASSES_H
 
+#include "render/film/film.h"
+#include "render/integrator/passes.h"
+#include "render/medium/media.h"
 #include "render/plan.h"
+#include "render/plugin_kinds.h"
+#include "render/sampler/samplers.h"
+#include "render/sensor/sensor.h"
+#include "render/shape/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,33 +53,11 @@ bl_result texture_check_choice(const scene_object *o, const char *param, const c
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* ---- sensor/sensor.c: for the sensors ---- */
-
-/* The first words of a record of a sensor with a pose: columns of camera to world. Camera space: +z forward, +x to the image's left, +y up. */
-enum pose_word { POSE_ORIGIN, POSE_X = 3, POSE_Y = 6, POSE_Z = 9, POSE_WORDS = 12 };
-void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words);
-/* From the image, the crop window, to the whole film. */
-enum window_word { WINDOW_OFFSET_X, WINDOW_OFFSET_Y, WINDOW_SCALE_X, WINDOW_SCALE_Y, WINDOW_WORDS };
-void sensor_pose_words(const double to_world[16], uint32_t *words);
-void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words); /* shift: relative to the film's size */
-/* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
-vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
-/* Number `word` of what `record` makes, and three of them. */
-ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
-vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
-/* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's own axes. */
-void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
-bool sensor_scales(const double m[16]);
-bl_result sensor_check_clips(const scene_object *o, bl_error *err);
-/* Of a sensor that takes its direction from to_world or from a parameter "direction". */
-void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
-
 /* Whether the material, or one in it, has a discrete lobe whose direction turns with the normal; and what is then missing in a normal's gradient. */
 bool bsdf_turns(const scene_object *bsdf);
 extern const char bsdf_turning[];
 
 /* The tracing functions behind a node. */
-static inline const sensor_class *sensor_of(const scene_object *o) { return (const sensor_class *)(const void *)o->cls; }
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
 static inline const phase_class *phase_of(const class_node *n) { return (const phase_class *)n->cls; }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Classes, records and the words of the scene buffer; and the traced loads that read records back. See plan.h.
+ * Classes, records and the words of the scene buffer. See plan.h.
  *
  * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor. Geometry's internal offsets (MESH_FACES ..)
  * are relative to its block in the render_scene and become absolute here. */
 #include "render/classes.h"
-
-/* Of a part whose share is being differentiated: its estimate has a variance of 1/p where the share is 0. */
-#define LEAST_PROBABILITY 0.1f
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
@@ -483,129 +480,4 @@ void plan_destroy(plan *p)
     array_free(&p->update_words);
     arena_free(&p->memory);
     free(p);
-}
-
-/* ---- traced reads ---- */
-
-ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element)
-{
-    ir_func *f = t->f;
-    ir_ref index = ir_add(f, value, element);
-    if (t->tracked && t->frozen)
-        return ir_load(f, IR_F32, BUFFER_FROZEN, index);
-    if (!t->tracked || !requested)
-        return ir_load(f, IR_F32, BUFFER_VALUES, index);
-    ir_ref none = t_u32(t, PLAN_NONE);
-    ir_ref target = ir_select(f, ir_eq(f, gradient, none), none, ir_add(f, gradient, element));
-    return ir_dload(f, BUFFER_VALUES, index, target);
-}
-
-ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
-{
-    bool requested = n->requested >> slot & 1;
-    ir_ref value = t_word(t, record, word), gradient = t->tracked && requested ? t_word(t, record, word + 1) : value;
-    return plan_value(t, value, gradient, requested, element);
-}
-
-static uint32_t param_of(const class_node *n, const char *param)
-{
-    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
-        if (strcmp(n->cls->plugin.params[k].name, param) == 0)
-            return k;
-    BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
-}
-
-color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param)
-{
-    uint32_t k = param_of(n, param);
-    COLOR_EACH(r, plan_load(t, n, record, n->field[k], k, t_u32(t, c)));
-    return r;
-}
-
-ir_ref plan_number(tracer *t, const class_node *n, ir_ref record, const char *param)
-{
-    uint32_t k = param_of(n, param);
-    return plan_load(t, n, record, n->field[k], k, t_u32(t, 0));
-}
-
-ir_ref plan_derived(tracer *t, const class_node *n, ir_ref record, ir_ref element)
-{
-    return plan_load(t, n, record, n->derived_word, PLAN_DERIVED_SLOT, element);
-}
-
-ir_ref plan_shape_data(tracer *t, uint32_t shape)
-{
-    return t_word(t, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape * SHAPE_WORDS + SHAPE_DATA);
-}
-
-ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->table_word); }
-
-bool plan_given(const class_node *n, const char *param) { return n->param_child[param_of(n, param)] != NULL; }
-
-color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
-{
-    uint32_t k = param_of(n, param);
-    const class_node *child = n->param_child[k];
-    return ((const texture_class *)child->cls)->eval(t, child, t_offset(t, record, n->field[k]), uv);
-}
-
-/* By differences from green, so that the luminance of grey is that grey. */
-ir_ref color_luminance(tracer *t, color v)
-{
-    ir_func *f = t->f;
-    ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)), blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
-    return ir_add(f, v.c[1], ir_add(f, red, blue));
-}
-
-color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p)
-{
-    uint32_t k = param_of(n, param);
-    return volume_of(n->param_child[k])->eval(t, n->param_child[k], t_offset(t, record, n->field[k]), p);
-}
-
-ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
-{
-    uint32_t k = param_of(n, param);
-    const class_node *child = n->param_child[k];
-    const texture_class *cls = (const texture_class *)child->cls;
-    ir_ref at = t_offset(t, record, n->field[k]);
-    return cls->eval_1 ? cls->eval_1(t, child, at, uv) : color_luminance(t, cls->eval(t, child, at, uv));
-}
-
-vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
-{
-    uint32_t k = param_of(n, param);
-    const class_node *child = n->param_child[k];
-    return ((const texture_class *)child->cls)->slope(t, child, t_offset(t, record, n->field[k]), uv);
-}
-
-bool plan_part_is_zero(const scene_object *o, const char *param)
-{
-    const scene_object *texture = scene_get(o, param)->object;
-    const double *v = texture->values[0].vector;
-    return texture->cls == &texture_constant.base.plugin && v[0] == 0 && v[1] == 0 && v[2] == 0;
-}
-
-bool plan_has(const class_node *n, const char *param)
-{
-    uint32_t k = param_of(n, param);
-    return !(n->absent >> k & 1) || plan_requests(n->param_child[k]);
-}
-
-ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv)
-{
-    return plan_has(n, param) ? plan_texture_1(t, n, record, param, uv) : t_f32(t, 0);
-}
-
-bool plan_wants(const class_node *n, const char *param)
-{
-    if (n->cls->data_name && strcmp(param, n->cls->data_name) == 0)
-        return n->requested >> PLAN_DATA_SLOT & 1;
-    uint32_t k = param_of(n, param);
-    return n->param_child[k] ? plan_requests(n->param_child[k]) : n->requested >> k & 1;
-}
-
-ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share)
-{
-    return plan_wants(n, param) ? t_clamp(t, share, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY) : share;
 }

@@ -3,7 +3,7 @@
 #ifndef TEST_SCENE_EVAL_H
 #define TEST_SCENE_EVAL_H
 
-#include "render/plan.h"
+#include "render/classes.h"
 #include "spirv_gen/opt/opt.h"
 
 /* The parameter values that derived ones were computed from. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Media: extinction, albedo, majorants. */
+#ifndef BL_RENDER_MEDIA_H
+#define BL_RENDER_MEDIA_H
+
+#include "render/plugin_kinds.h"
+
+/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether lights are sampled in it. Shapes and the sensor refer to it by the place
+ * of these words in the scene buffer; 0 is vacuum. */
+enum medium_word { MEDIUM_CLASS, MEDIUM_RECORD, MEDIUM_PHASE_CLASS, MEDIUM_PHASE_RECORD, MEDIUM_SAMPLES_LIGHTS, MEDIUM_WORDS };
+
+/* Both media, at a point p of the world. May run tracked. */
+color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
+color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p);
+bool medium_grey(const class_node *n);              /* extinction is the same in all channels, as one reference */
+bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */
+/* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
+ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
+/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into, is at `distance`: the bound, and the distance at
+ * which it leaves the cell (1e30: never). */
+uint32_t medium_cells(const tracer *t, const class_node *n);
+void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves);
+vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
+vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
+
+#endif

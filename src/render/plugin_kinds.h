@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a plugin of each kind does: texture, volume, phase function, medium, material, light, shape, filter, sensor, sampler.
+ * Primitives that shapes are made of: shape/kinds.h. */
+#ifndef BL_RENDER_PLUGIN_KINDS_H
+#define BL_RENDER_PLUGIN_KINDS_H
+
+#include "render/class.h"
+
+typedef struct texture_class {
+    render_class base;
+    color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+    ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
+    vec2 (*slope)(tracer *t, const class_node *n, ir_ref record, vec2 uv);    /* d eval_1 / d uv; NULL: it has none to speak of */
+} texture_class;
+
+typedef struct volume_class {
+    render_class base;
+    bool constant; /* the same everywhere */
+    color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
+    bool (*grey)(const class_node *n);                                   /* the three channels of eval are one reference */
+    /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that eval can interpolate. */
+    ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
+    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none; then the others are, too. */
+    uint32_t (*cells)(const render_scene *s, const scene_object *o);
+    /* A ray in coordinates of the unit cube. */
+    void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
+    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells at the border have no end outwards. */
+    ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
+} volume_class;
+
+/* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes from as the path is walked, wo
+ * onward; p the place. */
+typedef struct phase_class {
+    render_class base;
+    vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
+    ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* may run tracked */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p);   /* of sample */
+} phase_class;
+
+/* Both media have the parameters sigma_t, albedo and scale; see medium/media.c. */
+typedef struct medium_class {
+    render_class base;
+    bool homogeneous; /* sigma_t is the same everywhere */
+} medium_class;
+
+/* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
+ * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. */
+enum { LOBE_NULL = 0x40000000 };
+
+typedef struct bsdf_sample {
+    vec3 wo;
+    ir_ref pdf;    /* solid angle, or probability of the discrete lobe; 0: no sample */
+    ir_ref eta;    /* relative index of refraction along the sample; 1 for reflection */
+    ir_ref delta;  /* bool: the sample is of a discrete lobe */
+    ir_ref lobe;   /* u32; means something where delta is true */
+} bsdf_sample;
+
+/* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
+typedef struct bsdf_class {
+    render_class base;
+    bool transmits; /* has a lobe to the other side, were it the null lobe */
+    const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
+    bool null;      /* has a null lobe */
+    bool turns;     /* has a discrete lobe whose direction depends on the normal */
+    bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+    /* Non-delta lobes only. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+    /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of all non-delta lobes, else
+     * the coefficient of the discrete lobe. May run tracked. */
+    color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+    /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
+    color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+} bsdf_class;
+
+typedef struct emitter_sample {
+    vec3 d;          /* from the reference point to the light, unit */
+    ir_ref distance; /* a large number for lights at infinity */
+    ir_ref pdf;      /* solid angle; for delta lights 1. 0: nothing was sampled */
+    vec2 uv;         /* of the point on the light */
+    ir_ref facing;   /* bool: the light's emitting side faces the reference point */
+    vec3 n;          /* of a light on a shape: the geometric normal there */
+} emitter_sample;
+
+/* Where a ray has met a light. */
+typedef struct emitter_hit {
+    vec3 ref, d;     /* the ray */
+    ir_ref distance;
+    vec3 normal;     /* geometric */
+    vec2 uv;
+    ir_ref entry;    /* word offset of the primitive's entry in the hierarchy, */
+    vec2 at;         /* and where on it: what the kind's `intersect` returns behind the distance */
+} emitter_hit;
+
+typedef struct emitter_class {
+    render_class base;
+    bool delta;       /* cannot be hit by a ray */
+    bool environment; /* at infinity */
+    bool on_shape;    /* carried by a shape (its extra words are enum area_word) */
+    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked */
+    emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
+    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
+    color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
+    /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
+    /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of lights by power. Untracked. */
+    ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
+    /* Of an environment that is not the same everywhere: uv of a direction. */
+    vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
+} emitter_class;
+
+/* Extra words of an emitter class: filled by plan.c for area lights. */
+enum area_word { AREA_SHAPE_DATA, AREA_INVERSE_AREA, AREA_CDF, AREA_FACES, AREA_WORDS };
+
+typedef struct shape_class {
+    render_class base; /* load appends to shapes, primitives, geometry */
+} shape_class;
+
+/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. Where the class is weighted, *weight is multiplied by
+ * the sample's, whose mean is 1. */
+typedef struct filter_class {
+    render_class base;
+    bool weighted;
+    vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight);
+} filter_class;
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A render_scene is a loaded scene: geometry, parameters and their initial values, structure. What it looks like is the same for all
+ * plans made of it. */
+#ifndef BL_RENDER_RENDER_SCENE_H
+#define BL_RENDER_RENDER_SCENE_H
+
+#include "scene/scene.h"
+
+enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8,
+       PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */ };
+
+typedef struct render_parameter {
+    const char *name;
+    uint32_t offset, count; /* in the flat array of values */
+    uint32_t rank, shape[4];
+    float least, most;
+    uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array, PLAN_ARRAY_SLOT + array of a mesh */
+    const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
+    bool emits;            /* radiance, intensity: what everything else is lit by */
+    uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
+    bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
+    int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an intensity */
+} render_parameter;
+
+typedef struct render_shape {
+    const scene_object *object;
+    uint32_t kind;         /* index of the intersection function: enum shape_kind */
+    uint32_t first_entry_primitive, primitive_count;
+    uint32_t vertex_count; /* of a mesh */
+    bool normals_made;     /* of a mesh: generated from its positions */
+    const scene_object *bsdf, *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
+    const scene_object *interior, *exterior; /* media; NULL: vacuum */
+    uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
+    uint32_t group;        /* where there are groups: which one it stands in */
+    float area;
+} render_shape;
+
+/* What stands in one shapegroup, or (the first) in none. */
+typedef struct render_group {
+    const scene_object *object; /* NULL: the first */
+    scene_bvh bvh;              /* over its own primitives; order: indices of the scene's */
+    float bounds[6];
+} render_group;
+
+/* A group where it is seen. Rows of 4. */
+typedef struct render_instance {
+    const scene_object *object; /* NULL: of the first group, which stands where it is */
+    uint32_t group;
+    float to_world[12], to_group[12];
+} render_instance;
+
+enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_SDF, SHAPE_LINEAR_CURVE, SHAPE_BSPLINE, SHAPE_ELLIPSOID, SHAPE_KIND_COUNT };
+
+/* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
+typedef struct render_primitive {
+    float bounds[6];
+    uint32_t entry[12];
+} render_primitive;
+
+/* Further channels of the image: of the first hit (integrator/channels.c). */
+enum channel_kind { CHANNEL_ALPHA, CHANNEL_DEPTH, CHANNEL_POSITION, CHANNEL_UV, CHANNEL_GEO_NORMAL, CHANNEL_SH_NORMAL, CHANNEL_DP_DU, CHANNEL_DP_DV, CHANNEL_PRIM_INDEX, CHANNEL_SHAPE_INDEX,
+                    CHANNEL_ALBEDO, CHANNEL_KIND_COUNT };
+enum { CHANNELS_MOST = 60 };
+typedef struct render_channel {
+    const char *name; /* "A", "nn.X" */
+    enum channel_kind kind;
+    uint32_t component;
+} render_channel;
+/* With which probability a light is sampled. */
+enum light_choice { LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */, LIGHTS_UNIFORM, LIGHTS_BY_POWER /* times their power */ };
+
+typedef struct render_scene {
+    arena memory;
+    scene_description *description;
+    ARRAY(render_parameter) parameters;
+    ARRAY(float) values;
+    ARRAY(render_shape) shapes;
+    ARRAY(render_primitive) primitives;
+    ARRAY(uint32_t) geometry;          /* words: shape data */
+    ARRAY(const char *) attributes;    /* names of all meshes' attributes, each once; a shape's are its object's arrays */
+    ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
+    ARRAY(uint32_t) emitter_shape;     /* shape of an area emitter, or PLAN_NONE */
+    scene_bvh bvh;                     /* over the primitives; where there are groups, over the instances, one a leaf */
+    bool has_groups;                   /* shapegroups: two levels */
+    ARRAY(render_group) groups;        /* else empty */
+    ARRAY(render_instance) instances;
+    void **object_data;                /* by object index: what a class's load hook left there */
+    bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
+    bool has_smooth_sdf;
+    bool kind_used[SHAPE_KIND_COUNT];
+    float center[3], radius;           /* bounding sphere */
+    const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the one to look through; film, filter, sampler: its */
+    ARRAY(const scene_object *) sensors; /* in order of the scene */
+    uint32_t sensor_index;             /* of `sensor` */
+    uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
+    enum light_choice light_choice;
+    uint32_t width, height, spp;       /* of the image: the film's crop window */
+    uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
+    int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
+    bool hide_emitters, use_next_event, use_bsdf_sampling;
+    bool depth_image; /* the image is the depth of the first hit */
+    bool no_image;    /* channels are all there is */
+    ARRAY(render_channel) channels; /* alpha first, if the film has it */
+    bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
+    ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
+    const scene_object *sensor_medium; /* NULL: vacuum */
+    const scene_object *default_phase; /* of media that name none: isotropic */
+} render_scene;
+
+typedef struct render_overrides {
+    const char *integrator; /* NULL: the scene's */
+    int32_t max_depth;      /* 0: the scene's */
+    uint32_t sensor;        /* which one to look through, in order of the scene */
+    enum light_choice light_choice;
+} render_overrides;
+
+extern const plugin_registry render_registry; /* registry.c */
+
+/* ---- levels.c: from shapes to one or two levels of hierarchies ---- */
+
+bl_result render_build_levels(render_scene *s, bl_error *err);
+/* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */
+void render_map_box(const float m[12], const float box[6], float out[6]);
+
+/* ---- scene_build.c ---- */
+
+/* Takes ownership of the description (also on failure). */
+bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err);
+void render_scene_destroy(render_scene *s);
+/* For load hooks: registers a parameter of o with initial values and returns its index. */
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                              float most, const float *values);
+/* The gradients of o's parameters, and of those of its textures, are incomplete for this reason. */
+void render_mark(render_scene *s, const scene_object *o, const char *reason);
+/* The same with a name of its own. */
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                          float most, const float *values);
+uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
+
+#endif

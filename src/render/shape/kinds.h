@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Kinds of primitives, where rays meet them, and the words that describe them. */
+#ifndef BL_RENDER_SHAPE_KINDS_H
+#define BL_RENDER_SHAPE_KINDS_H
+
+#include "render/plugin_kinds.h"
+
+typedef struct interaction {
+    ir_ref valid; /* bool */
+    ir_ref t;
+    vec3 p, ng;  /* geometric normal on the side the shape's orientation says */
+    vec3 ns;     /* shading normal */
+    vec2 uv;
+    vec2 b;            /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
+    vec3 dp_du, dp_dv; /* where the plan needs them; a kind that leaves them out gets a frame around ng */
+    ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
+    ir_ref level;        /* where the scene has groups: that of the instance's level */
+} interaction;
+
+/* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
+enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_INTERIOR, SHAPE_EXTERIOR,
+                  SHAPE_EMITTER_INDEX, SHAPE_WORDS = 8 };
+
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
+ * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
+ * of the first gradient or PLAN_NONE, values per vertex or face. */
+enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_ARRAYS, MESH_WORDS };
+/* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
+enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
+/* Data words of a disk: centre, images of the x and y axes, unit normal. */
+enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
+
+enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
+/* Bit k: of array k; attributes are one. */
+enum mesh_moves { MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS, MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS, MOVE_UVS = 1 << MESH_ARRAY_UVS,
+                  MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_SURFACE = MOVE_POSITIONS | MOVE_NORMALS | MOVE_UVS };
+
+typedef struct shape_kind_class {
+    const char *name;
+    void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3]); /* t, u, v */
+    void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si);
+    /* As a light; NULL: cannot be one. */
+    emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
+    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+    /* A point chosen uniformly in area: p, ng, uv. NULL: not there yet. */
+    interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
+    /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
+    vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
+    bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is made) */
+} shape_kind_class;
+extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf, shape_kind_linear,
+    shape_kind_bspline, shape_kind_ellipsoid;
+
+/* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
+
+/* While the shape is loaded: registers its attributes. */
+void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
+uint32_t mesh_find_attribute(const render_scene *s, const char *name); /* index in s->attributes, or PLAN_NONE */
+/* Once everything is loaded: positions, normals and uv of the meshes, as parameters behind all others. */
+void mesh_add_parameters(render_scene *s);
+/* The words at MESH_ARRAYS of a mesh: three per array. */
+void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
+uint32_t mesh_array_count(const render_scene *s);
+/* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no parameter of the plan moves them. */
+void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
+/* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
+color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
+
+#endif
