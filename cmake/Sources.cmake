@@ -201,7 +201,8 @@ set(fit_sources
     src/fit/film.c
     src/fit/kernels.c
     src/fit/loss.c
-    src/fit/optimizer.c)
+    src/fit/optimizer.c
+    src/fit/penalty.c)
 set(api_sources
     src/api/bounds.c
     src/api/context.c
@@ -224,6 +225,7 @@ set(api_sources
     src/api/rays.c
     src/api/reference.c
     src/api/render.c
+    src/api/resample.c
     src/api/see.c)
 set(cli_sources
     src/cli/ablation.c
@@ -261,4 +263,5 @@ set(glsl_files
     glsl/optimizer_sgd.comp
     glsl/reduce_sum.comp
     glsl/reference_pt.comp
-    glsl/resolve.comp)
+    glsl/resolve.comp
+    glsl/total_variation.comp)

@@ -179,6 +179,7 @@ typedef struct bl_parameter_info {
     float least, most;      /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
     bool differentiable;
     const char *reason;     /* why not, or what is missing in its gradient; NULL if complete */
+    bool resizable;         /* an image or grid: bl_scene_resize_parameter takes it */
     bool geometry;          /* of the camera, or positions, normals or texture coordinates of a mesh: commands take them only by name */
 } bl_parameter_info;
 uint32_t bl_scene_parameter_count(const bl_scene *scene);
@@ -186,6 +187,13 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
 /* Index, or a failure whose text lists near names. */
 bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
 bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values); /* initial values */
+
+/* Gives an image [y, x, channels] or a grid [z, y, x, channels] (whatever is `resizable`) other sides and, as initial values, `values`. The number of channels
+ * stays. For fits from coarse to fine; bl_resample interpolates values. Names and indices stay what they are. No job or fit of the scene may exist. */
+bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape, const float *values);
+/* Values of such an array, rank 3 or 4, at other sides: linear interpolation between centres of cells; along axes that become shorter a mean, weighted by a tent
+ * that is as wide as two new cells. */
+bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape, float *new_values);
 
 /* ---- jobs: render and gradient ---- */
 
@@ -369,6 +377,9 @@ typedef struct bl_fit_parameter {
     double rate;         /* learning rate; 0: the fit's */
     double least, most;  /* bounds applied after each step; both 0: the parameter's own range */
     const float *initial; /* count values, or NULL: the scene's */
+    /* Of an image or a grid (shape [y, x, channels] or [z, y, x, channels]): this times its total variation is added to the loss that is minimised (not to
+     * the one reported): the mean over entries of sqrt(smoothing^2 + the squares of the differences to the next entry along each axis). 0: nothing. */
+    double total_variation, smoothing; /* smoothing 0: 0.001 */
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -401,6 +412,8 @@ typedef struct bl_fit_desc {
     const bl_fit_change *schedule;    /* learning rates over time, steps ascending; before the first change the factor is 1 */
     uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
+    /* Steps that an earlier fit has done: the schedule, random numbers and bl_fit_status.step go on from there. The optimiser starts anew. */
+    uint32_t first_step;
     bool no_baking;                   /* as in bl_job_desc */
     bl_rays rays;
 } bl_fit_desc;

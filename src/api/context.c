@@ -249,7 +249,7 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
     const render_parameter *p = &scene->render->parameters.data[index];
     bool of_mesh = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
     *out = (bl_parameter_info){.name = p->name, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
-                               .reason = p->reason, .geometry = of_mesh || p->object == scene->render->sensor->index};
+                               .reason = p->reason, .resizable = p->least_side > 0, .geometry = of_mesh || p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }
@@ -289,6 +289,14 @@ bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *v
     const render_parameter *p = &scene->render->parameters.data[index];
     memcpy(values, scene->render->values.data + p->offset, p->count * sizeof *values);
     return BL_OK;
+}
+
+bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape, const float *values)
+{
+    bl_error err = {0};
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    return render_resize_parameter(scene->render, index, shape, values, &err) == BL_OK ? BL_OK : context_fail(scene->context, &err);
 }
 
 /* ---- image files ---- */

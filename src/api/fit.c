@@ -42,6 +42,22 @@ static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, float *rate,
     return new_buffer(fit, bytes, "upper bounds", upper, &fit->upper, err);
 }
 
+static bl_result set_penalties(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+{
+    fit->penalties = calloc(desc->parameter_count, sizeof *fit->penalties);
+    BL_ASSERT(fit->penalties, "out of memory");
+    for (uint32_t k = 0; k < desc->parameter_count; k++) {
+        const bl_fit_parameter *f = &desc->parameters[k];
+        const render_parameter *p = &fit->job->scene->parameters.data[fit->job->requested[k]];
+        if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) && isfinite(f->smoothing)))
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
+        if (f->total_variation > 0 && !fit_has_variation(p->rank))
+            return error_set(err, BL_ERROR_ARGUMENT, "%s is neither an image nor a grid, so it has no total variation", p->name);
+        fit->penalties[k] = (fit_penalty){f->total_variation, f->smoothing > 0 ? f->smoothing : 1e-3};
+    }
+    return BL_OK;
+}
+
 static bl_fit_view view_of(const bl_fit *fit, const bl_fit_desc *desc, uint32_t v)
 {
     return desc->views ? desc->views[v] : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
@@ -76,7 +92,9 @@ static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *
     uint32_t n = fit->job->plan->gradient_count;
     float *elements = calloc(3 * (size_t)n, sizeof *elements);
     BL_ASSERT(elements, "out of memory");
-    bl_result r = set_elements(fit, desc, elements, n, err);
+    bl_result r = set_penalties(fit, desc, err);
+    if (r == BL_OK)
+        r = set_elements(fit, desc, elements, n, err);
     if (r == BL_OK)
         r = set_views(fit, desc, err);
     if (r == BL_OK)
@@ -160,6 +178,7 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     BL_ASSERT(fit, "out of memory");
     fit->job = job;
     fit->desc = resolve(job, desc);
+    fit->status.step = fit->desc.first_step;
     const form_wish wish = {.form = desc->form, .target = true, .loss = desc->loss, .spp = fit->desc.spp, .spp_gradient = fit->desc.spp_gradient};
     if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK || prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
@@ -179,6 +198,7 @@ void bl_fit_destroy(bl_fit *fit)
     for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
         gpu_buffer_destroy(fit->views[v].target);
     free(fit->views);
+    free(fit->penalties);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
     free(fit);
@@ -280,6 +300,19 @@ static double rate_factor(const bl_fit *fit, uint32_t step)
     return factor;
 }
 
+/* Gradient out of fixed point, plus that of the penalty. */
+static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t gradient_first, fit_penalty penalty)
+{
+    bl_job *job = fit->job;
+    fit_record_gradient_read(job->batch, job->device->fixed,
+                             &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = p->count,
+                                                  .gradient_first = gradient_first, .output_first = gradient_first});
+    fit_variation v = {.parameters = job->values, .gradient = job->output, .parameter_first = p->offset, .gradient_first = gradient_first,
+                       .rank = p->rank, .weight = penalty.total_variation, .smoothing = penalty.smoothing};
+    memcpy(v.shape, p->shape, sizeof v.shape);
+    fit_record_variation(job->batch, job->device->fixed, &v);
+}
+
 static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     bl_job *job = fit->job;
@@ -287,12 +320,16 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
     TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        uint32_t first = job->plan->gradient_offset[job->requested[k]];
+        bool penalised = fit->penalties[k].total_variation > 0;
+        if (penalised)
+            record_penalty(fit, p, first, fit->penalties[k]);
         fit_record_optimizer(job->batch, job->device->fixed,
-                             &(fit_optimizer){.kind = d->optimizer, .parameters = job->values, .gradient = job->gradient, .scale = job->scale,
+                             &(fit_optimizer){.kind = d->optimizer, .parameters = job->values,
+                                              .gradient = penalised ? job->output : job->gradient, .scale = job->scale,
                                               .state = {fit->state[0], fit->state[1]}, .rate = fit->rate, .lower = fit->lower,
                                               .upper = fit->upper, .status = fit->optimizer_status, .count = p->count,
-                                              .parameter_first = p->offset, .gradient_first = job->plan->gradient_offset[job->requested[k]],
-                                              .fixed_point = true, .step = s->step + 1, .factor = rate_factor(fit, s->step + 1),
+                                              .parameter_first = p->offset, .gradient_first = first, .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
                                               .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,
                                               .alpha = d->alpha, .epsilon = d->epsilon});
     }

@@ -68,7 +68,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, element_count};
+    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, element_count, d->first_step};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
@@ -79,6 +79,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
     }
     add(&h, elements, 4 * (size_t)element_count);
+    add(&h, fit->penalties, job->requested_count * sizeof *fit->penalties);
     add(&h, job->requested, 4 * (size_t)job->requested_count);
     add(&h, job->host_values, 4 * (size_t)job->scene->values.count); /* initial values */
     add_views(&h, fit, desc);

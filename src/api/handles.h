@@ -220,10 +220,16 @@ typedef struct fit_identity {
     uint64_t program, scene, job;
 } fit_identity;
 
+/* What bl_fit_parameter says, of one of the job's parameters. */
+typedef struct fit_penalty {
+    double total_variation, smoothing;
+} fit_penalty;
+
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults resolved; of its pointers only schedule, owned */
     fit_view *views;
+    fit_penalty *penalties; /* per parameter */
     double largest_adjoint;
     uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
     gpu_buffer *state[2], *rate, *lower, *upper, *optimizer_status;

@@ -109,6 +109,21 @@ typedef struct fit_optimizer {
 } fit_optimizer;
 void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fit_optimizer *args);
 
+/* ---- penalty.c ---- */
+
+/* Whether an array of this shape has cells beside one another: an image [y, x, channels] or a grid [z, y, x, channels]. */
+bool fit_has_variation(uint32_t rank);
+
+/* Adds to gradient (floats) the derivative of weight times the mean over elements of the smoothed total variation (glsl/total_variation.comp) of
+ * the array of words parameter_first on; element i of it is gradient_first + i. */
+typedef struct fit_variation {
+    gpu_buffer *parameters, *gradient;
+    uint32_t parameter_first, gradient_first;
+    uint32_t rank, shape[4];
+    double weight, smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
+} fit_variation;
+void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fit_variation *args);
+
 /* ---- checkpoint.c ---- */
 
 /* Fixed width and no padding: written as it is. */

@@ -19,6 +19,7 @@
     X(halves_relative_l2, 5, 7)                                                                              \
     X(loss_dot, 3, 1)                                                                                        \
     X(reduce_sum, 2, 2)                                                                                      \
+    X(total_variation, 2, 8)                                                                                 \
     X(optimizer_adam, 9, 10)                                                                                 \
     X(optimizer_sgd, 9, 10)                                                                                  \
     X(optimizer_rmsprop, 9, 10)

@@ -21,6 +21,7 @@ typedef struct render_class {
     plugin_class plugin;
     uint32_t extra_words;
     const char *data_name; /* of the parameter with PLAN_DATA_SLOT, values that `load` makes from others or a file; NULL: it has none */
+    uint32_t least_side;   /* that parameter is an image or a grid, of any size from this on along each axis but the last; 0: its size is fixed */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
     /* After the object and all that it holds: says which parameters have incomplete gradients (render_mark). */

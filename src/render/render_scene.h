@@ -13,6 +13,7 @@ typedef struct render_parameter {
     const char *name;
     uint32_t offset, count; /* in the flat array of values */
     uint32_t rank, shape[4];
+    uint32_t least_side; /* the class's, of its data array; 0: the shape is fixed */
     float least, most;
     uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array, PLAN_ARRAY_SLOT + array of a mesh */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
@@ -136,5 +137,7 @@ void render_mark(render_scene *s, const scene_object *o, const char *reason);
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                           float most, const float *values);
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
+/* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
+bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err);
 
 #endif

@@ -32,7 +32,9 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
 {
     const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
     BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
-    return render_add_array(s, o, field, slot, rank, shape, least, most, values);
+    uint32_t index = render_add_array(s, o, field, slot, rank, shape, least, most, values);
+    s->parameters.data[index].least_side = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
+    return index;
 }
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
@@ -41,6 +43,44 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
         if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == slot)
             return i;
     return PLAN_NONE;
+}
+
+enum { RESIZED_MOST = 1 << 30 /* entries */ };
+
+static bl_result check_size(const render_scene *s, uint32_t index, const uint32_t *shape, uint32_t *count, bl_error *err)
+{
+    const render_parameter *p = &s->parameters.data[index];
+    uint64_t n = 1;
+    if (p->least_side == 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has a fixed size; images and grids can be resized", p->name);
+    for (uint32_t k = 0; k < p->rank; k++) {
+        n *= shape[k];
+        if (shape[k] < p->least_side && k + 1 < p->rank)
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: a side of %u is too small, %u is the least", p->name, shape[k], p->least_side);
+        if (n > RESIZED_MOST)
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: more than %d entries", p->name, RESIZED_MOST);
+    }
+    if (shape[p->rank - 1] != p->shape[p->rank - 1])
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has %u channels, which stay", p->name, p->shape[p->rank - 1]);
+    *count = (uint32_t)n;
+    return BL_OK;
+}
+
+bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err)
+{
+    render_parameter *p = &s->parameters.data[index];
+    uint32_t count = 0, behind = p->offset + p->count;
+    TRY(check_size(s, index, shape, &count, err));
+    array_reserve(&s->values, s->values.count - p->count + count);
+    memmove(s->values.data + p->offset + count, s->values.data + behind, (s->values.count - behind) * sizeof *values);
+    memcpy(s->values.data + p->offset, values, count * sizeof *values);
+    s->values.count += count - p->count;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].offset >= behind)
+            s->parameters.data[i].offset += count - p->count;
+    memcpy(p->shape, shape, p->rank * sizeof *shape);
+    p->count = count;
+    return BL_OK;
 }
 
 void render_mark(render_scene *s, const scene_object *o, const char *reason)

@@ -463,6 +463,73 @@ static void optimisers_follow_the_reference(void **state)
         }
 }
 
+/* ---- total variation ---- */
+
+/* By the definition, of an array [planes, rows, columns, channels]. */
+static double variation_value(const double *x, const uint32_t shape[4], double smoothing)
+{
+    uint32_t stride[3] = {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]};
+    double sum = 0;
+    for (uint32_t z = 0; z < shape[0]; z++)
+        for (uint32_t y = 0; y < shape[1]; y++)
+            for (uint32_t k = 0; k < stride[1]; k++) {
+                uint32_t at[3] = {z, y, k / shape[3]}, i = z * stride[0] + y * stride[1] + k;
+                double square = smoothing * smoothing;
+                for (int a = 0; a < 3; a++)
+                    if (at[a] + 1 < shape[a])
+                        square += pow(x[i + stride[a]] - x[i], 2);
+                sum += sqrt(square);
+            }
+    return sum / (shape[0] * stride[0]);
+}
+
+static void variation_of(fixture *f, uint32_t rank, const uint32_t shape[4], double weight, double smoothing)
+{
+    enum { MOST = 200, FIRST = 3, GRADIENT = 5 };
+    uint32_t whole[4] = {1, 1, 1, 1}, n = 1;
+    for (uint32_t k = 0; k < rank; k++)
+        whole[4 - rank + k] = shape[k], n *= shape[k];
+    assert_true(n <= MOST);
+    float *x = random_floats(n, 9, 1), *before = random_floats(n, 10, 1);
+    double wide[MOST];
+    for (uint32_t i = 0; i < n; i++)
+        wide[i] = (double)(x[i] = i % 3 ? x[i] : 0.5f); /* neighbours that are equal are there, too */
+    gpu_buffer *parameters = words(f, n + FIRST, NULL), *gradient = words(f, n + GRADIENT, NULL);
+    CHECK(gpu_buffer_write(parameters, FIRST * 4, x, n * 4, &err));
+    CHECK(gpu_buffer_write(gradient, GRADIENT * 4, before, n * 4, &err));
+    fit_variation args = {.parameters = parameters, .gradient = gradient, .parameter_first = FIRST, .gradient_first = GRADIENT, .rank = rank,
+                          .weight = weight, .smoothing = smoothing};
+    memcpy(args.shape, shape, rank * sizeof *shape);
+    begin(f);
+    fit_record_variation(f->batch, f->kernels, &args);
+    finish(f);
+    float *after = readback(gradient, n + GRADIENT);
+    for (uint32_t i = 0; i < n; i++) {
+        const double step = 1e-5 * smoothing;
+        double kept = wide[i], value[2];
+        for (int side = 0; side < 2; side++) {
+            wide[i] = kept + (side ? step : -step);
+            value[side] = variation_value(wide, whole, smoothing);
+        }
+        wide[i] = kept;
+        double expected = (double)before[i] + weight * (value[1] - value[0]) / (2 * step);
+        assert_true(fabs((double)after[GRADIENT + i] - expected) < 1e-6 * (1 + weight));
+    }
+    for (uint32_t i = 0; i < GRADIENT; i++)
+        assert_true(after[i] == 0);
+    free(after), free(before), free(x);
+    test_teardown((void **)&f);
+}
+
+static void the_slope_of_total_variation_is_that_of_its_definition(void **state)
+{
+    static const struct { uint32_t rank, shape[4]; } arrays[] = {{4, {3, 4, 5, 3}}, {4, {5, 4, 3, 1}}, {4, {1, 1, 70, 1}}, {3, {7, 9, 3}}, {3, {1, 1, 1}}};
+    for (uint32_t k = 0; k < sizeof arrays / sizeof *arrays; k++) {
+        variation_of(*state, arrays[k].rank, arrays[k].shape, 1, 0.05);
+        variation_of(*state, arrays[k].rank, arrays[k].shape, 30, 0.5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +539,7 @@ int main(void)
         cmocka_unit_test_teardown(loss_dot_matches_the_formula, test_teardown),
         cmocka_unit_test_teardown(fixed_point_is_rounded_once, test_teardown),
         cmocka_unit_test_teardown(optimisers_follow_the_reference, test_teardown),
+        cmocka_unit_test(the_slope_of_total_variation_is_that_of_its_definition),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -204,6 +204,7 @@ const texture_class texture_bitmap = {
     .base = {.plugin = {PLUGIN_TEXTURE, "bitmap", bitmap_params, 7, NULL, 0, "an image"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
+             .least_side = 2,
              .load = bitmap_load,
              .extra = bitmap_extra,
              .variant = bitmap_variant},

@@ -209,6 +209,7 @@ static const plugin_param grid_params[] = {
 const volume_class volume_grid = {
     .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, 8, NULL, 0, "a grid of values from a file"},
              .data_name = "data",
+             .least_side = 1,
              .extra_words = EXTRA_WORDS,
              .load = grid_load,
              .extra = grid_extra,
