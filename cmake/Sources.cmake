@@ -191,6 +191,7 @@ set(render_sources
     src/render/shape/sphere.c
     src/render/texture/bitmap.c
     src/render/texture/mesh_attribute.c
+    src/render/texture/spectra.c
     src/render/texture/textures.c
     src/render/vec.c
     src/render/volume/constvolume.c

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute;
+extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute, texture_regular, texture_irregular,
+    texture_blackbody;
+extern const render_class texture_uniform, texture_rawconstant, texture_srgb, texture_d65; /* stand for constants: there are no objects of them */
 extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask, bsdf_null, bsdf_plastic, bsdf_pplastic,
     bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
@@ -50,6 +52,10 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
 /* A string parameter that must be one of these names (NULL ends them). */
 bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err);
 
+/* The same everywhere. */
+bool texture_is_constant(const scene_object *texture);
+/* The `slope` of such. */
+vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 

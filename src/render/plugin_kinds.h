@@ -8,6 +8,7 @@
 
 typedef struct texture_class {
     render_class base;
+    bool constant; /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
     ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
     vec2 (*slope)(tracer *t, const class_node *n, ir_ref record, vec2 uv);    /* d eval_1 / d uv; NULL: it has none to speak of */

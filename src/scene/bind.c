@@ -35,21 +35,11 @@ static const char *category_name(const scene_object *object)
 
 /* ---- which class ---- */
 
-/* Mitsuba's ways to spell a constant texture: type, and the name of its one parameter. */
-static const char *constant_parameter(const char *type)
-{
-    if (strcmp(type, "srgb") == 0)
-        return "color";
-    return strcmp(type, "uniform") == 0 || strcmp(type, "rawconstant") == 0 ? "value" : NULL;
-}
-
 static bl_result find_class(binder *b, const raw_node *node, const plugin_class **cls)
 {
     const char *type = raw_attribute_get(node, "type");
     type = type ? type : "scene";
     *cls = registry_find(b->registry, node->category, type);
-    if (!*cls && node->category == PLUGIN_TEXTURE && constant_parameter(type))
-        *cls = b->constant;
     return *cls ? BL_OK : plugin_missing(b->registry, node->category, type, node->where, b->err);
 }
 
@@ -70,6 +60,14 @@ static int find_any_name(const plugin_class *cls)
         if (cls->params[i].flags & PLUGIN_ANY_NAME)
             return (int)i;
     return -1;
+}
+
+static bool has_flag(const plugin_class *cls, unsigned flag)
+{
+    for (uint32_t i = 0; i < cls->param_count; i++)
+        if (cls->params[i].flags & flag)
+            return true;
+    return false;
 }
 
 static bl_result unknown_param(binder *b, const scene_object *object, const char *name, scene_place where)
@@ -94,15 +92,9 @@ static bl_result unknown_param(binder *b, const scene_object *object, const char
     return BL_ERROR_SCENE;
 }
 
-static bl_result bind_property(binder *b, scene_object *object, const raw_node *owner, const raw_node *node)
+static bl_result bind_property(binder *b, scene_object *object, const raw_node *node)
 {
     const char *name = node->name ? node->name : "";
-    if (object->cls == b->constant) {
-        const char *type = raw_attribute_get(owner, "type"),
-                   *spelled = type ? constant_parameter(type) : NULL;
-        if (spelled && strcmp(spelled, name) == 0)
-            name = object->cls->params[0].name;
-    }
     int index = find_param(object->cls, name);
     if (index < 0)
         return unknown_param(b, object, name, node->where);
@@ -146,6 +138,11 @@ static bl_result give_texture(binder *b, scene_object *object, uint32_t index, s
                            value->where.line, value->where.file);
     if (texture->cls == b->constant)
         TRY(colour_check(node->where, object->cls, param, texture->values[0].vector, b->err));
+    if (texture->use && has_flag(texture->cls, PLUGIN_BY_USE) && spectrum_rule_of(texture->use->flags) != spectrum_rule_of(param->flags))
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "\"%s\" of %s \"%s\" and \"%s\" share a %s, which is a different colour as light, reflectance or neither: write it twice",
+                           param->name, category_name(object), object->cls->name, texture->use->name, texture->cls->name);
+    texture->use = texture->use ? texture->use : param;
     value->given = true;
     value->where = node->where;
     value->object = texture;
@@ -299,7 +296,7 @@ static bl_result bind_content(binder *b, raw_node *node, scene_object *object)
         if (child->kind == RAW_OBJECT || child->kind == RAW_REF)
             TRY(bind_nested(b, object, child, counts));
         else
-            TRY(bind_property(b, object, node, child));
+            TRY(bind_property(b, object, child));
     }
     return check_complete(b, object, counts);
 }
@@ -326,6 +323,9 @@ static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_
     TRY(bind_content(b, node, object));
     b->depth--;
     node->open = false;
+    if (has_flag(cls, PLUGIN_STANDS))
+        TRY(object_standing(b, object, &node->object));
+    *out = node->object;
     return BL_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file, bool reflectance, double out[3], bl_error *err)
+static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file, spectrum_rule rule, double out[3], bl_error *err)
 {
     enum { BYTES_MAX = 1 << 20 };
     const char *path = paths_find(paths, file, node->folder, false);
@@ -18,7 +18,7 @@ static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, c
         return scene_error(err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)", file, node->name);
     bl_result r = file_read(path, BYTES_MAX, &data, &size, &reason);
     if (r == BL_OK)
-        r = spectrum_decode(data, size, 0, reflectance, out, &reason);
+        r = spectrum_decode(data, size, 0, rule, out, &reason);
     free(data);
     return r == BL_OK ? BL_OK : scene_error(err, r, node->where, "\"%.200s\": %s", file, reason.text);
 }
@@ -31,12 +31,12 @@ static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, 
     if (has_value == has_file)
         return scene_error(err, BL_ERROR_SCENE, node->where,
                            "<spectrum> needs either \"value\" or \"filename\"");
-    bool reflectance = flags & PLUGIN_REFLECTANCE;
+    spectrum_rule rule = spectrum_rule_of(flags);
     if (has_file)
-        return spectrum_load(node, paths, file, reflectance, out, err);
+        return spectrum_load(node, paths, file, rule, out, err);
     if (strchr(value, ':')) {
         bl_error reason = {0};
-        bl_result r = spectrum_decode(value, strlen(value), ':', reflectance, out, &reason);
+        bl_result r = spectrum_decode(value, strlen(value), ':', rule, out, &reason);
         return r == BL_OK ? BL_OK : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name, reason.text);
     }
     double c = 0;

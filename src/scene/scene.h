@@ -38,6 +38,7 @@ struct scene_object {
     const char **child_names; /* the name each child has under this parent (slot name or explicit name) */
     uint32_t child_count;
     uint32_t index; /* unique in the scene, in order of first visit from the root (depth first): for side tables */
+    const plugin_param *use; /* of a texture or volume: the parameter it was first given to; NULL: none */
 };
 
 typedef struct scene_define {
@@ -86,9 +87,17 @@ const plugin_class *registry_find(const plugin_registry *registry, plugin_catego
 
 /* ---- spectrum.c ---- */
 
-/* Linear sRGB of a curve through samples at ascending wavelengths (nm), at least two, 0 outside of them. reflectance: under D65 and in [0, 1], else
- * as power, not negative. */
-void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, bool reflectance, double out[3]);
+/* What a curve over wavelengths is the colour of. */
+typedef enum spectrum_rule {
+    SPECTRUM_POWER,      /* light: of its power */
+    SPECTRUM_COLOUR,     /* anything else: under D65, so that a constant c is the grey c */
+    SPECTRUM_REFLECTANCE /* the same, at most 1 */
+} spectrum_rule;
+spectrum_rule spectrum_rule_of(unsigned flags); /* of the parameter that it is for: plugin_flags */
+/* Linear sRGB of a curve through samples at ascending wavelengths (nm), at least two, 0 outside of them; not negative. */
+void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule, double out[3]);
+/* The same without limits: of sample k alone, the curve being 1 there and 0 at all others. So colours add. */
+void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule, double out[3]);
 
 /* ---- number.c: numbers in text, whatever the process's locale ---- */
 

@@ -120,7 +120,7 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
 /* ---- spectrum.c ---- */
 
 /* Colour of a list of pairs: wavelength in nm, `separator` (0: blanks), value. */
-bl_result spectrum_decode(const char *data, size_t size, char separator, bool reflectance, double out[3], bl_error *err);
+bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3], bl_error *err);
 
 typedef struct binder {
     raw_scene *raw;
@@ -133,6 +133,8 @@ typedef struct binder {
 
 scene_object *object_create(binder *b, const plugin_class *cls, scene_place where);
 bl_result bind_scene(binder *b);
+/* What an object whose class says so stands for (PLUGIN_STANDS). */
+bl_result object_standing(binder *b, const scene_object *object, scene_object **out);
 /* Value of one parameter from a property tag. */
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node);
 bl_result value_preset(binder *b, scene_object *object, uint32_t index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sampled spectra as linear sRGB, by Mitsuba's rule: straight lines between the samples, nothing outside of them; a sum over 1000 wavelengths
- * from 360 to 830 nm against the CIE 1931 curves; XYZ to sRGB; negative channels become 0. A reflectance is what it looks like under D65, so
- * that a constant c is the grey c, and is held in [0, 1]; anything else is taken as power.
+ * from 360 to 830 nm against the CIE 1931 curves; XYZ to sRGB; negative channels become 0. A light is taken as power; all else (an index of
+ * refraction, too) is what it looks like under D65, so that a constant c is the grey c (to .11 %), and a reflectance is held in [0, 1].
  * Text is a list of wavelength:value, or a file (.spd) of lines with a wavelength and a value; # starts a comment. */
 #include "scene/scene_internal.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { CURVE_SAMPLES = 95, STEPS = 1000 };
-static const double first_wavelength = 360, last_wavelength = 830, luminance_norm = 1 / 106.7502593994140625, d65_norm = 1 / 98.8900106203;
+static const double first_wavelength = 360, last_wavelength = 830, luminance_norm = 1 / 106.7502593994140625, d65_norm = 1 / 98.99741751876255; /* both as in Mitsuba: grey c becomes .9989 c */
 
 /* x, y and z of the CIE 1931 2 degree observer and relative power of D65, every 5 nm (CIE 15:2004, tables T.4 and T.1). */
 static const double curves[CURVE_SAMPLES][4] = {
@@ -81,7 +81,13 @@ static double value_at(const double *w, const double *v, uint32_t count, double 
     return v[*k] + (wavelength - w[*k]) / (w[*k + 1] - w[*k]) * (v[*k + 1] - v[*k]);
 }
 
-void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, bool reflectance, double out[3])
+spectrum_rule spectrum_rule_of(unsigned flags)
+{
+    return flags & PLUGIN_EMISSION ? SPECTRUM_POWER : flags & PLUGIN_REFLECTANCE ? SPECTRUM_REFLECTANCE : SPECTRUM_COLOUR;
+}
+
+/* Without limits. */
+static void linear_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule, double out[3])
 {
     static const double rows[3][3] = {
         {3.240479, -1.537150, -0.498535}, {-0.969256, 1.875991, 0.041556}, {0.055648, -0.204043, 1.057311}};
@@ -89,14 +95,27 @@ void spectrum_rgb(const double *wavelengths, const double *values, uint32_t coun
     uint32_t interval = 0;
     for (int i = 0; i < STEPS; i++) {
         double wavelength = first_wavelength + i / (STEPS - 1.0) * (last_wavelength - first_wavelength);
-        double value = value_at(wavelengths, values, count, wavelength, &interval) * (reflectance ? curve_at(wavelength, 3) * d65_norm : 1);
+        double value = value_at(wavelengths, values, count, wavelength, &interval) * (rule != SPECTRUM_POWER ? curve_at(wavelength, 3) * d65_norm : 1);
         for (int c = 0; c < 3; c++)
             xyz[c] += value * curve_at(wavelength, c) * luminance_norm * (last_wavelength - first_wavelength) / STEPS;
     }
-    for (int c = 0; c < 3; c++) {
-        double v = rows[c][0] * xyz[0] + rows[c][1] * xyz[1] + rows[c][2] * xyz[2];
-        out[c] = v < 0 ? 0 : reflectance && v > 1 ? 1 : v;
-    }
+    for (int c = 0; c < 3; c++)
+        out[c] = rows[c][0] * xyz[0] + rows[c][1] * xyz[1] + rows[c][2] * xyz[2];
+}
+
+void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule, double out[3])
+{
+    linear_rgb(wavelengths, values, count, rule, out);
+    for (int c = 0; c < 3; c++)
+        out[c] = out[c] < 0 ? 0 : rule == SPECTRUM_REFLECTANCE && out[c] > 1 ? 1 : out[c];
+}
+
+void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule, double out[3])
+{
+    uint32_t first = k ? k - 1 : 0, last = k + 1 < count ? k + 1 : k;
+    double values[3] = {0};
+    values[k - first] = 1;
+    linear_rgb(wavelengths + first, values, last - first + 1, rule, out);
 }
 
 /* ---- text ---- */
@@ -132,7 +151,7 @@ static const char *read_pairs(spectrum *s, const char *at, const char *end, char
     return NULL;
 }
 
-bl_result spectrum_decode(const char *data, size_t size, char separator, bool reflectance, double out[3], bl_error *err)
+bl_result spectrum_decode(const char *data, size_t size, char separator, spectrum_rule rule, double out[3], bl_error *err)
 {
     spectrum s = {0};
     bl_result r = BL_OK;
@@ -145,7 +164,7 @@ bl_result spectrum_decode(const char *data, size_t size, char separator, bool re
     else if (s.wavelengths.count < 2)
         r = error_set(err, BL_ERROR_FORMAT, "a spectrum needs at least two samples");
     else
-        spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, reflectance, out);
+        spectrum_rgb(s.wavelengths.data, s.values.data, s.wavelengths.count, rule, out);
     if (r == BL_OK && !(out[0] + out[1] + out[2] <= 1e30))
         r = error_set(err, BL_ERROR_FORMAT, "the numbers of a spectrum are too large");
     spectrum_free(&s);

@@ -133,6 +133,32 @@ static scene_object *constant_create(binder *b, plugin_kind kind, scene_place wh
     return object_around(b, volume, where, &(scene_value){.given = true, .object = constant});
 }
 
+bl_result object_standing(binder *b, const scene_object *object, scene_object **out)
+{
+    scene_value colour = {.given = true, .vector = {1, 1, 1}, .grey = true};
+    const plugin_param *coloured = NULL;
+    *out = NULL;
+    for (uint32_t i = 0; i < object->cls->param_count; i++) {
+        const plugin_param *param = &object->cls->params[i];
+        const scene_value *value = &object->values[i];
+        if (!(param->flags & PLUGIN_STANDS))
+            continue;
+        if (param->kind == PLUGIN_TEXTURED && value->object && coloured)
+            return scene_error(b->err, BL_ERROR_SCENE, value->where, "%s: give either \"%s\" or a texture, not both", object->cls->name, coloured->name);
+        if (param->kind == PLUGIN_TEXTURED && value->object)
+            *out = value->object;
+        for (int c = 0; c < 3 && param->kind != PLUGIN_TEXTURED; c++)
+            colour.vector[c] *= param->kind == PLUGIN_COLOR ? value->vector[c] : value->number;
+        if (param->kind == PLUGIN_COLOR && value->given)
+            coloured = param, colour.grey = value->grey;
+    }
+    if (!*out)
+        *out = object_around(b, b->constant, object->where, &colour);
+    (*out)->id = object->id ? object->id : (*out)->id;
+    (*out)->name = object->name;
+    return BL_OK;
+}
+
 bl_result value_parse(binder *b, scene_object *object, uint32_t index, const raw_node *node)
 {
     const plugin_param *param = &object->cls->params[index];

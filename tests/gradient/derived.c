@@ -60,6 +60,17 @@ static const light_case slides = {"projectors",
     "<emitter type='projector' id='two'><transform name='to_world'><lookat origin='.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform></emitter>",
     {"one.to_world", "one.fov", "one.irradiance.data", "one.scale", "two.to_world"}, 5};
 
+static const light_case spectra = {"spectra",
+    "<bsdf type='diffuse' id='white'><spectrum type='irregular' name='reflectance'><string name='wavelengths' value='380,520,600,720'/>"
+    "<string name='values' value='.4,.6,0,.7'/></spectrum></bsdf>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/></transform>"
+    "<emitter type='area' id='glow'><spectrum type='regular' name='radiance'><string name='values' value='1,2,1.5'/>"
+    "<float name='wavelength_min' value='400'/><float name='wavelength_max' value='750'/></spectrum></emitter></shape>"
+    "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/><spectrum type='blackbody' name='intensity'>"
+    "<float name='temperature' value='2500'/></spectrum></emitter>",
+    {"white.reflectance.values", "glow.radiance.values", "bulb.intensity.temperature"}, 3};
+
 static scene_eval *load(const light_case *c)
 {
     arena a = {0};
@@ -320,6 +331,7 @@ int main(void)
         CASE(replay_equals_differences, several), CASE(replay_equals_unrolled, plain),             CASE(replay_equals_unrolled, textured),
         CASE(replay_equals_differences, moved_spots), CASE(replay_equals_differences, moved_lights), CASE(replay_equals_differences, slides),
         CASE(replay_equals_unrolled, moved_spots), CASE(replay_equals_unrolled, moved_lights), CASE(replay_equals_unrolled, slides),
+        CASE(replay_equals_differences, spectra), CASE(replay_equals_unrolled, spectra),
         CASE(replay_equals_unrolled, several),    cmocka_unit_test(values_follow_parameters),      cmocka_unit_test(no_transition),
         cmocka_unit_test(a_missing_beam_width_is_three_quarters), cmocka_unit_test(only_what_is_requested_has_a_gradient),
         cmocka_unit_test(kernels_are_valid),                      cmocka_unit_test(fixed_point_gradients_arrive),

@@ -19,6 +19,19 @@ static const plugin_class test_scene = {PLUGIN_SCENE, "scene", NULL, 0, TEST_COU
 static const plugin_param test_constant_params[] = {{"value", PLUGIN_COLOR, PLUGIN_DIFFERENTIABLE, "0.5", 0, 0, ""}};
 static const plugin_class test_constant = {PLUGIN_TEXTURE, "constant", TEST_COUNT(test_constant_params), NULL, 0, ""};
 
+static const plugin_param test_uniform_params[] = {{"value", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, ""}};
+static const plugin_class test_uniform = {PLUGIN_TEXTURE, "uniform", TEST_COUNT(test_uniform_params), NULL, 0, ""};
+static const plugin_param test_raw_params[] = {{"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, ""}};
+static const plugin_class test_raw = {PLUGIN_TEXTURE, "rawconstant", TEST_COUNT(test_raw_params), NULL, 0, ""};
+static const plugin_param test_srgb_params[] = {{"color", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, ""}};
+static const plugin_class test_srgb = {PLUGIN_TEXTURE, "srgb", TEST_COUNT(test_srgb_params), NULL, 0, ""};
+static const plugin_param test_d65_params[] = {{"color", PLUGIN_COLOR, PLUGIN_STANDS, "1", 0, 0, ""},
+                                               {"scale", PLUGIN_FLOAT, PLUGIN_STANDS, "1", 0, 0, ""},
+                                               {"nested", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_ANY_NAME | PLUGIN_STANDS, NULL, 0, 0, ""}};
+static const plugin_class test_d65 = {PLUGIN_TEXTURE, "d65", TEST_COUNT(test_d65_params), NULL, 0, ""};
+static const plugin_param test_curve_params[] = {{"values", PLUGIN_FLOAT, PLUGIN_BY_USE, "1", 0, 0, ""}};
+static const plugin_class test_curve = {PLUGIN_TEXTURE, "curve", TEST_COUNT(test_curve_params), NULL, 0, ""};
+
 static const plugin_param test_bitmap_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, ""}, {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, ""},
     {"filter_type", PLUGIN_STRING, 0, "bilinear", 0, 0, ""},    {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, ""},
@@ -95,6 +108,7 @@ static const plugin_class test_medium = {PLUGIN_MEDIUM, "homogeneous", TEST_COUN
 static const plugin_class *const test_classes[] = {
     &test_scene,       &test_constant, &test_bitmap,      &test_checkerboard, &test_diffuse, &test_twosided,    &test_area,
     &test_constant_emitter, &test_point, &test_perspective, &test_hdrfilm,    &test_box,     &test_independent, &test_path,
+    &test_uniform,     &test_raw,      &test_srgb,        &test_d65,          &test_curve,
     &test_rectangle,   &test_cube,     &test_obj,         &test_medium,
 };
 static const plugin_registry test_registry = {TEST_COUNT(test_classes)};

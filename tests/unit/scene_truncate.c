@@ -92,7 +92,7 @@ static bl_result try_curves(const uint8_t *data, size_t size, bl_error *err)
 static bl_result try_spectrum(const uint8_t *data, size_t size, bl_error *err)
 {
     double rgb[3];
-    return spectrum_decode((const char *)data, size, 0, true, rgb, err);
+    return spectrum_decode((const char *)data, size, 0, SPECTRUM_REFLECTANCE, rgb, err);
 }
 
 static const char *data_folder(void)

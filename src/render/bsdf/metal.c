@@ -9,7 +9,7 @@ static void colour_of(const metal *m, int which, double out[3])
     double *wavelengths = arena_alloc(&a, m->count * sizeof *wavelengths), *values = arena_alloc(&a, m->count * sizeof *values);
     for (uint32_t i = 0; i < m->count; i++)
         wavelengths[i] = m->samples[i][0], values[i] = m->samples[i][which];
-    spectrum_rgb(wavelengths, values, m->count, false, out);
+    spectrum_rgb(wavelengths, values, m->count, SPECTRUM_POWER, out);
     arena_free(&a);
 }
 

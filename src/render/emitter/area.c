@@ -141,7 +141,7 @@ static void area_table_step(tracer *t, const class_node *n, ir_ref record, uint3
 static uint32_t area_table_words(const render_scene *s, const scene_object *o, const render_shape *shape)
 {
     (void)s;
-    bool textured = scene_get(o, "radiance")->object->cls != &texture_constant.base.plugin;
+    bool textured = !texture_is_constant(scene_get(o, "radiance")->object);
     return textured && shape && shape_kinds[shape->kind]->unit ? TABLE_WORDS : 0;
 }
 

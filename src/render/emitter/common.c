@@ -16,7 +16,7 @@ bool emitter_plain(const class_node *n, const char *param)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
         if (strcmp(n->cls->plugin.params[k].name, param) == 0)
-            return n->param_child[k]->cls == &texture_constant.base;
+            return ((const texture_class *)n->param_child[k]->cls)->constant;
     BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
 }
 

@@ -39,7 +39,7 @@ static void constant_extra(const plan *p, const scene_object *o, uint32_t *words
 static bl_result constant_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    if (scene_get(o, "radiance")->object->cls != &texture_constant.base.plugin)
+    if (!texture_is_constant(scene_get(o, "radiance")->object))
         return scene_error(err, BL_ERROR_SCENE, o->where, "constant: \"radiance\" must not be textured");
     return BL_OK;
 }

@@ -47,7 +47,7 @@ static bl_result directional_load(render_scene *s, const scene_object *o, bl_err
         return scene_error(err, BL_ERROR_SCENE, direction->where, "directional: give either \"direction\" or \"to_world\", not both");
     if (!(way[0] * way[0] + way[1] * way[1] + way[2] * way[2] > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "directional: the direction has no length");
-    if (scene_get(o, "irradiance")->object->cls != &texture_constant.base.plugin)
+    if (!texture_is_constant(scene_get(o, "irradiance")->object))
         return scene_error(err, BL_ERROR_SCENE, o->where, "directional: \"irradiance\" must not be textured");
     p->reason = emitter_moving_shadows;
     return BL_OK;

@@ -29,7 +29,7 @@ static bl_result point_load(render_scene *s, const scene_object *o, bl_error *er
     if (position->given && to_world->given)
         return scene_error(err, BL_ERROR_SCENE, position->where, "point: give either \"position\" or \"to_world\", not both");
     const scene_object *intensity = scene_get(o, "intensity")->object;
-    if (intensity->cls != &texture_constant.base.plugin)
+    if (!texture_is_constant(intensity))
         return scene_error(err, BL_ERROR_SCENE, o->where, "point: \"intensity\" must not be textured");
     render_parameter *p = &s->parameters.data[render_find_parameter(s, o, PARAM_POSITION)];
     for (uint32_t k = 0; !position->given && k < 3; k++)

@@ -55,6 +55,6 @@ emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref)
 
 bool emitter_texture_smooth(const scene_object *texture)
 {
-    return texture->cls == &texture_constant.base.plugin ||
+    return texture_is_constant(texture) ||
            (texture->cls == &texture_bitmap.base.plugin && strcmp(scene_get(texture, "filter_type")->text, "bilinear") == 0);
 }

@@ -78,11 +78,11 @@ static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
 static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const scene_value *texture = scene_get(o, "texture"), *cutoff = scene_get(o, "cutoff_angle"), *beam = scene_get(o, "beam_width");
-    if (texture->object && texture->object->cls == &texture_constant.base.plugin)
+    if (texture->object && texture_is_constant(texture->object))
         return scene_error(err, BL_ERROR_SCENE, texture->where, "spot: \"texture\" must be an image or a pattern; the light's colour is \"intensity\"");
     if (texture->object && cutoff->number >= 90)
         return scene_error(err, BL_ERROR_SCENE, cutoff->where, "spot: with a \"texture\", \"cutoff_angle\" must be below 90");
-    if (scene_get(o, "intensity")->object->cls != &texture_constant.base.plugin)
+    if (!texture_is_constant(scene_get(o, "intensity")->object))
         return scene_error(err, BL_ERROR_SCENE, o->where, "spot: \"intensity\" must not be textured");
     TRY(pose_check(o, err));
     if (beam->given && beam->number > cutoff->number)

@@ -18,7 +18,7 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
     return plan_color(t, n, record, "value");
 }
 
-static vec2 constant_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)n, (void)record, (void)uv;
     return (vec2){t_f32(t, 0), t_f32(t, 0)};
@@ -29,9 +29,12 @@ static const plugin_param constant_params[] = {
 };
 const texture_class texture_constant = {
     .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"}, .variant = constant_variant},
+    .constant = true,
     .eval = constant_eval,
-    .slope = constant_slope,
+    .slope = texture_no_slope,
 };
+
+bool texture_is_constant(const scene_object *texture) { return ((const texture_class *)(const void *)texture->cls)->constant; }
 
 /* Applies the affine part of to_uv, rows at word of the record. */
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)

@@ -7,7 +7,7 @@ enum { CONST_VALUE };
 static bl_result const_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    if (scene_get(o, "value")->object->cls != &texture_constant.base.plugin)
+    if (!texture_is_constant(scene_get(o, "value")->object))
         return scene_error(err, BL_ERROR_SCENE, o->where, "constvolume: \"value\" must not be textured");
     return BL_OK;
 }
@@ -19,7 +19,10 @@ static color const_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return plan_texture(t, n, record, "value", (vec2){zero, zero});
 }
 
-static bool const_grey(const class_node *n) { return n->param_child[CONST_VALUE]->variant == 1; }
+static bool const_grey(const class_node *n)
+{
+    return n->param_child[CONST_VALUE]->cls == &texture_constant.base && n->param_child[CONST_VALUE]->variant == 1;
+}
 
 static ir_ref const_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
 {
