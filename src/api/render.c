@@ -14,7 +14,15 @@ uint32_t job_seed(const bl_job *job, uint32_t seed)
     return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
 }
 
-uint32_t job_spp(const bl_job *job, uint32_t wanted) { return wanted ? sampler_count(job->scene, wanted) : job->scene->spp; }
+uint32_t job_spp(const bl_job *job, uint32_t wanted)
+{
+    const uint64_t most = 1u << 28;
+    uint32_t spp = wanted ? sampler_count(job->scene, wanted) : job->scene->spp;
+    if (job->scene->paths_per_sample == 1)
+        return spp;
+    uint64_t paths = (uint64_t)spp * job->scene->paths_per_sample;
+    return sampler_count(job->scene, (uint32_t)(paths < most ? paths : most));
+}
 
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 {

@@ -99,6 +99,7 @@ typedef struct render_scene {
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
+    uint32_t paths_per_sample;         /* of direct with more than one sample of a kind: as many paths stand in for one sample */
     bool depth_image; /* the image is the depth of the first hit */
     bool no_image;    /* channels are all there is */
     ARRAY(render_channel) channels; /* alpha first, if the film has it */

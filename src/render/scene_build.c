@@ -350,13 +350,14 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->max_depth = direct ? 2 : walks ? (int32_t)scene_number(i, "max_depth") : prb ? 6 : -1;
     s->rr_depth = direct ? 1 << 20 : walks ? (int32_t)scene_number(i, "rr_depth") : 5;
     s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;
-    s->use_next_event = !basic, s->use_bsdf_sampling = true;
+    s->use_next_event = !basic, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (basic)
         s->rr_depth = 1 << 20;
     if (own && direct) {
         const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");
-        s->use_next_event = !e->given || e->number > 0;
-        s->use_bsdf_sampling = !b->given || b->number > 0;
+        double both = scene_number(i, "shading_samples"), lights = e->given ? e->number : both, materials = b->given ? b->number : both;
+        s->use_next_event = lights > 0, s->use_bsdf_sampling = materials > 0;
+        s->paths_per_sample = (uint32_t)fmax(lights, materials);
     }
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)

@@ -18,7 +18,7 @@ void mesh_rectangle(scene_mesh *out)
     static const float positions[4][3] = {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}};
     static const float normals[4][3] = {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}};
     static const float uvs[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
-    static const uint32_t faces[2][3] = {{0, 1, 2}, {0, 2, 3}};
+    static const uint32_t faces[2][3] = {{0, 1, 3}, {3, 1, 2}};
     *out = (scene_mesh){.vertex_count = 4,
                         .face_count = 2,
                         .positions = copy(positions, sizeof positions),

@@ -80,7 +80,8 @@ static bool normalize(double v[3])
     return true;
 }
 
-/* Rodrigues' formula, angle in degrees. */
+/* Rodrigues' formula, angle in degrees. The axis is taken as it stands, whatever its length, as in Mitsuba: what is not of unit length turns
+ * and shears. */
 static bl_result step_rotate(const raw_node *node, double m[16], bl_error *err)
 {
     const double zero = 0;
@@ -89,7 +90,7 @@ static bl_result step_rotate(const raw_node *node, double m[16], bl_error *err)
     TRY(vector_parse(node, &zero, axis, err));
     if (!number_parse(angle_text, &angle))
         return number_error(node, angle_text, err);
-    if (!normalize(axis))
+    if (!(dot(axis, axis) > 0))
         return scene_error(err, BL_ERROR_SCENE, node->where, "the axis of a <rotate> must not be zero");
     const double degree = 0.017453292519943295;
     double c = cos(angle * degree), s = sin(angle * degree);

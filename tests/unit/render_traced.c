@@ -421,6 +421,55 @@ static void mirrored_shapes_keep_their_side(void **state)
         }
 }
 
+/* Made normals are those of the mesh as it stands in the world, whose angles are not those of the file. */
+static void normals_are_made_in_the_world(void **state)
+{
+    (void)state;
+    const char *const files[2] = {"pyramid.obj", "wide.obj"}, *const moved[2] = {"<scale x='3' y='0.5'/><rotate x='1' angle='30'/>", "<rotate x='1' angle='30'/>"};
+    float normals[2][15];
+    for (int k = 0; k < 2; k++) {
+        arena a = {0};
+        double x = k ? 3 : 1, y = k ? 0.5 : 1;
+        char *path = arena_printf(&a, "%s/%s", folder, files[k]);
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "v %g %g 0\nv %g %g 0\nv %g %g 0\nv %g %g 0\nv 0 0 1\nf 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n", -x, -y, x, -y, x, y, -x, 2 * y);
+        fclose(f);
+        loaded l = traced_load(small_scene(&a, "", arena_printf(&a, "<shape type='obj'><string name='filename' value='%s'/><transform name='to_world'>%s"
+                                                             "</transform></shape>", files[k], moved[k])), folder);
+        assert_true(l.scene->shapes.data[0].normals_made);
+        uint32_t mesh = l.scene->shapes.data[0].data;
+        memcpy(normals[k], l.scene->geometry.data + l.scene->geometry.data[mesh + MESH_NORMALS], sizeof normals[k]);
+        traced_unload(&l);
+        remove(path);
+        arena_free(&a);
+    }
+    for (int i = 0; i < 15; i++)
+        assert_true(fabsf(normals[0][i] - normals[1][i]) < 1e-6f);
+}
+
+/* direct: n samples of a kind are n paths with one of each. */
+static void direct_with_several_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *params;
+        uint32_t paths;
+        bool lights, materials;
+    } cases[] = {{"", 1, true, true},
+                 {"<integer name='shading_samples' value='3'/>", 3, true, true},
+                 {"<integer name='emitter_samples' value='2'/><integer name='bsdf_samples' value='4'/>", 4, true, true},
+                 {"<integer name='emitter_samples' value='5'/><integer name='bsdf_samples' value='0'/>", 5, true, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        arena a = {0};
+        loaded l = traced_load(arena_printf(&a, "<scene version='3.0.0'><integrator type='direct'>%s</integrator><sensor type='perspective'/></scene>", cases[k].params), folder);
+        assert_int_equal(l.scene->paths_per_sample, cases[k].paths);
+        assert_true(l.scene->use_next_event == cases[k].lights && l.scene->use_bsdf_sampling == cases[k].materials);
+        traced_unload(&l);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     folder = scene_files_create();
@@ -430,6 +479,7 @@ int main(void)
         cmocka_unit_test(disk_meets_rays),     cmocka_unit_test(disk_is_sampled_uniformly), cmocka_unit_test(tent_has_its_distribution),
         cmocka_unit_test(crop_is_a_part_of_the_film), cmocka_unit_test(bitmaps_anywhere),   cmocka_unit_test(bad_scenes_say_why),
         cmocka_unit_test(nested_integrators),  cmocka_unit_test(mirrored_shapes_keep_their_side),
+        cmocka_unit_test(normals_are_made_in_the_world), cmocka_unit_test(direct_with_several_samples),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

@@ -157,8 +157,8 @@ static const curved surfaces[] = {
     {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}, false},
     {"cylinder, placed", "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float name='radius' value='.5'/>"
                          "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}, false},
-    {"sphere, placed", "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED "</shape>", sphere, 1, 0,
-     {.1, -.4, -.3}, false},
+    {"sphere, placed", "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED "</shape>", sphere, -1, 0,
+     {.1, -.4, -.3}, false}, /* mirrored, so inside out */
     {"linear curve", "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>", linear_curve, 1, 0, {.6, .8, .4}, true},
     {"B-spline curve", "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>", bspline_curve, 1, 0, {.8, .9, .4}, true},
     {"ellipsoid", "<shape type='ellipsoids'><string name='filename' value='shapes_gaussian.ply'/><float name='extent' value='2'/>" TURNED "</shape>", ellipsoid, 1,

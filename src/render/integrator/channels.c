@@ -90,7 +90,7 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
         v.x = ir_to_f32(f, t_word(t, si->entry, 11));
         break;
     case CHANNEL_SHAPE_INDEX:
-        v.x = ir_to_f32(f, t_word(t, si->entry, 10));
+        v.x = ir_to_f32(f, ir_add(f, t_word(t, si->entry, 10), t_u32(t, 1))); /* from 1 on, as in Mitsuba: 0 is the background */
         break;
     case CHANNEL_ALBEDO: {
         color c = albedo(w, si, at);

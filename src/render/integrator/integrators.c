@@ -35,14 +35,10 @@ static const plugin_param direct_params[] = {
     {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
 };
 
+/* More than one sample of a kind: as many paths, each with one sample of both (render_scene.paths_per_sample). */
 static bl_result direct_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    static const char *const names[] = {"shading_samples", "emitter_samples", "bsdf_samples"};
-    for (int k = 0; k < 3; k++)
-        if (scene_get(o, names[k])->given && scene_number(o, names[k]) > 1)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, scene_get(o, names[k])->where,
-                               "direct: more than one sample of a kind is not implemented yet, raise the sampler's sample_count");
     bool lights = scene_get(o, "emitter_samples")->given && scene_number(o, "emitter_samples") == 0;
     bool materials = scene_get(o, "bsdf_samples")->given && scene_number(o, "bsdf_samples") == 0;
     if (lights && materials)

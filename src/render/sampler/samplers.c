@@ -276,6 +276,7 @@ static const plugin_param params[] = {
     {"sample_count", PLUGIN_INTEGER, 0, "4", 1, 1 << 24, "samples per pixel"},
     {"seed", PLUGIN_INTEGER, 0, "0", 0, 4294967295.0, "added to the seed of a render"},
     {"jitter", PLUGIN_BOOLEAN, 0, "true", 0, 0, "random places in the strata, else their middles"},
+    {"strength", PLUGIN_INTEGER, 0, "2", 1, 1024, "accepted; the arrays are of strength 2"},
 };
 const sampler_class sampler_independent = {
     .base.plugin = {PLUGIN_SAMPLER, "independent", params, 2, NULL, 0, "independent uniform numbers"}, .count = any_count};
@@ -286,7 +287,7 @@ const sampler_class sampler_multijitter = {
     .base = {.plugin = {PLUGIN_SAMPLER, "multijitter", params, 3, NULL, 0, "cells, rows and columns at once"}, .load = note_count},
     .count = grid_count, .one = stratified_1, .two = multijitter_2};
 const sampler_class sampler_orthogonal = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", params, 3, NULL, 0, "every two dimensions stratified; the square of a prime of samples"}, .load = note_count},
+    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", params, 4, NULL, 0, "every two dimensions stratified; the square of a prime of samples"}, .load = note_count},
     .count = prime_square_count, .one = orthogonal_1, .two = orthogonal_2};
 const sampler_class sampler_low_discrepancy = {
     .base = {.plugin = {PLUGIN_SAMPLER, "ldsampler", params, 2, NULL, 0, "scrambled (0,2) sequence; a power of 4 of samples"}, .load = note_count},

@@ -60,8 +60,8 @@ static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
     }
 }
 
-/* Takes the mesh. */
-static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bl_error *err)
+/* Takes the mesh. make_normals: generates them, in the world, where angles may differ from those of the file. */
+static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err)
 {
     bl_error reason = {0};
     bl_result r = mesh_transform(m, scene_get(o, "to_world")->matrix, scene_number(o, "flip_normals") != 0, &reason);
@@ -69,6 +69,8 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
         mesh_free(m);
         return scene_error(err, r, o->where, "%s: %s", o->cls->name, reason.text);
     }
+    if (make_normals)
+        mesh_generate_normals(m);
     float *table = malloc((size_t)m->face_count * sizeof *table + 4);
     BL_ASSERT(table, "out of memory");
     float area = area_table(m, table);
@@ -81,7 +83,7 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     words[MESH_FACE_COUNT] = m->face_count;
     words[MESH_FLIP] = words[MESH_ARRAYS] = 0;
     render_shape shape = {.object = o, .kind = SHAPE_TRIANGLES, .first_entry_primitive = s->primitives.count,
-                          .primitive_count = m->face_count, .vertex_count = m->vertex_count, .area = area};
+                          .primitive_count = m->face_count, .vertex_count = m->vertex_count, .normals_made = make_normals, .area = area};
     shape.data = put_words(s, words, sizeof words);
     put_primitives(s, m, s->shapes.count);
     array_push(&s->shapes, shape);
@@ -107,7 +109,7 @@ static bl_result rectangle_load(render_scene *s, const scene_object *o, bl_error
     scene_mesh m;
     mesh_rectangle(&m);
     keep_orientation(o, &m);
-    return add_mesh(s, o, &m, err);
+    return add_mesh(s, o, &m, false, err);
 }
 
 static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -115,7 +117,7 @@ static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err
     scene_mesh m;
     mesh_cube(&m);
     keep_orientation(o, &m);
-    return add_mesh(s, o, &m, err);
+    return add_mesh(s, o, &m, false, err);
 }
 
 /* What the loaders of files have in common; r and reason are the loader's. Takes the mesh. */
@@ -123,14 +125,10 @@ static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r,
 {
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason->text);
-    bool flat = scene_number(o, "face_normals") != 0, make = !flat && !m->normals;
+    bool flat = scene_number(o, "face_normals") != 0;
     if (flat)
         mesh_drop_normals(m);
-    else if (make)
-        mesh_generate_normals(m);
-    TRY(add_mesh(s, o, m, err));
-    s->shapes.data[s->shapes.count - 1].normals_made = make;
-    return BL_OK;
+    return add_mesh(s, o, m, !flat && !m->normals, err);
 }
 
 static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)

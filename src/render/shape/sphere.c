@@ -35,7 +35,8 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
             words[SPHERE_ROTATION + 3 * k + j] = float_word((float)(m[4 * j + k] / scale));
     }
     p.entry[3] = words[SPHERE_RADIUS] = float_word((float)radius);
-    words[SPHERE_SIGN] = float_word(scene_number(o, "flip_normals") != 0 ? -1.0f : 1.0f);
+    bool flips = scene_number(o, "flip_normals") != 0, mirrors = matrix_determinant3(m) < 0; /* which turns it inside out (Mitsuba) */
+    words[SPHERE_SIGN] = float_word(flips != mirrors ? -1.0f : 1.0f);
     render_shape shape = {.object = o, .kind = SHAPE_SPHERE, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
                           .area = (float)(4 * (double)pi * radius * radius), .data = s->geometry.count};
     for (int k = 0; k < SPHERE_WORDS; k++)
