@@ -144,6 +144,7 @@ set(render_sources
     src/render/integrator/functions.c
     src/render/integrator/integrators.c
     src/render/integrator/light.c
+    src/render/integrator/geometry.c
     src/render/integrator/intersect.c
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
@@ -170,6 +171,7 @@ set(render_sources
     src/render/plan.c
     src/render/plan_read.c
     src/render/random.c
+    src/render/refit.c
     src/render/registry.c
     src/render/sampler/samplers.c
     src/render/scene_build.c
@@ -216,6 +218,7 @@ set(api_sources
     src/api/ir_run.c
     src/api/job.c
     src/api/job_buffers.c
+    src/api/job_geometry.c
     src/api/job_kernels.c
     src/api/job_pass.c
     src/api/kernel_cache.c

@@ -216,6 +216,8 @@ typedef struct bl_job_desc {
     bool frozen;        /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
     bool sensor_moves;  /* bl_job_set_sensor will be called: the sensor does not become a constant of the kernels */
+    bool geometry_changes; /* positions, normals or uv of meshes will be set that are not among the parameters: geometry does not become constants of
+                            * the kernels */
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
     bl_rays rays;       /* of all passes */
     uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
@@ -229,7 +231,9 @@ const char *bl_job_rays(const bl_job *job);
 /* Name of the compiler's optimisation k, NULL past the last one. */
 const char *bl_optimisation_name(uint32_t k);
 
-/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. */
+/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions of meshes are in the world (of a
+ * shapegroup's in the group's space) and must be finite; the hierarchy follows on the device before the next pass, and is built anew on the host
+ * where that has made it bad; generated normals, areas and sampling tables follow, too. The scene's bounding sphere (of distant lights) stays. */
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
 bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
@@ -259,6 +263,7 @@ typedef struct bl_stats {
     uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
     uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
     bl_gradient_form form;  /* gradient: the form that was used, never BL_FORM_AUTO */
+    uint32_t rebuilds;      /* hierarchies built anew on the host, because moved vertices had made them bad */
     uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
     double loss;            /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
 } bl_stats;

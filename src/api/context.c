@@ -287,7 +287,7 @@ bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *v
     if (index >= scene->render->parameters.count)
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
-    memcpy(values, scene->render->values.data + p->offset, p->count * sizeof *values);
+    memcpy(values, render_initial(scene->render, p), p->count * sizeof *values);
     return BL_OK;
 }
 

@@ -307,7 +307,7 @@ static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t grad
     fit_record_gradient_read(job->batch, job->device->fixed,
                              &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = p->count,
                                                   .gradient_first = gradient_first, .output_first = gradient_first});
-    fit_variation v = {.parameters = job->values, .gradient = job->output, .parameter_first = p->offset, .gradient_first = gradient_first,
+    fit_variation v = {.parameters = job->values, .gradient = job->output, .parameter_first = job->plan->value_offset[p - job->scene->parameters.data], .gradient_first = gradient_first,
                        .rank = p->rank, .weight = penalty.total_variation, .smoothing = penalty.smoothing};
     memcpy(v.shape, p->shape, sizeof v.shape);
     fit_record_variation(job->batch, job->device->fixed, &v);
@@ -329,7 +329,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
                                               .gradient = penalised ? job->output : job->gradient, .scale = job->scale,
                                               .state = {fit->state[0], fit->state[1]}, .rate = fit->rate, .lower = fit->lower,
                                               .upper = fit->upper, .status = fit->optimizer_status, .count = p->count,
-                                              .parameter_first = p->offset, .gradient_first = first, .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
+                                              .parameter_first = job->plan->value_offset[job->requested[k]], .gradient_first = first,
+                                              .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
                                               .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,
                                               .alpha = d->alpha, .epsilon = d->epsilon});
     }

@@ -81,7 +81,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
     add(&h, elements, 4 * (size_t)element_count);
     add(&h, fit->penalties, job->requested_count * sizeof *fit->penalties);
     add(&h, job->requested, 4 * (size_t)job->requested_count);
-    add(&h, job->host_values, 4 * (size_t)job->scene->values.count); /* initial values */
+    add(&h, job->host_values, 4 * (size_t)job->plan->stored_count); /* initial values */
     add_views(&h, fit, desc);
     return XXH3_64bits_digest(&h);
 }
@@ -115,7 +115,7 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
     const bl_job *job = fit->job;
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        TRY(move(job->values, 4ull * p->offset, words, p->count, store, err));
+        TRY(move(job->values, 4ull * job->plan->value_offset[job->requested[k]], words, p->count, store, err));
         words += p->count;
     }
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++, words += job->plan->gradient_count)

@@ -14,8 +14,9 @@ static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_er
         return error_set(err, BL_ERROR_MEMORY, "no memory for %u tangents", n);
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        const uint32_t first = job->plan->value_offset[job->requested[k]];
         for (uint32_t i = 0; i < p->count; i++)
-            all[p->offset + i] = !tangents ? 1 : tangents[k] ? tangents[k][i] : 0;
+            all[first + i] = !tangents ? 1 : tangents[k] ? tangents[k][i] : 0;
     }
     bl_result r = job_tangents(job, all, err);
     free(all);

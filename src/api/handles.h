@@ -72,6 +72,8 @@ struct bl_job {
     bool values_changed; /* since derived values were updated, */
     bool *changed;       /* and which parameters' */
     bool tables_built;   /* once at least */
+    bool lights_moved;   /* their tables are not up to date */
+    struct job_geometry *geometry; /* NULL until vertices have moved */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
     bl_kernel_info compiled[RENDER_PASS_COUNT];
@@ -82,7 +84,8 @@ struct bl_job {
     kernel_bounds *bounds; /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
-        *samples; /* of a tile: what a replay pass leaves for the adjoint pass */
+        *samples, /* of a tile: what a replay pass leaves for the adjoint pass */
+        *refit;   /* render/refit.h */
     uint64_t film_words;
     uint64_t bytes;
 };
@@ -118,8 +121,8 @@ typedef struct job_work_desc {
 
 /* How a job's rays find what they hit: what the descriptor asks for, or what suits device and scene. */
 bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err);
-/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words. */
-bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err);
+/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words. changes: as in gpu_accel_desc. */
+bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err);
 /* For code generation. */
 spv_rays rays_lowering(const plan *p);
 
@@ -135,7 +138,9 @@ bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
 bl_result job_make_buffers(bl_job *job, bl_error *err);
 void job_drop_buffers(bl_job *job);
 /* The buffers of generated kernels as they are now. */
-void job_buffers(const bl_job *job, gpu_buffer *buffers[BUFFER_COUNT + 1]);
+void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1]);
+/* Another buffer of so many bytes in place of *out, which may be NULL. */
+bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err);
 void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
 /* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
 bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err);
@@ -151,7 +156,19 @@ bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out); /* the renderer
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
 opt_options job_lowering(const bl_job *job);
 
+/* ---- job_geometry.c ---- */
+
+/* New values of geometry, finite. */
+bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err);
+bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err);
+/* Before a pass: whatever follows from geometry that has changed. */
+bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err);
+void geometry_destroy(bl_job *job);
+
 /* ---- job_pass.c ---- */
+
+/* A dispatch of the pass's kernel, which is there. values: in place of BUFFER_VALUES. */
+void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
 
 uint32_t job_strips(const render_scene *s, uint32_t spp);
 /* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values

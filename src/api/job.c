@@ -77,6 +77,7 @@ void bl_job_destroy(bl_job *job)
     bounds_destroy(job->bounds);
     for (int k = 0; k < RENDER_PASS_COUNT; k++)
         gpu_kernel_destroy(job->kernels[k]);
+    geometry_destroy(job);
     job_drop_buffers(job);
     plan_destroy(job->plan);
     free(job->requested);
@@ -90,13 +91,8 @@ const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" :
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
-    uint32_t array = p->slot - PLAN_ARRAY_SLOT;
-    if (p->slot < PLAN_ARRAY_SLOT || array >= MESH_ATTRIBUTE)
-        return BL_OK;
-    if (array == MESH_ARRAY_POSITIONS)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "%s: changing vertices is not implemented yet; their gradient is", p->name);
-    if (!(job->plan->moves >> array & 1))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s can be changed only in a job that was created with it among its parameters", p->name);
+    if (p->source != PLAN_NONE && job->plan->baked)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`", p->name);
     return BL_OK;
 }
 
@@ -118,9 +114,14 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
         error_set(&err, BL_ERROR_ARGUMENT, "%s: the sensor of this job is fixed: it was created without any of the sensor's parameters", p->name);
         return context_fail(job->context, &err);
     }
-    if (gpu_buffer_write(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
+    if (p->source != PLAN_NONE && geometry_set(job, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
-    memcpy(job->host_values + p->offset, values, 4 * (size_t)p->count);
+    uint32_t offset = job->plan->value_offset[index];
+    if (offset != PLAN_NONE) {
+        if (gpu_buffer_write(job->values, 4ull * offset, values, 4ull * p->count, &err) != BL_OK)
+            return context_fail(job->context, &err);
+        memcpy(job->host_values + offset, values, 4 * (size_t)p->count);
+    }
     job_value_changed(job, index);
     return BL_OK;
 }
@@ -131,9 +132,9 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
-    if (gpu_buffer_read(job->values, 4ull * p->offset, values, 4ull * p->count, &err) != BL_OK)
-        return context_fail(job->context, &err);
-    return BL_OK;
+    uint32_t offset = job->plan->value_offset[index];
+    bl_result r = offset == PLAN_NONE ? geometry_get(job, index, values, &err) : gpu_buffer_read(job->values, 4ull * offset, values, 4ull * p->count, &err);
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)

@@ -20,12 +20,18 @@ static void drop_buffer(bl_job *job, gpu_buffer **b)
     *b = NULL;
 }
 
+bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err)
+{
+    drop_buffer(job, out);
+    return make_buffer(job, bytes, label, out, err);
+}
+
 /* Before the scene buffer is written, which holds its address. */
 static bl_result make_geometry(bl_job *job, bl_error *err)
 {
     if (!job->plan->query)
         return BL_OK;
-    TRY(rays_build(job->device->gpu, job->plan, &job->accel, err));
+    TRY(rays_build(job->device->gpu, job->plan, false, &job->accel, err));
     job->bytes += gpu_accel_size(job->accel);
     return BL_OK;
 }
@@ -50,16 +56,16 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
-    if (s->values.count)
-        TRY(gpu_buffer_write(job->values, 0, s->values.data, 4ull * s->values.count, err));
-    job->host_values = malloc(4 * (size_t)s->values.count + 4);
+    job->host_values = malloc(4 * (size_t)p->stored_count + 4);
     BL_ASSERT(job->host_values, "out of memory");
-    if (s->values.count)
-        memcpy(job->host_values, s->values.data, 4 * (size_t)s->values.count);
+    plan_initial_values(p, job->host_values);
+    if (p->stored_count)
+        TRY(gpu_buffer_write(job->values, 0, job->host_values, 4ull * p->stored_count, err));
     job->values_changed = true;
     job->changed = malloc(s->parameters.count + 1u);
     BL_ASSERT(job->changed, "out of memory");
-    memset(job->changed, true, s->parameters.count + 1u);
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        job->changed[i] = s->parameters.data[i].source == PLAN_NONE; /* what follows from geometry is there */
     return BL_OK;
 }
 
@@ -69,8 +75,7 @@ bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
 {
     if (gpu_buffer_size(job->samples) >= 4ull * SAMPLE_WORDS * slots)
         return BL_OK;
-    drop_buffer(job, &job->samples);
-    return make_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
+    return job_replace_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
 }
 
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
@@ -78,17 +83,14 @@ bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
     uint64_t bytes = 12ull * job_pixels(job->scene) * images;
     if (gpu_buffer_size(job->adjoint) >= bytes)
         return BL_OK;
-    drop_buffer(job, &job->adjoint);
-    return make_buffer(job, bytes, "adjoint", &job->adjoint, err);
+    return job_replace_buffer(job, bytes, "adjoint", &job->adjoint, err);
 }
 
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 {
     uint64_t bytes = 4ull * job->plan->value_count;
-    if (gpu_buffer_size(job->tangent) < bytes) {
-        drop_buffer(job, &job->tangent);
-        TRY(make_buffer(job, bytes, "tangents", &job->tangent, err));
-    }
+    if (gpu_buffer_size(job->tangent) < bytes)
+        TRY(job_replace_buffer(job, bytes, "tangents", &job->tangent, err));
     return gpu_buffer_write(job->tangent, 0, tangents, bytes, err);
 }
 
@@ -97,8 +99,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
     uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
         return BL_OK;
-    drop_buffer(job, &job->film);
-    TRY(make_buffer(job, 4 * words, "film", &job->film, err));
+    TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));
     job->film_words = words;
     return BL_OK;
 }
@@ -106,16 +107,16 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 void job_drop_buffers(bl_job *job)
 {
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples};
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples, &job->refit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
 }
 
-void job_buffers(const bl_job *job, gpu_buffer *buffers[BUFFER_COUNT + 1])
+void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])
 {
     gpu_buffer *const all[BUFFER_COUNT + 1] = {
         [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
+        [BUFFER_SAMPLES] = pass == RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
     memcpy(buffers, all, sizeof all);
 }

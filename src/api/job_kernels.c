@@ -26,27 +26,28 @@ bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_err
 }
 
 /* Bit i: buffer i is larger than a binding reaches. */
-static uint32_t job_addressed(const bl_job *job)
+static uint32_t job_addressed(const bl_job *job, render_pass pass)
 {
     gpu_buffer *buffers[BUFFER_COUNT + 1];
     uint32_t addressed = 0;
-    job_buffers(job, buffers);
+    job_buffers(job, pass, buffers);
     for (uint32_t i = 0; i < BUFFER_COUNT; i++)
         if (buffers[i] && gpu_buffer_size(buffers[i]) > gpu_device_info(job->device->gpu)->max_buffer_range)
             addressed |= 1u << i;
     return addressed;
 }
 
-static spv_options generation(const bl_job *job)
+static spv_options generation(const bl_job *job, render_pass pass)
 {
-    return (spv_options){.addressed = job_addressed(job), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+    return (spv_options){.addressed = job_addressed(job, pass), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
                          .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
 
 static const char *const pass_labels[RENDER_PASS_COUNT] = {
     [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
     [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
-    [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables"};
+    [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables",
+    [RENDER_GEOMETRY] = "geometry"};
 
 static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took, bl_error *err)
 {
@@ -55,7 +56,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
     opt_options passes = job_lowering(job);
-    spv_options options = generation(job);
+    spv_options options = generation(job, pass);
     kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
                             .passes = &passes, .generate = &options};
     bl_result r = kernel_code_make(&source, code, took, err);
@@ -67,7 +68,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
-    uint32_t addressed = job_addressed(job);
+    uint32_t addressed = job_addressed(job, pass);
     if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
         gpu_kernel_destroy(job->kernels[pass]);
         job->kernels[pass] = NULL;

@@ -20,20 +20,20 @@ uint32_t job_strips(const render_scene *s, uint32_t spp)
 
 /* ---- ranges ---- */
 
-static void record(bl_job *job, gpu_kernel *kernel, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
+void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
     bl_error err;
     gpu_buffer *buffers[BUFFER_COUNT + 1];
-    job_buffers(job, buffers);
+    job_buffers(job, pass, buffers);
     buffers[BUFFER_VALUES] = values;
     if (job->bounds && bounds_arm(job->bounds, buffers, &err) != BL_OK)
         return; /* a device that is lost, which submission says too */
-    gpu_batch_dispatch(job->batch, kernel, buffers, push, lanes);
+    gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
 }
 
 typedef struct pass_kernel {
     bl_job *job;
-    gpu_kernel *kernel;
+    render_pass pass;
     const job_work_desc *w;
     job_range tile; /* what BUFFER_SAMPLES holds */
 } pass_kernel;
@@ -51,7 +51,7 @@ static void record_range(void *user, job_range r)
                  [UNIFORM_TILE_LANE] = k->tile.first_lane,
         [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
         [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile)};
-    record(k->job, k->kernel, job->values, push, r.lane_count);
+    job_record(k->job, k->pass, job->values, push, r.lane_count);
 }
 
 /* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of
@@ -99,28 +99,28 @@ bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_erro
 /* ---- derived values ---- */
 
 /* Those of values or frozen values. */
-static void record_update(bl_job *job, gpu_kernel *kernel, gpu_buffer *values)
+static void record_update(bl_job *job, render_pass pass, gpu_buffer *values)
 {
-    record(job, kernel, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
+    job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
 }
 
 static bool follows_changed(const bl_job *job, const plan_table *b)
 {
-    bool changed = !job->tables_built;
+    bool changed = !job->tables_built || job->lights_moved;
     for (uint32_t k = 0; k < b->follow_count; k++)
         changed |= job->changed[b->follows[k]];
     return changed;
 }
 
 /* Sampling tables whose values have changed, step by step. */
-static void record_tables(bl_job *job, gpu_kernel *kernel)
+static void record_tables(bl_job *job)
 {
     for (uint32_t i = 0; i < job->plan->table_builds.count; i++) {
         const plan_table *b = &job->plan->table_builds.data[i];
         if (!follows_changed(job, b))
             continue;
         const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
-        record(job, kernel, job->values, push, b->lanes);
+        job_record(job, RENDER_TABLES, job->values, push, b->lanes);
     }
 }
 
@@ -133,7 +133,7 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
         return BL_OK;
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
-    record_update(job, kernel, job->values);
+    record_update(job, RENDER_UPDATE_ADJOINT, job->values);
     TRY(job_submit(job->batch, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
@@ -144,6 +144,7 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
 {
     gpu_kernel *update = NULL, *tables = NULL, *tangents = NULL;
     double seconds;
+    TRY(geometry_follow(job, stats, err));
     if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
         TRY(job_kernel(job, RENDER_UPDATE, &update, err));
     if (job->plan->table_builds.count && job->values_changed)
@@ -152,20 +153,20 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         TRY(job_kernel(job, RENDER_UPDATE_TANGENT, &tangents, err));
     TRY(gpu_batch_begin(job->batch, err));
     if (update && job->values_changed)
-        record_update(job, update, job->values);
+        record_update(job, RENDER_UPDATE, job->values);
     if (update && w->pass == RENDER_FROZEN)
-        record_update(job, update, job->frozen);
+        record_update(job, RENDER_UPDATE, job->frozen);
     if (tables)
-        record_tables(job, tables);
+        record_tables(job);
     if (tangents)
-        record_update(job, tangents, job->values);
+        record_update(job, RENDER_UPDATE_TANGENT, job->values);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     TRY(job_submit(job->batch, stats, &seconds, err));
     job->values_changed = false;
-    job->tables_built = true;
+    job->tables_built = true, job->lights_moved = false;
     memset(job->changed, false, job->scene->parameters.count);
     return bounds_check(job->bounds, err);
 }
@@ -200,8 +201,9 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
 
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err)
 {
-    pass_kernel k = {.job = job, .w = w, .tile = part};
-    TRY(job_kernel(job, pass, &k.kernel, err));
+    pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
+    gpu_kernel *kernel;
+    TRY(job_kernel(job, pass, &kernel, err));
     TRY(job_slice(job->batch, w, part, &job->paths_per_second[pass], record_range, &k, stats, err));
     return bounds_check(job->bounds, err);
 }

@@ -2,8 +2,8 @@
  * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's primitives.
  *
  * Entry k of a group is its box k, or its triangle k - box_count (render/entries.c orders them so). Triangles are given with
- * the corners of their meshes, boxes with the bounds of what is in them. Geometry does not change while a job lives; once vertices
- * can, this is the place that has to follow them (src/gpu/README.md, Recipes). */
+ * the corners of their meshes as they are when the scene is loaded, boxes with the bounds of what is in them. Vertices that move make corners anew on the
+ * device (job_geometry.c). */
 #include "api/handles.h"
 #include "render/shape/kinds.h"
 
@@ -18,7 +18,7 @@ static bool query_suits(const gpu_info *device)
 
 bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err)
 {
-    bool bake = !desc->no_baking && plan_can_bake(s);
+    bool bake = !desc->no_baking && !desc->geometry_changes && plan_can_bake(s);
     if ((unsigned)desc->rays >= BL_RAYS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "%d is no way to trace rays", (int)desc->rays);
     if (desc->rays == BL_RAYS_QUERY && !device->ray_query)
@@ -68,7 +68,7 @@ static void list_instances(const plan *p, gpu_accel_instance *list)
     }
 }
 
-bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
+bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err)
 {
     const render_scene *s = p->scene;
     uint32_t instances = s->has_groups ? s->instances.count : 1;
@@ -80,7 +80,7 @@ bl_result rays_build(gpu_device *d, plan *p, gpu_accel **out, bl_error *err)
     if (r == BL_OK) {
         list_instances(p, list);
         r = gpu_accel_create(d, &(gpu_accel_desc){.groups = groups, .group_count = p->group_count, .instances = list, .instance_count = instances,
-                                                  .label = "scene"}, out, err);
+                                                  .changes = changes, .label = "scene"}, out, err);
     }
     for (uint32_t g = 0; groups && g < p->group_count; g++)
         free((void *)(uintptr_t)groups[g].triangles), free((void *)(uintptr_t)groups[g].boxes);

@@ -88,6 +88,19 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
+/* All parameters' values; of geometry those that the job has among its own. */
+static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    TRY(gpu_buffer_write(job->frozen, 0, values, 4ull * s->values.count, err));
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &s->parameters.data[job->requested[k]];
+        if (p->source != PLAN_NONE)
+            TRY(gpu_buffer_write(job->frozen, 4ull * job->plan->value_offset[job->requested[k]], values + p->offset, 4ull * p->count, err));
+    }
+    return BL_OK;
+}
+
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
     job_work_desc w = {.pass = desc->frozen ? RENDER_FROZEN : desc->variance ? RENDER_VARIANCE : RENDER_PRIMAL,
@@ -100,7 +113,7 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     if (desc->frozen && desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
     if (desc->frozen)
-        TRY(gpu_buffer_write(job->frozen, 0, desc->frozen, 4ull * job->scene->values.count, err));
+        TRY(write_frozen(job, desc->frozen, err));
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));
     TRY(job_resolve(job, w.spp, w.strips, image, stats, err));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Acceleration structures of static geometry (VK_KHR_acceleration_structure): at the bottom, for each group, one of all triangles and one of
+ * Acceleration structures (VK_KHR_acceleration_structure): at the bottom, for each group, one of all triangles and one of
  * all boxes, because a bottom level holds one kind of geometry, and a top level with the instances of each that there is.
  *
  * Kernels find the top level by its device address, so there is no descriptor. Inputs and scratch memory live as long as a build, which is
- * waited for; what is left are the levels, each in a buffer of its own. */
+ * waited for; what is left are the levels, each in a buffer of its own. Of geometry that changes they are kept: new corners go into the inputs, and the
+ * levels are updated or built anew where they are, so their addresses stay. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -14,15 +15,18 @@ enum { CUSTOM_INDEX_END = 1 << 24, EVERY_RAY = 0xFF, TRIANGLE_BYTES = 9 * 4, BOX
 typedef struct level {
     VkAccelerationStructureKHR handle;
     gpu_buffer *storage;
+    gpu_buffer *input, *scratch; /* NULL once built, unless geometry changes */
+    uint32_t count;              /* of triangles, boxes, instances */
 } level;
 
 /* Levels of group g are 2 g + one of the first two; the top one is the last. */
-enum { LEVEL_TRIANGLES, LEVEL_BOXES };
+typedef enum level_kind { LEVEL_TRIANGLES, LEVEL_BOXES, LEVEL_TOP } level_kind;
 
 struct gpu_accel {
     gpu_device *device;
     level *levels;
     uint32_t level_count;
+    bool changes;
     char *label;
 };
 
@@ -73,85 +77,97 @@ static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTyp
     return BL_OK;
 }
 
-static bl_result build_level(gpu_accel *a, level *l, VkAccelerationStructureTypeKHR type, const VkAccelerationStructureGeometryKHR *geometry,
-                             uint32_t count, bl_error *err)
+/* What is built, of a level whose input is there. */
+static VkAccelerationStructureGeometryKHR geometry_of(const level *l, level_kind kind)
+{
+    VkAccelerationStructureGeometryKHR g = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR};
+    uint64_t address = gpu_buffer_address(l->input);
+    if (kind == LEVEL_TRIANGLES) {
+        g.geometryType = VK_GEOMETRY_TYPE_TRIANGLES_KHR, g.flags = VK_GEOMETRY_OPAQUE_BIT_KHR;
+        g.geometry.triangles = (VkAccelerationStructureGeometryTrianglesDataKHR){
+            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_TRIANGLES_DATA_KHR,
+            .vertexFormat = VK_FORMAT_R32G32B32_SFLOAT,
+            .vertexData.deviceAddress = address,
+            .vertexStride = 3 * sizeof(float),
+            .maxVertex = 3 * l->count - 1,
+            .indexType = VK_INDEX_TYPE_NONE_KHR};
+    } else if (kind == LEVEL_BOXES) {
+        g.geometryType = VK_GEOMETRY_TYPE_AABBS_KHR, g.flags = VK_GEOMETRY_OPAQUE_BIT_KHR;
+        g.geometry.aabbs = (VkAccelerationStructureGeometryAabbsDataKHR){
+            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_AABBS_DATA_KHR, .data.deviceAddress = address, .stride = BOX_BYTES};
+    } else {
+        g.geometryType = VK_GEOMETRY_TYPE_INSTANCES_KHR;
+        g.geometry.instances = (VkAccelerationStructureGeometryInstancesDataKHR){
+            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR, .data.deviceAddress = address};
+    }
+    return g;
+}
+
+static VkAccelerationStructureTypeKHR type_of(level_kind kind)
+{
+    return kind == LEVEL_TOP ? VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR : VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR;
+}
+
+static VkAccelerationStructureBuildGeometryInfoKHR build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeometryKHR *geometry)
+{
+    VkBuildAccelerationStructureFlagsKHR update = a->changes && kind == LEVEL_TRIANGLES ? VK_BUILD_ACCELERATION_STRUCTURE_ALLOW_UPDATE_BIT_KHR : 0;
+    return (VkAccelerationStructureBuildGeometryInfoKHR){.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_GEOMETRY_INFO_KHR,
+                                                         .type = type_of(kind),
+                                                         .flags = VK_BUILD_ACCELERATION_STRUCTURE_PREFER_FAST_TRACE_BIT_KHR | update,
+                                                         .mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_BUILD_KHR,
+                                                         .geometryCount = 1,
+                                                         .pGeometries = geometry};
+}
+
+/* From its input; update: of what is there. */
+static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update, bl_error *err)
 {
     gpu_device *d = a->device;
-    VkAccelerationStructureBuildGeometryInfoKHR info = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_GEOMETRY_INFO_KHR,
-                                                        .type = type,
-                                                        .flags = VK_BUILD_ACCELERATION_STRUCTURE_PREFER_FAST_TRACE_BIT_KHR,
-                                                        .mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_BUILD_KHR,
-                                                        .geometryCount = 1,
-                                                        .pGeometries = geometry};
+    uint64_t alignment = d->candidate->accel_scratch_alignment;
+    VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
+    VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
+    info.dstAccelerationStructure = l->handle;
+    info.scratchData.deviceAddress = (gpu_buffer_address(l->scratch) + alignment - 1) / alignment * alignment;
+    if (update)
+        info.mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_UPDATE_KHR, info.srcAccelerationStructure = l->handle;
+    gpu_batch *batch = NULL;
+    TRY(gpu_batch_create(d, &batch, err));
+    bl_result result = run_build(d, batch, &info, l->count, err);
+    gpu_batch_destroy(batch);
+    return result;
+}
+
+static void drop_input(level *l)
+{
+    gpu_buffer_destroy(l->input);
+    gpu_buffer_destroy(l->scratch);
+    l->input = l->scratch = NULL;
+}
+
+/* data: `count` triangles, boxes or instances. */
+static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void *data, uint64_t size, uint32_t count, bl_error *err)
+{
+    gpu_device *d = a->device;
+    l->count = count;
+    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR, "input of a build", &l->input,
+                              err));
+    TRY(gpu_buffer_write(l->input, 0, data, size, err));
+    VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
+    VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
     VkAccelerationStructureBuildSizesInfoKHR sizes = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_SIZES_INFO_KHR};
     d->vk.GetAccelerationStructureBuildSizesKHR(d->handle, VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR, &info, &count, &sizes);
-    TRY(create_level(a, l, type, sizes.accelerationStructureSize, err));
-    uint64_t alignment = d->candidate->accel_scratch_alignment;
-    gpu_buffer *scratch = NULL;
-    gpu_batch *batch = NULL;
-    bl_result result = gpu_buffer_create(d, GPU_DEVICE, sizes.buildScratchSize + alignment, "scratch of a build", &scratch, err);
-    if (result == BL_OK)
-        result = gpu_batch_create(d, &batch, err);
-    if (result == BL_OK) {
-        info.dstAccelerationStructure = l->handle;
-        info.scratchData.deviceAddress = (gpu_buffer_address(scratch) + alignment - 1) / alignment * alignment;
-        result = run_build(d, batch, &info, count, err);
-    }
-    gpu_batch_destroy(batch);
-    gpu_buffer_destroy(scratch);
-    return result;
+    TRY(create_level(a, l, type_of(kind), sizes.accelerationStructureSize, err));
+    uint64_t scratch = sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
+    TRY(gpu_buffer_create(d, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment, "scratch of a build", &l->scratch, err));
+    TRY(fill_level(a, l, kind, false, err));
+    if (!a->changes || kind == LEVEL_BOXES)
+        drop_input(l);
+    return BL_OK;
 }
 
-/* ---- what the levels are made of ---- */
+/* ---- the top level ---- */
 
-static bl_result upload(gpu_accel *a, const void *data, uint64_t size, gpu_buffer **out, bl_error *err)
-{
-    TRY(gpu_buffer_create_for(a->device, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR,
-                              "input of a build", out, err));
-    bl_result result = gpu_buffer_write(*out, 0, data, size, err);
-    if (result != BL_OK) {
-        gpu_buffer_destroy(*out);
-        *out = NULL;
-    }
-    return result;
-}
-
-static bl_result build_triangles(gpu_accel *a, level *l, const gpu_accel_group *desc, bl_error *err)
-{
-    gpu_buffer *corners;
-    TRY(upload(a, desc->triangles, (uint64_t)desc->triangle_count * TRIANGLE_BYTES, &corners, err));
-    VkAccelerationStructureGeometryKHR geometry = {
-        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR,
-        .geometryType = VK_GEOMETRY_TYPE_TRIANGLES_KHR,
-        .geometry.triangles = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_TRIANGLES_DATA_KHR,
-                               .vertexFormat = VK_FORMAT_R32G32B32_SFLOAT,
-                               .vertexData.deviceAddress = gpu_buffer_address(corners),
-                               .vertexStride = 3 * sizeof(float),
-                               .maxVertex = 3 * desc->triangle_count - 1,
-                               .indexType = VK_INDEX_TYPE_NONE_KHR},
-        .flags = VK_GEOMETRY_OPAQUE_BIT_KHR};
-    bl_result result = build_level(a, l, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry, desc->triangle_count, err);
-    gpu_buffer_destroy(corners);
-    return result;
-}
-
-static bl_result build_boxes(gpu_accel *a, level *l, const gpu_accel_group *desc, bl_error *err)
-{
-    gpu_buffer *boxes;
-    TRY(upload(a, desc->boxes, (uint64_t)desc->box_count * BOX_BYTES, &boxes, err));
-    VkAccelerationStructureGeometryKHR geometry = {
-        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR,
-        .geometryType = VK_GEOMETRY_TYPE_AABBS_KHR,
-        .geometry.aabbs = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_AABBS_DATA_KHR,
-                           .data.deviceAddress = gpu_buffer_address(boxes),
-                           .stride = BOX_BYTES},
-        .flags = VK_GEOMETRY_OPAQUE_BIT_KHR};
-    bl_result result = build_level(a, l, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR, &geometry, desc->box_count, err);
-    gpu_buffer_destroy(boxes);
-    return result;
-}
-
-static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, uint32_t which, VkAccelerationStructureInstanceKHR *list, uint32_t *count)
+static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which, VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
     const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
@@ -169,22 +185,13 @@ static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *e
 {
     VkAccelerationStructureInstanceKHR *list = calloc(2 * (size_t)desc->instance_count + 1, sizeof *list);
     uint32_t count = 0;
-    gpu_buffer *instances;
     if (!list)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t k = 0; k < desc->instance_count; k++)
-        for (uint32_t which = LEVEL_TRIANGLES; which <= LEVEL_BOXES; which++)
+        for (level_kind which = LEVEL_TRIANGLES; which <= LEVEL_BOXES; which++)
             add_instance(a, &desc->instances[k], which, list, &count);
-    bl_result uploaded = upload(a, list, (count + !count) * sizeof *list, &instances, err);
+    bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list, (count + !count) * sizeof *list, count, err);
     free(list);
-    TRY(uploaded);
-    VkAccelerationStructureGeometryKHR geometry = {
-        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_KHR,
-        .geometryType = VK_GEOMETRY_TYPE_INSTANCES_KHR,
-        .geometry.instances = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR,
-                               .data.deviceAddress = gpu_buffer_address(instances)}};
-    bl_result result = build_level(a, &a->levels[a->level_count - 1], VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR, &geometry, count, err);
-    gpu_buffer_destroy(instances);
     return result;
 }
 
@@ -209,10 +216,12 @@ static bl_result check_desc(const gpu_device *d, const gpu_accel_desc *desc, con
 static bl_result build(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
 {
     for (uint32_t k = 0; k < desc->group_count; k++) {
-        if (desc->groups[k].triangle_count)
-            TRY(build_triangles(a, &a->levels[2 * k + LEVEL_TRIANGLES], &desc->groups[k], err));
-        if (desc->groups[k].box_count)
-            TRY(build_boxes(a, &a->levels[2 * k + LEVEL_BOXES], &desc->groups[k], err));
+        const gpu_accel_group *g = &desc->groups[k];
+        level *of = a->levels + 2 * (size_t)k;
+        if (g->triangle_count)
+            TRY(build_level(a, &of[LEVEL_TRIANGLES], LEVEL_TRIANGLES, g->triangles, (uint64_t)g->triangle_count * TRIANGLE_BYTES, g->triangle_count, err));
+        if (g->box_count)
+            TRY(build_level(a, &of[LEVEL_BOXES], LEVEL_BOXES, g->boxes, (uint64_t)g->box_count * BOX_BYTES, g->box_count, err));
     }
     return build_top(a, desc, err);
 }
@@ -234,7 +243,7 @@ bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel 
         free(a);
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
-    a->device = d;
+    a->device = d, a->changes = desc->changes;
     bl_result result = build(a, desc, err);
     if (result != BL_OK)
         gpu_accel_destroy(a);
@@ -251,6 +260,7 @@ void gpu_accel_destroy(gpu_accel *a)
         if (a->levels[k].handle)
             a->device->vk.DestroyAccelerationStructureKHR(a->device->handle, a->levels[k].handle, NULL);
         gpu_buffer_destroy(a->levels[k].storage);
+        drop_input(&a->levels[k]);
     }
     free(a->levels);
     free(a->label);
@@ -263,6 +273,20 @@ uint64_t gpu_accel_size(const gpu_accel *a)
 {
     uint64_t size = 0;
     for (uint32_t k = 0; k < a->level_count; k++)
-        size += a->levels[k].storage ? gpu_buffer_size(a->levels[k].storage) : 0;
+        for (int which = 0; which < 3; which++) {
+            gpu_buffer *const kept[3] = {a->levels[k].storage, a->levels[k].input, a->levels[k].scratch};
+            size += kept[which] ? gpu_buffer_size(kept[which]) : 0;
+        }
     return size;
 }
+
+bool gpu_accel_changes(const gpu_accel *a) { return a->changes; }
+
+gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group) { return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input; }
+
+bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err)
+{
+    return fill_level(a, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew, err);
+}
+
+bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err) { return fill_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, false, err); }

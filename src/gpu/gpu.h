@@ -85,7 +85,7 @@ bl_result gpu_buffer_read(gpu_buffer *b, uint64_t offset, void *data, uint64_t s
 
 typedef struct gpu_accel gpu_accel;
 
-/* Static geometry, copied. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
+/* Copied. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
 typedef struct gpu_accel_group {
     const float *triangles; /* 9 floats each: three corners */
     const float *boxes;     /* 6 floats each: least xyz, most xyz */
@@ -100,6 +100,7 @@ typedef struct gpu_accel_desc {
     const gpu_accel_group *groups;
     const gpu_accel_instance *instances;
     uint32_t group_count, instance_count; /* may be 0 */
+    bool changes; /* corners will be written to gpu_accel_corners: inputs are kept */
     const char *label;
 } gpu_accel_desc;
 bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel **out, bl_error *err);
@@ -107,6 +108,12 @@ void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose ke
 /* Of the top level: what OpConvertUToAccelerationStructureKHR takes. */
 uint64_t gpu_accel_address(const gpu_accel *a);
 uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
+/* Of geometry that changes: once new corners stand where those of a group's triangles are, the group follows, updated or built anew, and after the groups
+ * the top. Both wait for the device; addresses stay. */
+bool gpu_accel_changes(const gpu_accel *a);
+gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
+bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);
+bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err);
 
 /* ---- kernel.c ---- */
 

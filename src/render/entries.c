@@ -9,15 +9,20 @@
 enum { PACKED_NODE = 8 /* words */, ENTRY_WORDS = 12, ENTRY_KIND = 9 };
 static const uint32_t leaf_bit = 0x80000000u, leaf_place = 0x0FFFFFFFu, level_bits = 0xC0000000u, no_child = 0xFFFFFFFFu;
 
-static const scene_bvh *group_bvh(const plan *p, uint32_t group)
+const scene_bvh *plan_group_bvh(const plan *p, uint32_t group)
 {
-    return p->scene->groups.count ? &p->scene->groups.data[group].bvh : &p->scene->bvh;
+    return p->rebuilt ? &p->rebuilt[group] : p->scene->groups.count ? &p->scene->groups.data[group].bvh : &p->scene->bvh;
+}
+
+const scene_bvh *plan_outer_bvh(const plan *p)
+{
+    return !p->rebuilt ? &p->scene->bvh : p->scene->groups.count ? &p->rebuilt[p->group_count] : &p->rebuilt[0];
 }
 
 /* Primitives of a group in the order of their entries: the hierarchy's, or by kind of box. */
 static void order_group(plan *p, uint32_t group, uint32_t first, uint32_t *order)
 {
-    const scene_bvh *bvh = group_bvh(p, group);
+    const scene_bvh *bvh = plan_group_bvh(p, group);
     uint32_t at = first, boxes = 0;
     for (int pass = p->query ? 0 : 2; pass < 3; pass++)
         for (uint32_t i = 0; i < bvh->count; i++) {
@@ -31,14 +36,16 @@ static void order_group(plan *p, uint32_t group, uint32_t first, uint32_t *order
 
 static void choose_order(plan *p)
 {
-    uint32_t *order = arena_alloc(&p->memory, (p->scene->primitives.count + 1) * sizeof *order), first = 0;
+    uint32_t first = 0;
     p->group_count = p->scene->groups.count ? p->scene->groups.count : 1;
-    p->groups = arena_alloc(&p->memory, p->group_count * sizeof *p->groups);
+    if (!p->order) { /* else hierarchies have been built anew, over the same groups */
+        p->order = arena_alloc(&p->memory, (p->scene->primitives.count + 1) * sizeof *p->order);
+        p->groups = arena_alloc(&p->memory, p->group_count * sizeof *p->groups);
+    }
     for (uint32_t g = 0; g < p->group_count; g++) {
-        order_group(p, g, first, order);
+        order_group(p, g, first, p->order);
         first += p->groups[g].count;
     }
-    p->order = order;
 }
 
 /* ---- hierarchies ---- */
@@ -100,17 +107,17 @@ static void write_two_levels(plan *p)
     uint32_t *nodes = arena_alloc(&p->memory, (p->group_count + 1) * sizeof *nodes);
     uint32_t *records = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *records), outer = 0;
     if (!p->query) {
-        outer = put_nodes(p, &s->bvh);
+        outer = put_nodes(p, plan_outer_bvh(p));
         for (uint32_t g = 0; g < p->group_count; g++) {
-            nodes[g] = put_nodes(p, group_bvh(p, g));
-            rebase_nodes(p, nodes[g], group_bvh(p, g)->node_count, p->groups[g].first, NULL);
+            nodes[g] = put_nodes(p, plan_group_bvh(p, g));
+            rebase_nodes(p, nodes[g], plan_group_bvh(p, g)->node_count, p->groups[g].first, NULL);
         }
     }
     uint32_t first = put_levels(p, nodes);
     for (uint32_t i = 0; i < s->instances.count; i++)
-        records[i] = first + s->bvh.order[i] * LEVEL_WORDS;
+        records[i] = first + plan_outer_bvh(p)->order[i] * LEVEL_WORDS;
     if (!p->query) {
-        rebase_nodes(p, outer, s->bvh.node_count, 0, records);
+        rebase_nodes(p, outer, plan_outer_bvh(p)->node_count, 0, records);
         return;
     }
     uint32_t table = plan_reserve(p, 4 * s->instances.count);
@@ -134,7 +141,7 @@ void plan_write_entries(plan *p)
     if (s->groups.count)
         write_two_levels(p);
     else if (!p->query)
-        put_nodes(p, &s->bvh);
+        put_nodes(p, plan_outer_bvh(p));
     p->words.data[HEADER_ENTRIES] = p->words.count;
     uint32_t count = s->primitives.count, at = plan_reserve(p, (count + (count == 0)) * ENTRY_WORDS);
     for (uint32_t i = 0; i < count; i++) {
@@ -143,6 +150,23 @@ void plan_write_entries(plan *p)
         entry[0] += shape_kinds[entry[ENTRY_KIND]]->entry_points ? p->geometry : 0;
         entry[ENTRY_KIND] = kind_index[entry[ENTRY_KIND]];
     }
+}
+
+void plan_take_hierarchies(plan *p, scene_bvh *made)
+{
+    uint32_t count = sensor_words(p->scene->sensor), *sensor = malloc((count + 1) * sizeof *sensor);
+    BL_ASSERT(sensor, "out of memory");
+    memcpy(sensor, p->words.data + plan_sensor_word(p), count * sizeof *sensor);
+    for (uint32_t g = 0; p->rebuilt && g <= p->group_count; g++)
+        bvh_free(&p->rebuilt[g]);
+    free(p->rebuilt);
+    p->rebuilt = made;
+    p->words.count = p->words.data[HEADER_NODES];
+    plan_write_entries(p);
+    uint32_t at = plan_reserve(p, count);
+    memcpy(p->words.data + at, sensor, count * sizeof *sensor);
+    p->words.data[HEADER_SENSOR] = at;
+    free(sensor);
 }
 
 void plan_ray_options(const plan *p, opt_options *o)

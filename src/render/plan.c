@@ -445,10 +445,18 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     plan *p = calloc(1, sizeof *p);
     BL_ASSERT(p, "out of memory");
     p->scene = s, p->off = off;
+    p->value_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
-    for (uint32_t i = 0; i < s->parameters.count; i++)
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        p->value_offset[i] = s->parameters.data[i].source == PLAN_NONE ? s->parameters.data[i].offset : PLAN_NONE;
         p->gradient_offset[i] = PLAN_NONE;
+    }
+    p->stored_count = s->values.count;
     for (uint32_t i = 0; i < count; i++) {
+        if (p->value_offset[requested[i]] == PLAN_NONE) {
+            p->value_offset[requested[i]] = p->stored_count;
+            p->stored_count += s->parameters.data[requested[i]].count;
+        }
         p->gradient_offset[requested[i]] = p->gradient_count;
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
@@ -456,13 +464,21 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
     }
-    p->value_count = s->values.count;
+    p->value_count = p->stored_count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
     p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_POSITIONS);
     p->query = rays == PLAN_RAYS_QUERY;
     p->lights_tabled = lights_differ(s);
     write_words(p);
     return p;
+}
+
+void plan_initial_values(const plan *p, float *values)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (p->value_offset[i] != PLAN_NONE)
+            memcpy(values + p->value_offset[i], render_initial(s, &s->parameters.data[i]), s->parameters.data[i].count * sizeof *values);
 }
 
 void plan_destroy(plan *p)
@@ -478,6 +494,9 @@ void plan_destroy(plan *p)
     array_free(&p->tables);
     array_free(&p->table_builds);
     array_free(&p->update_words);
+    for (uint32_t g = 0; p->rebuilt && g <= p->group_count; g++)
+        bvh_free(&p->rebuilt[g]);
+    free(p->rebuilt);
     arena_free(&p->memory);
     free(p);
 }

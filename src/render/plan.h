@@ -37,8 +37,10 @@ typedef struct plan {
     uint32_t off;              /* plan_switch */
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
+    uint32_t *value_offset;    /* per parameter: in the buffer of values; PLAN_NONE: of geometry that is not requested, which stays in the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
     uint32_t gradient_count;   /* elements, those of derived values included */
+    uint32_t stored_count;     /* values of parameters: the scene's, then those of requested geometry */
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters, media, phases;
     uint32_t needs;            /* of all materials: enum surface_need */
@@ -56,10 +58,11 @@ typedef struct plan {
     class_node *filter;
     class_node *sensor;        /* where parameters of the sensor are wanted; else NULL */
     bool any_request;
-    const uint32_t *order;     /* primitive of each entry */
+    uint32_t *order;           /* primitive of each entry */
     uint32_t geometry;         /* where the scene's begins in words */
     plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
+    scene_bvh *rebuilt;        /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
     bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
@@ -92,6 +95,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
 void plan_destroy(plan *p);
+void plan_initial_values(const plan *p, float *values); /* stored_count of them */
 /* How the plan's rays are traced by passes; fields of other concern stay. */
 void plan_ray_options(const plan *p, opt_options *o);
 uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
@@ -99,6 +103,10 @@ uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_reserve(plan *p, uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
 void plan_write_entries(plan *p);               /* entries.c: hierarchies, levels, entries and the header's words of them */
+const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
+const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
+/* Other hierarchies in place of those that there are, as plan.rebuilt; takes them. The words behind the updates are written anew. */
+void plan_take_hierarchies(plan *p, scene_bvh *made);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
 

@@ -11,7 +11,9 @@ enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLA
 
 typedef struct render_parameter {
     const char *name;
-    uint32_t offset, count; /* in the flat array of values */
+    uint32_t offset, count; /* in the flat array of values; of geometry, behind all that are in it, where it would stand */
+    uint32_t source;       /* of geometry, positions, normals and uv of a mesh: its words in render_scene.geometry, which plans take values from that
+                              need them; PLAN_NONE: all others, whose values are in render_scene.values */
     uint32_t rank, shape[4];
     uint32_t least_side; /* the class's, of its data array; 0: the shape is fixed */
     float least, most;
@@ -140,5 +142,8 @@ uint32_t render_add_array(render_scene *s, const scene_object *o, const char *fi
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err);
+/* Of geometry: its values stay where they are, in s->geometry from `source` on. */
+uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot, const uint32_t shape[2], uint32_t source);
+const float *render_initial(const render_scene *s, const render_parameter *p); /* count values */
 
 #endif

@@ -9,22 +9,44 @@ static bool same_class(const scene_object *o, const plugin_class *c) { return o 
 
 /* ---- parameters ---- */
 
-uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                          float most, const float *values)
+/* Registers a parameter; its values are the caller's concern. */
+static render_parameter *add_named(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape)
 {
     const char *prefix = s->object_data[o->index];
-    render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .offset = s->values.count, .count = 1,
-                          .rank = rank, .least = least, .most = most, .object = o->index, .slot = slot,
+    const render_parameter *last = s->parameters.count ? &s->parameters.data[s->parameters.count - 1] : NULL;
+    render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .count = 1, .source = PLAN_NONE,
+                          .offset = last ? last->offset + last->count : 0, .rank = rank, .object = o->index, .slot = slot,
                           .factor = PLAN_NONE};
     for (uint32_t i = 0; i < rank; i++) {
         p.shape[i] = shape[i];
         p.count *= shape[i];
     }
-    array_reserve(&s->values, s->values.count + p.count);
-    memcpy(s->values.data + s->values.count, values, p.count * sizeof *values);
-    s->values.count += p.count;
     array_push(&s->parameters, p);
+    return &s->parameters.data[s->parameters.count - 1];
+}
+
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                          float most, const float *values)
+{
+    render_parameter *p = add_named(s, o, field, slot, rank, shape);
+    p->least = least, p->most = most;
+    BL_ASSERT(p->offset == s->values.count, "%s comes after geometry", p->name);
+    array_reserve(&s->values, s->values.count + p->count);
+    memcpy(s->values.data + s->values.count, values, p->count * sizeof *values);
+    s->values.count += p->count;
     return s->parameters.count - 1;
+}
+
+uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot, const uint32_t shape[2], uint32_t source)
+{
+    render_parameter *p = add_named(s, o, field, slot, 2, shape);
+    p->least = -INFINITY, p->most = INFINITY, p->source = source;
+    return s->parameters.count - 1;
+}
+
+const float *render_initial(const render_scene *s, const render_parameter *p)
+{
+    return p->source == PLAN_NONE ? s->values.data + p->offset : (const float *)(const void *)(s->geometry.data + p->source);
 }
 
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,

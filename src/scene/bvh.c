@@ -49,7 +49,7 @@ typedef struct builder {
     pthread_cond_t changed;
     ARRAY(task) tasks; /* under lock */
     uint32_t working;  /* under lock: threads that hold a task */
-    uint32_t leaf_most;
+    uint32_t leaf_most, depth_most;
 } builder;
 
 /* ---- boxes ---- */
@@ -288,7 +288,7 @@ static void build_tree(builder *b, uint32_t count, uint32_t threads)
 {
     pthread_t others[THREADS_MAX];
     uint32_t started = 0;
-    task whole = {0, 0, count, BVH_DEPTH_MAX};
+    task whole = {0, 0, count, b->depth_most};
     array_push(&b->tasks, whole);
     while (started + 1 < threads && started < THREADS_MAX &&
            pthread_create(&others[started], NULL, work, b) == 0)
@@ -356,13 +356,14 @@ static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error
     return BL_OK;
 }
 
-bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads, scene_bvh *out,
-                            bl_error *err)
+static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, uint32_t threads, scene_bvh *out,
+                       bl_error *err)
 {
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));
     BL_ASSERT(leaf_most >= 1 && leaf_most <= BVH_LEAF_MAX, "leaves of %u", leaf_most);
-    builder b = {.bounds = bounds, .leaf_most = leaf_most, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    BL_ASSERT(depth_most <= BVH_DEPTH_MAX && count <= (uint64_t)leaf_most << depth_most, "%u primitives, depth %u", count, depth_most);
+    builder b = {.bounds = bounds, .leaf_most = leaf_most, .depth_most = depth_most, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     b.order = malloc((count ? count : 1) * sizeof *b.order);
     b.tree = count ? malloc((2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
     if (!b.order || (count && !b.tree)) {
@@ -390,10 +391,21 @@ bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t l
     return BL_OK;
 }
 
-bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err)
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads, scene_bvh *out,
+                            bl_error *err)
+{
+    return build(bounds, count, leaf_most, BVH_DEPTH_MAX, threads, out, err);
+}
+
+bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, scene_bvh *out, bl_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return bvh_build_threads(bounds, count, leaf_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
+    return build(bounds, count, leaf_most, depth_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
+}
+
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err)
+{
+    return bvh_build_within(bounds, count, leaf_most, BVH_DEPTH_MAX, out, err);
 }
 
 void bvh_free(scene_bvh *b)

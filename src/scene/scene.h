@@ -214,6 +214,8 @@ typedef struct scene_bvh {
 /* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most leaf_most (1 .. BVH_LEAF_MAX) primitives, all cores; deterministic. Zero primitives give one
  * empty node. Non-finite bounds are an error. Depth is bounded (median split below a limit). */
 bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err);
+/* The same, at most so deep; leaf_most * 2^depth_most primitives fit. */
+bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, scene_bvh *out, bl_error *err);
 void bvh_free(scene_bvh *b);
 
 #endif

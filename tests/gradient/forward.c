@@ -92,9 +92,10 @@ static double replayed(subject *s, uint32_t pixel, uint32_t sample, double *size
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
         const render_parameter *p = &s->e->scene->parameters.data[scene_eval_find(s->e, s->c->parameters[k])];
         const double *g = s->e->gradient + scene_eval_gradient_first(s->e, s->c->parameters[k]);
+        const double *v = s->v + scene_eval_value_first(s->e, s->c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
-            along += g[i] * s->v[p->offset + i];
-            *size += fabs(g[i] * s->v[p->offset + i]);
+            along += g[i] * v[i];
+            *size += fabs(g[i] * v[i]);
         }
     }
     return along;
@@ -104,7 +105,7 @@ static double replayed(subject *s, uint32_t pixel, uint32_t sample, double *size
 static void frozen(subject *s, uint32_t pixel, uint32_t sample, double step, double out[3])
 {
     scene_eval *e = s->e;
-    for (uint32_t i = 0; i < e->scene->values.count; i++)
+    for (uint32_t i = 0; i < e->plan->stored_count; i++)
         e->frozen[i] = e->values[i] + step * s->v[i];
     run(s, RENDER_FROZEN, pixel, sample);
     memcpy(out, e->film + 3 * pixel, 3 * sizeof *out);
@@ -115,7 +116,7 @@ static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
     scene_eval *e = s->e;
     const double h = s->c->step > 0 ? s->c->step : 0.1;
     double tangent[3], f[5][3], along = 0, size;
-    for (uint32_t i = 0; i < e->scene->values.count; i++)
+    for (uint32_t i = 0; i < e->plan->stored_count; i++)
         e->tangent[i] = s->v[i];
     run(s, RENDER_FORWARD, pixel, sample);
     memcpy(tangent, e->film + 3 * pixel, sizeof tangent);
@@ -141,7 +142,7 @@ static void direction(subject *s)
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
         const render_parameter *p = &s->e->scene->parameters.data[scene_eval_find(s->e, s->c->parameters[k])];
         for (uint32_t i = 0; i < p->count; i++)
-            s->v[p->offset + i] = 2 * scene_random(&state) - 1;
+            s->v[scene_eval_value_first(s->e, s->c->parameters[k]) + i] = 2 * scene_random(&state) - 1;
     }
 }
 
@@ -151,7 +152,7 @@ static void at_depth(const scene_case *c, int32_t depth, bool next_event)
     subject s = {.c = c};
     s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters, scene_case_parameter_count(c), depth % 2);
     s.e->options = (render_trace_options){.no_next_event = !next_event};
-    s.v = calloc(s.e->scene->values.count + 1u, sizeof *s.v);
+    s.v = calloc(s.e->plan->stored_count + 1u, sizeof *s.v);
     assert_non_null(s.v);
     direction(&s);
     uint32_t state = 9;

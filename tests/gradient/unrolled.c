@@ -94,15 +94,15 @@ static double frozen_value(subject *s, uint32_t pixel, uint32_t sample, const do
 static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sample, const double *g)
 {
     scene_eval *e = s->e;
-    double *direction = calloc(e->scene->values.count, sizeof *direction), along = 0;
+    double *direction = calloc(e->plan->stored_count, sizeof *direction), along = 0;
     assert_non_null(direction);
     uint32_t state = 1000 * pixel + sample;
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, s->c->parameters[k])];
-        uint32_t first = scene_eval_gradient_first(e, s->c->parameters[k]);
+        uint32_t first = scene_eval_gradient_first(e, s->c->parameters[k]), value = scene_eval_value_first(e, s->c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
-            direction[p->offset + i] = 2 * scene_random(&state) - 1;
-            along += direction[p->offset + i] * g[first + i];
+            direction[value + i] = 2 * scene_random(&state) - 1;
+            along += direction[value + i] * g[first + i];
         }
     }
     const double h = s->c->step > 0 ? s->c->step : 0.1;

@@ -75,15 +75,15 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
     static const double centred[5] = {1, -8, 0, 8, -1}, one_sided[5] = {-25, 48, -36, 16, -3};
     scene_eval *e = s->e;
     const scene_case *c = s->a->scene;
-    double *direction = calloc(e->scene->values.count, sizeof *direction), along = 0, difference = 0, size = 0, inwards = s->a->inwards;
+    double *direction = calloc(e->plan->stored_count, sizeof *direction), along = 0, difference = 0, size = 0, inwards = s->a->inwards;
     assert_non_null(direction);
     uint32_t state = 1000 * pixel + sample;
     for (uint32_t k = 0; k < scene_case_parameter_count(c); k++) {
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c->parameters[k])];
-        uint32_t first = scene_eval_gradient_first(e, c->parameters[k]);
+        uint32_t first = scene_eval_gradient_first(e, c->parameters[k]), value = scene_eval_value_first(e, c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
-            direction[p->offset + i] = inwards != 0 ? inwards * scene_random(&state) : 2 * scene_random(&state) - 1;
-            along += direction[p->offset + i] * g[first + i];
+            direction[value + i] = inwards != 0 ? inwards * scene_random(&state) : 2 * scene_random(&state) - 1;
+            along += direction[value + i] * g[first + i];
         }
     }
     const double h = 1e-5;

@@ -37,15 +37,18 @@ scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const 
         indices[i] = scene_eval_find(e, requested[i]);
     e->plan = plan_create(e->scene, indices, count, bake ? PLAN_RAYS_BAKED : PLAN_RAYS_BVH, 0);
     free(indices);
-    uint32_t n = e->scene->values.count, pixels = e->scene->width * e->scene->height;
+    uint32_t n = e->plan->stored_count, pixels = e->scene->width * e->scene->height;
     e->values = checked(calloc(e->plan->value_count + 1u, sizeof *e->values));
     e->frozen = checked(calloc(e->plan->value_count + 1u, sizeof *e->frozen));
     e->tangent = checked(calloc(e->plan->value_count + 1u, sizeof *e->tangent));
     e->gradient = checked(calloc(e->plan->gradient_count + 1u, sizeof *e->gradient));
     e->film = checked(calloc(6u * pixels, sizeof *e->film));
     e->adjoint = checked(calloc(3u * pixels, sizeof *e->adjoint));
+    float *initial = checked(calloc(n + 1u, sizeof *initial));
+    plan_initial_values(e->plan, initial);
     for (uint32_t i = 0; i < n; i++)
-        e->values[i] = e->frozen[i] = (double)e->scene->values.data[i];
+        e->values[i] = e->frozen[i] = (double)initial[i];
+    free(initial);
     return e;
 }
 
@@ -70,6 +73,7 @@ uint32_t scene_eval_find(const scene_eval *e, const char *name)
 }
 
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name) { return e->plan->gradient_offset[scene_eval_find(e, name)]; }
+uint32_t scene_eval_value_first(const scene_eval *e, const char *name) { return e->plan->value_offset[scene_eval_find(e, name)]; }
 
 static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_error *err)
 {
@@ -126,7 +130,7 @@ static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bo
 /* Derived values of `values`, if these are others, or of another precision, than the last time: *noted. */
 static bl_result update(scene_eval *e, double *values, scene_eval_updated *noted, bool f64, bl_error *err)
 {
-    size_t size = e->scene->values.count * sizeof *values;
+    size_t size = e->plan->stored_count * sizeof *values;
     if (noted->values && noted->f64 == f64 && memcmp(noted->values, values, size) == 0)
         return BL_OK;
     if (!noted->values)
@@ -151,7 +155,7 @@ bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
 /* Derived values and tables, anew where parameters have changed: tables take the interpreter long. */
 static bl_result follow(scene_eval *e, bool f64, bl_error *err)
 {
-    uint32_t n = e->scene->values.count, all = e->plan->value_count;
+    uint32_t n = e->plan->stored_count, all = e->plan->value_count;
     double *last = e->followed[f64];
     if (last && memcmp(last, e->values, n * sizeof *last) == 0) {
         memcpy(e->values + n, last + n, (all - n) * sizeof *last);
@@ -194,7 +198,7 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
 
 void scene_eval_freeze(scene_eval *e, const double *direction, double step)
 {
-    for (uint32_t i = 0; i < e->scene->values.count; i++)
+    for (uint32_t i = 0; i < e->plan->stored_count; i++)
         e->frozen[i] = e->values[i] + step * direction[i];
 }
 

@@ -39,6 +39,7 @@ scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const 
 void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
+uint32_t scene_eval_value_first(const scene_eval *e, const char *name); /* in values, frozen, tangent */
 /* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient, start from zero). spp divides
  * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. RENDER_ADJOINT runs RENDER_REPLAY first. */
 bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err);

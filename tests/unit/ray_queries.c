@@ -87,7 +87,7 @@ static hit *run_backend(const render_scene *s, plan_rays rays, const float *line
 {
     plan *p = plan_create(s, NULL, 0, rays, 0);
     gpu_accel *accel = NULL;
-    if (p->query && rays_build(device.device, p, &accel, &device.err) != BL_OK)
+    if (p->query && rays_build(device.device, p, false, &accel, &device.err) != BL_OK)
         fail_msg("%s", device.err.text);
     ir_module *m = trace_kernel(p);
     run_memory memory = run_memory_create((uint32_t[]){p->words.count, count * RAY_WORDS, count * HIT_WORDS}, BUFFERS);

@@ -19,6 +19,7 @@ typedef enum render_pass {
     RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
     RENDER_TABLES,         /* one step of one sampling table */
     RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters, before a forward pass */
+    RENDER_GEOMETRY,       /* one step of what follows from moved vertices: refit.h */
     RENDER_PASS_COUNT
 } render_pass;
 

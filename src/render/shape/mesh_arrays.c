@@ -80,12 +80,8 @@ void mesh_add_parameters(render_scene *s)
             const uint32_t at = s->geometry.data[shape->data + arrays[k].word], shape_of[2] = {shape->vertex_count, arrays[k].channels};
             if (at == PLAN_NONE)
                 continue;
-            float *values = malloc(((size_t)shape_of[0] * shape_of[1] + 1) * sizeof *values);
-            BL_ASSERT(values, "out of memory");
-            memcpy(values, s->geometry.data + at, (size_t)shape_of[0] * shape_of[1] * sizeof *values);
-            uint32_t p = render_add_array(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, 2, shape_of, -INFINITY, INFINITY, values);
+            uint32_t p = render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
             s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
-            free(values);
         }
     }
 }
@@ -99,10 +95,8 @@ void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words)
     for (uint32_t k = 0; k < mesh_array_count(p->scene); k++) {
         uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + k);
         words[3 * k] = words[3 * k + 1] = PLAN_NONE, words[3 * k + 2] = 0;
-        if (i == PLAN_NONE)
-            continue;
-        const render_parameter *a = &p->scene->parameters.data[i];
-        words[3 * k] = a->offset, words[3 * k + 1] = p->gradient_offset[i], words[3 * k + 2] = a->shape[1];
+        if (i != PLAN_NONE)
+            words[3 * k] = p->value_offset[i], words[3 * k + 1] = p->gradient_offset[i], words[3 * k + 2] = p->scene->parameters.data[i].shape[1];
     }
 }
 

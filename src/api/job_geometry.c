@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Geometry that changes: positions, normals and texture coordinates of meshes. They stand in the scene buffer; those that a job has among its
+ * parameters also among the values, from where they are copied before a pass. What follows from positions is then made anew on the device by the
+ * dispatches that render/refit.h lists.
+ *
+ * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by the surface area heuristic is compared
+ * with what it was then; beyond a factor of `decayed` a new tree is built on the host. */
+#include "api/handles.h"
+
+#include "render/classes.h"
+#include "render/refit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double decayed = 1.5;
+enum { UPDATES_MOST = 15 /* of an acceleration structure, whose cost nobody tells, before it is built anew */ };
+
+typedef struct job_geometry {
+    bool *moves; /* by parameter: positions that have changed since the job was made */
+    bool listed; /* refit is about all of these */
+    uint32_t updates; /* of the acceleration structure since it was built */
+    refit refit;
+} job_geometry;
+
+static bool is_position(const render_parameter *p) { return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS; }
+
+/* Where geometry stands in the scene buffer, in bytes. */
+static uint64_t place_of(const bl_job *job, const render_parameter *p) { return 4ull * (job->plan->geometry + p->source); }
+
+bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
+{
+    const render_parameter *p = &job->scene->parameters.data[parameter];
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!isfinite(values[i]))
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name, i % p->shape[1], i / p->shape[1]);
+    return job->plan->value_offset[parameter] == PLAN_NONE ? gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err) : BL_OK;
+}
+
+bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err)
+{
+    const render_parameter *p = &job->scene->parameters.data[parameter];
+    return gpu_buffer_read(job->words, place_of(job, p), values, 4ull * p->count, err);
+}
+
+void geometry_destroy(bl_job *job)
+{
+    if (!job->geometry)
+        return;
+    refit_free(&job->geometry->refit);
+    free(job->geometry->moves);
+    free(job->geometry);
+    job->geometry = NULL;
+}
+
+/* Notes what has moved; whether there is any. */
+static bool note_moves(bl_job *job)
+{
+    const render_scene *s = job->scene;
+    bool any = false;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        if (!is_position(&s->parameters.data[i]) || !job->changed[i])
+            continue;
+        if (!job->geometry) {
+            job->geometry = calloc(1, sizeof *job->geometry);
+            BL_ASSERT(job->geometry, "out of memory");
+            job->geometry->moves = calloc(s->parameters.count + 1u, sizeof *job->geometry->moves);
+            BL_ASSERT(job->geometry->moves, "out of memory");
+        }
+        job->geometry->listed &= job->geometry->moves[i];
+        job->geometry->moves[i] = any = true;
+    }
+    return any;
+}
+
+static bl_result make_lists(bl_job *job, bl_error *err)
+{
+    job_geometry *g = job->geometry;
+    if (g->listed)
+        return BL_OK;
+    refit_free(&g->refit);
+    refit_create(job->plan, g->moves, &g->refit);
+    uint64_t bytes = 4ull * g->refit.work.count;
+    TRY(job_replace_buffer(job, bytes, "refitting", &job->refit, err));
+    TRY(gpu_buffer_write(job->refit, 0, g->refit.work.data, bytes, err));
+    g->listed = true;
+    return BL_OK;
+}
+
+/* Values of the job's parameters to the scene buffer. */
+static void record_copies(bl_job *job)
+{
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        if (p->source != PLAN_NONE && job->changed[job->requested[k]])
+            gpu_batch_copy(job->batch, job->values, 4ull * job->plan->value_offset[job->requested[k]], job->words, place_of(job, p), 4ull * p->count);
+    }
+}
+
+static void record_refit(bl_job *job)
+{
+    const refit *r = &job->geometry->refit;
+    for (uint32_t i = 0; i < r->dispatches.count; i++) {
+        const refit_dispatch *d = &r->dispatches.data[i];
+        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
+        if (d->parameter == PLAN_NONE || job->changed[d->parameter])
+            job_record(job, RENDER_GEOMETRY, job->values, push, d->lanes);
+    }
+}
+
+static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    gpu_kernel *kernel;
+    double seconds;
+    TRY(make_lists(job, err));
+    TRY(job_kernel(job, RENDER_GEOMETRY, &kernel, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    record_refit(job);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return bounds_check(job->bounds, err);
+}
+
+static bl_result read_cost(bl_job *job, double *cost, bl_error *err)
+{
+    float parts[REFIT_COST_PARTS];
+    TRY(gpu_buffer_read(job->refit, 4ull * job->geometry->refit.work.data[REFIT_COSTS], parts, sizeof parts, err));
+    *cost = 0;
+    for (uint32_t k = 0; k < REFIT_COST_PARTS; k++)
+        *cost += (double)parts[k];
+    return BL_OK;
+}
+
+/* New trees over the triangles as they are on the device. */
+static bl_result rebuild(bl_job *job, bl_error *err)
+{
+    plan *p = job->plan;
+    TRY(gpu_buffer_read(job->words, 0, p->words.data, 4ull * p->words.count, err));
+    TRY(refit_rebuild(p, err));
+    if (gpu_buffer_size(job->words) < 4ull * p->words.count)
+        TRY(job_replace_buffer(job, 4ull * p->words.count, "scene", &job->words, err));
+    job->geometry->listed = false;
+    return gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err);
+}
+
+/* An acceleration structure that can change, in place of one that cannot: with the corners of the loaded scene, for now. */
+static bl_result make_changing(bl_job *job, bl_error *err)
+{
+    plan *p = job->plan;
+    if (gpu_accel_changes(job->accel))
+        return BL_OK;
+    job->bytes -= gpu_accel_size(job->accel);
+    gpu_accel_destroy(job->accel);
+    job->accel = NULL;
+    TRY(rays_build(job->device->gpu, p, true, &job->accel, err));
+    job->bytes += gpu_accel_size(job->accel);
+    return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
+}
+
+/* Corners of the groups in which something moves; then these, updated or, every so many times, built anew, and the top. */
+static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    job_geometry *g = job->geometry;
+    const plan *p = job->plan;
+    double seconds;
+    TRY(make_changing(job, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    for (uint32_t k = 0; k < p->group_count; k++)
+        if (g->refit.corners[k])
+            gpu_batch_copy(job->batch, job->refit, 4ull * g->refit.corners[k], gpu_accel_corners(job->accel, k), 0,
+                           36ull * (p->groups[k].count - p->groups[k].box_count));
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    bool anew = g->updates >= UPDATES_MOST;
+    g->updates = anew ? 0 : g->updates + 1;
+    for (uint32_t k = 0; k < p->group_count; k++)
+        if (g->refit.corners[k])
+            TRY(gpu_accel_follow(job->accel, k, anew, err));
+    return gpu_accel_follow_top(job->accel, err);
+}
+
+static bl_result follow_positions(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    double cost;
+    TRY(run_refit(job, stats, err));
+    job->lights_moved = true;
+    if (job->plan->query)
+        return follow_queries(job, stats, err);
+    TRY(read_cost(job, &cost, err));
+    if (cost <= decayed * job->geometry->refit.cost)
+        return BL_OK;
+    TRY(rebuild(job, err));
+    stats->rebuilds++;
+    return run_refit(job, stats, err);
+}
+
+bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    if (!job->values_changed)
+        return BL_OK;
+    if (job->plan->moves & MOVE_SURFACE) {
+        TRY(gpu_batch_begin(job->batch, err));
+        record_copies(job);
+        TRY(job_submit(job->batch, stats, &seconds, err));
+    }
+    return note_moves(job) ? follow_positions(job, stats, err) : BL_OK;
+}

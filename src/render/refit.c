@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The lists behind refit.h, made on the host; and new hierarchies where moved vertices have made the old ones bad. */
+#include "render/refit.h"
+
+#include "render/classes.h"
+
+enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
+static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
+
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"normals", "area blocks", "area sums", "area table", "entries", "round",
+                                                        "grid",    "level",       "pack",      "cost",       "corner"};
+
+/* ---- lists ---- */
+
+typedef struct lists {
+    const plan *p;
+    refit *out;
+    uint32_t *height; /* by slot: rounds up to and including the node's */
+} lists;
+
+/* Room for `count` words, zeroed. */
+static uint32_t room(refit *r, uint32_t count)
+{
+    uint32_t at = r->work.count;
+    array_reserve(&r->work, at + count + 1);
+    memset(r->work.data + at, 0, count * sizeof(uint32_t));
+    r->work.count += count;
+    return at;
+}
+
+static void add(refit *r, refit_step step, uint32_t record, uint32_t lanes, uint32_t parameter)
+{
+    refit_dispatch d = {step, record, lanes, parameter};
+    if (lanes)
+        array_push(&r->dispatches, d);
+}
+
+/* ---- nodes ---- */
+
+static const uint32_t *node_at(const plan *p, uint32_t slot) { return p->words.data + p->words.data[HEADER_NODES] + NODE_WORDS * (size_t)slot; }
+
+/* Of the nodes behind a grid; children stand behind their parents. Returns the greatest. */
+static uint32_t find_heights(lists *l, uint32_t grid, uint32_t count)
+{
+    uint32_t most = 0;
+    for (uint32_t slot = grid + count; slot > grid; slot--) {
+        uint32_t height = 1;
+        for (int side = 0; side < 2; side++) {
+            uint32_t reference = node_at(l->p, slot)[FIRST_REFERENCE + side];
+            if (!(reference & leaf_bit) && l->height[reference / NODE_WORDS] >= height)
+                height = l->height[reference / NODE_WORDS] + 1;
+        }
+        l->height[slot] = height;
+        most = height > most ? height : most;
+    }
+    return most;
+}
+
+/* A hierarchy: its grid's slot and how many nodes follow. */
+typedef struct tree {
+    uint32_t grid, count;
+} tree;
+
+/* Pairs of the nodes of some trees, round by round, and the dispatches. */
+static void add_rounds(lists *l, const tree *trees, uint32_t tree_count)
+{
+    uint32_t rounds = 0;
+    for (uint32_t k = 0; k < tree_count; k++) {
+        uint32_t own = find_heights(l, trees[k].grid, trees[k].count);
+        rounds = own > rounds ? own : rounds;
+    }
+    for (uint32_t round = 1; round <= rounds; round++) {
+        uint32_t first = l->out->work.count;
+        for (uint32_t k = 0; k < tree_count; k++)
+            for (uint32_t slot = trees[k].grid + 1; slot <= trees[k].grid + trees[k].count; slot++)
+                if (l->height[slot] == round) {
+                    uint32_t at = room(l->out, 2);
+                    l->out->work.data[at] = slot, l->out->work.data[at + 1] = trees[k].grid;
+                }
+        add(l->out, REFIT_ROUND, first, (l->out->work.count - first) / 2, PLAN_NONE);
+    }
+}
+
+static void join(float into[6], const float box[6])
+{
+    for (int k = 0; k < 3; k++)
+        into[k] = fminf(into[k], box[k]), into[3 + k] = fmaxf(into[3 + k], box[3 + k]);
+}
+
+/* Boxes of what is no triangle, by the children that are leaves. */
+static void add_fixed(lists *l, uint32_t slots)
+{
+    static const float empty[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    const plan *p = l->p;
+    uint32_t at = room(l->out, 12 * slots);
+    l->out->work.data[REFIT_FIXED] = at;
+    for (uint32_t i = 0; i < 2 * slots; i++) {
+        float box[6];
+        memcpy(box, empty, sizeof box);
+        uint32_t reference = l->height[i / 2] ? node_at(p, i / 2)[FIRST_REFERENCE + i % 2] : no_child, first = reference & 0x0FFFFFFFu;
+        bool entries = reference != no_child && reference & leaf_bit && !(reference & leaf_bit >> 1);
+        for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
+            const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
+            if (primitive->entry[9] != SHAPE_TRIANGLES)
+                join(box, primitive->bounds);
+        }
+        memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
+    }
+}
+
+/* What step_costs adds up, of one hierarchy. */
+static double cost_of(const scene_bvh *b)
+{
+    double sum = 0, root[6] = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    for (uint32_t i = 0; i < 2 * b->node_count; i++) {
+        float box[6];
+        double e[3];
+        memcpy(box, b->nodes + 16 * (size_t)(i / 2) + 6 * (i % 2), sizeof box);
+        for (int k = 0; k < 3; k++) {
+            e[k] = fmax((double)box[3 + k] - (double)box[k], 0);
+            if (i < 2)
+                root[k] = fmin(root[k], (double)box[k]), root[3 + k] = fmax(root[3 + k], (double)box[3 + k]);
+        }
+        sum += e[0] * e[1] + e[1] * e[2] + e[2] * e[0];
+    }
+    double x = root[3] - root[0], y = root[4] - root[1], z = root[5] - root[2], whole = x * y + y * z + z * x;
+    return whole > 0 ? sum / whole : 0;
+}
+
+static void add_nodes(lists *l)
+{
+    const plan *p = l->p;
+    refit *r = l->out;
+    uint32_t groups = p->scene->groups.count, slots = 0, count = 0;
+    tree *trees = calloc(groups + 1, sizeof *trees); /* the outer hierarchy's, or the only one; groups' */
+    BL_ASSERT(trees, "out of memory");
+    for (uint32_t k = 0; k <= groups; k++) {
+        const scene_bvh *b = k ? plan_group_bvh(p, k - 1) : plan_outer_bvh(p);
+        trees[k] = (tree){slots, b->node_count};
+        slots += b->node_count + 1, count += b->node_count;
+        r->cost += cost_of(b);
+    }
+    l->height = calloc(slots + 1, sizeof *l->height);
+    BL_ASSERT(l->height, "out of memory");
+    r->work.data[REFIT_NODE_COUNT] = count;
+    uint32_t boxes = room(r, 12 * slots), costs = room(r, REFIT_COST_PARTS), pairs;
+    r->work.data[REFIT_BOXES] = boxes, r->work.data[REFIT_COSTS] = costs;
+    add(r, REFIT_ENTRIES, 0, p->scene->primitives.count, PLAN_NONE);
+    /* pairs of all hierarchies follow each other, so lists of grids come first */
+    uint32_t grids = room(r, groups + 1);
+    for (uint32_t k = 0; k <= groups; k++)
+        r->work.data[grids + k] = trees[k].grid;
+    if (groups) {
+        uint32_t level_grids = room(r, p->scene->instances.count + 1);
+        r->work.data[REFIT_LEVEL_GRIDS] = level_grids;
+        r->work.data[REFIT_LEVELS] = p->words.data[HEADER_LEVEL];
+        for (uint32_t k = 0; k < p->scene->instances.count; k++)
+            r->work.data[level_grids + 1 + k] = trees[1 + p->scene->instances.data[k].group].grid;
+    }
+    pairs = r->work.count;
+    if (groups) {
+        add_rounds(l, trees + 1, groups);
+        add(r, REFIT_GRID, grids + 1, groups, PLAN_NONE);
+    }
+    add_rounds(l, trees, 1);
+    add(r, REFIT_GRID, grids, 1, PLAN_NONE);
+    add(r, REFIT_LEVEL, 0, groups ? p->scene->instances.count + 1 : 0, PLAN_NONE);
+    add(r, REFIT_PACK, pairs, count, PLAN_NONE);
+    add(r, REFIT_COST, pairs, REFIT_COST_PARTS, PLAN_NONE);
+    if (refit_has_fixed(p->scene))
+        add_fixed(l, slots);
+    free(l->height);
+    free(trees);
+}
+
+/* ---- meshes ---- */
+
+/* Corners around each vertex. */
+static void add_corners(const plan *p, const render_shape *shape, uint32_t record, refit *r)
+{
+    const uint32_t *mesh = p->words.data + p->geometry + shape->data, n = shape->vertex_count, corners = 3 * mesh[MESH_FACE_COUNT];
+    const uint32_t *faces = p->words.data + mesh[MESH_FACES];
+    uint32_t starts = room(r, n + 2), list = room(r, corners), *count = r->work.data + starts + 1;
+    r->work.data[record + REFIT_MESH_STARTS] = starts, r->work.data[record + REFIT_MESH_CORNERS] = list;
+    for (uint32_t c = 0; c < corners; c++)
+        count[faces[c] + 1]++; /* one place late, so that filling the lists leaves them where they begin */
+    for (uint32_t v = 1; v < n; v++)
+        count[v + 1] += count[v];
+    for (uint32_t c = 0; c < corners; c++)
+        r->work.data[list + count[faces[c]]++] = c;
+}
+
+static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r)
+{
+    const render_shape *shape = &p->scene->shapes.data[index];
+    uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count, data = p->geometry + shape->data;
+    const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
+    uint32_t light = PLAN_NONE, normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
+    if (own[SHAPE_EMITTER_CLASS] != PLAN_NONE)
+        light = own[SHAPE_EMITTER_RECORD] + p->emitters.data[own[SHAPE_EMITTER_CLASS]]->extra_word + AREA_INVERSE_AREA;
+    faces = p->words.data[data + MESH_FACE_COUNT];
+    uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK, blocks = room(r, block_count + 1);
+    r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
+    r->work.data[record + REFIT_MESH_BLOCKS] = blocks;
+    if (shape->normals_made && normals != PLAN_NONE && p->gradient_offset[normals] == PLAN_NONE) {
+        add_corners(p, shape, record, r);
+        add(r, REFIT_NORMALS, record, shape->vertex_count, parameter);
+    }
+    add(r, REFIT_AREA_BLOCKS, record, block_count, parameter);
+    add(r, REFIT_AREA_SUMS, record, 1, parameter);
+    add(r, REFIT_AREA_TABLE, record, faces, parameter);
+}
+
+/* For queries: entries, and corners of the groups in which something moves. */
+static void add_queries(const plan *p, const bool *moves, refit *r)
+{
+    const render_scene *s = p->scene;
+    r->corners = calloc(p->group_count, sizeof *r->corners);
+    BL_ASSERT(r->corners, "out of memory");
+    add(r, REFIT_ENTRIES, 0, s->primitives.count, PLAN_NONE);
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        uint32_t position = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        uint32_t group = s->groups.count ? shape->group : 0;
+        if (position == PLAN_NONE || !moves[position] || r->corners[group])
+            continue;
+        const plan_group *g = &p->groups[group];
+        uint32_t triangles = g->count - g->box_count, record = room(r, REFIT_GROUP_WORDS), corners = room(r, 9 * triangles);
+        r->work.data[record + REFIT_GROUP_ENTRY] = g->first + g->box_count, r->work.data[record + REFIT_GROUP_CORNERS] = corners;
+        r->corners[group] = corners;
+        add(r, REFIT_CORNER, record, triangles, PLAN_NONE);
+    }
+}
+
+void refit_create(const plan *p, const bool *moves, refit *out)
+{
+    const render_scene *s = p->scene;
+    *out = (refit){0};
+    room(out, REFIT_HEADER_WORDS);
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        uint32_t position = render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        if (position != PLAN_NONE && moves[position])
+            add_mesh(p, i, position, out);
+    }
+    if (p->query)
+        add_queries(p, moves, out);
+    else
+        add_nodes(&(lists){.p = p, .out = out});
+}
+
+void refit_free(refit *r)
+{
+    array_free(&r->work);
+    array_free(&r->dispatches);
+    free(r->corners);
+    *r = (refit){0};
+}
+
+/* ---- new hierarchies ---- */
+
+static void triangle_bounds(const uint32_t *words, const plan *p, const render_primitive *primitive, float bounds[6])
+{
+    const uint32_t *mesh = words + p->geometry + p->scene->shapes.data[primitive->entry[10]].data;
+    const uint32_t *face = words + mesh[MESH_FACES] + 3 * (size_t)primitive->entry[11];
+    for (int k = 0; k < 3; k++) {
+        float v[3];
+        memcpy(v, words + mesh[MESH_POSITIONS] + 3 * (size_t)face[k], sizeof v);
+        const float point[6] = {v[0], v[1], v[2], v[0], v[1], v[2]};
+        if (k)
+            join(bounds, point);
+        else
+            memcpy(bounds, point, sizeof point);
+    }
+}
+
+/* Over the primitives of group `group`, or of all. */
+static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, float whole[6], bl_error *err)
+{
+    const plan_group *g = &p->groups[group];
+    float(*bounds)[6] = malloc((size_t)(g->count + 1) * sizeof *bounds);
+    BL_ASSERT(bounds, "out of memory");
+    for (uint32_t i = 0; i < g->count; i++) {
+        const render_primitive *primitive = &p->scene->primitives.data[p->order[g->first + i]];
+        if (primitive->entry[9] == SHAPE_TRIANGLES)
+            triangle_bounds(p->words.data, p, primitive, bounds[i]);
+        else
+            memcpy(bounds[i], primitive->bounds, sizeof *bounds);
+        join(whole, bounds[i]);
+    }
+    bl_result r = bvh_build_within((const float(*)[6])bounds, g->count, BVH_LEAF_MAX, plan_group_bvh(p, group)->depth, out, err);
+    for (uint32_t i = 0; r == BL_OK && i < g->count; i++)
+        out->order[i] = p->order[g->first + out->order[i]];
+    free(bounds);
+    return r;
+}
+
+static bl_result rebuild_outer(const plan *p, const float (*groups)[6], scene_bvh *out, bl_error *err)
+{
+    const render_scene *s = p->scene;
+    float(*bounds)[6] = malloc((size_t)(s->instances.count + 1) * sizeof *bounds);
+    BL_ASSERT(bounds, "out of memory");
+    for (uint32_t k = 0; k < s->instances.count; k++)
+        render_map_box(s->instances.data[k].to_world, groups[s->instances.data[k].group], bounds[k]);
+    bl_result r = bvh_build_within((const float(*)[6])bounds, s->instances.count, 1, plan_outer_bvh(p)->depth, out, err);
+    free(bounds);
+    return r;
+}
+
+bl_result refit_rebuild(plan *p, bl_error *err)
+{
+    const render_scene *s = p->scene;
+    uint32_t groups = p->group_count, outer = s->groups.count > 0;
+    scene_bvh *made = calloc(groups + 1, sizeof *made);
+    float(*whole)[6] = malloc((size_t)groups * sizeof *whole);
+    bl_result r = BL_OK;
+    BL_ASSERT(made && whole, "out of memory");
+    for (uint32_t g = 0; r == BL_OK && g < groups; g++) {
+        for (int k = 0; k < 3; k++)
+            whole[g][k] = INFINITY, whole[g][3 + k] = -INFINITY;
+        r = rebuild_group(p, g, &made[g], whole[g], err);
+    }
+    if (r == BL_OK && outer)
+        r = rebuild_outer(p, (const float(*)[6])whole, &made[groups], err);
+    free(whole);
+    if (r != BL_OK) {
+        for (uint32_t g = 0; g <= groups; g++)
+            bvh_free(&made[g]);
+        free(made);
+        return r;
+    }
+    plan_take_hierarchies(p, made);
+    return BL_OK;
+}
