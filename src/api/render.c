@@ -88,11 +88,16 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* All parameters' values; of geometry those that the job has among its own. */
+/* All parameters' values; of geometry those that the job has among its own. What classes keep beside parameters is as it was. */
 static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 {
     const render_scene *s = job->scene;
-    TRY(gpu_buffer_write(job->frozen, 0, values, 4ull * s->values.count, err));
+    TRY(gpu_buffer_write(job->frozen, 0, job->host_values, 4ull * s->values.count, err));
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        const render_parameter *p = &s->parameters.data[i];
+        if (p->source == PLAN_NONE)
+            TRY(gpu_buffer_write(job->frozen, 4ull * p->offset, values + p->offset, 4ull * p->count, err));
+    }
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &s->parameters.data[job->requested[k]];
         if (p->source != PLAN_NONE)

@@ -476,9 +476,13 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
 void plan_initial_values(const plan *p, float *values)
 {
     const render_scene *s = p->scene;
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (p->value_offset[i] != PLAN_NONE)
-            memcpy(values + p->value_offset[i], render_initial(s, &s->parameters.data[i]), s->parameters.data[i].count * sizeof *values);
+    if (s->values.count)
+        memcpy(values, s->values.data, s->values.count * sizeof *values);
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        const render_parameter *q = &s->parameters.data[i];
+        if (q->source != PLAN_NONE && p->value_offset[i] != PLAN_NONE)
+            memcpy(values + p->value_offset[i], render_initial(s, q), q->count * sizeof *values);
+    }
 }
 
 void plan_destroy(plan *p)

@@ -14,8 +14,9 @@ static render_parameter *add_named(render_scene *s, const scene_object *o, const
 {
     const char *prefix = s->object_data[o->index];
     const render_parameter *last = s->parameters.count ? &s->parameters.data[s->parameters.count - 1] : NULL;
+    bool behind = last && last->source != PLAN_NONE; /* geometry stands behind all values; what classes keep beside parameters is among them */
     render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .count = 1, .source = PLAN_NONE,
-                          .offset = last ? last->offset + last->count : 0, .rank = rank, .object = o->index, .slot = slot,
+                          .offset = behind ? last->offset + last->count : s->values.count, .rank = rank, .object = o->index, .slot = slot,
                           .factor = PLAN_NONE};
     for (uint32_t i = 0; i < rank; i++) {
         p.shape[i] = shape[i];

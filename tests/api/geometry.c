@@ -52,7 +52,7 @@ static void write_grid(const char *path, const float *positions)
 #define PLY(id, file, more) "<shape type='ply' id='" id "'><string name='filename' value='" file "'/>" more "</shape>"
 #define FLAT "<boolean name='face_normals' value='true'/>"
 #define MATTE "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.7,.5,.3'/></bsdf></bsdf>"
-#define TURNED "<transform name='to_world'><rotate x='1' y='.5' angle='50'/><scale value='.5'/><translate value='.3,-.2,.9'/></transform>"
+#define TURNED "<transform name='to_world'><rotate x='.8' y='.6' angle='50'/><scale value='.5'/><translate value='.3,-.2,.9'/></transform>"
 #define BULB "<emitter type='point'><point name='position' value='.5,1,4'/><rgb name='intensity' value='20,18,16'/></emitter>"
 #define BALL "<shape type='sphere'><point name='center' value='-.6,.5,.6'/><float name='radius' value='.3'/></shape>"
 

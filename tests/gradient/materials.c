@@ -21,7 +21,7 @@ static const char room[] =
     "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"
     RECTANGLE("<scale value='1.5'/>", "<ref id='white'/>")
     RECTANGLE("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", "<ref id='white'/>")
-    "<shape type='sphere'><transform name='to_world'><rotate x='1' y='.3' angle='70'/><scale value='.8'/><translate value='0,-.4,.8'/></transform><ref id='it'/></shape>"
+    "<shape type='sphere'><transform name='to_world'><rotate x='.96' y='.28' angle='70'/><scale value='.8'/><translate value='0,-.4,.8'/></transform><ref id='it'/></shape>"
     RECTANGLE("<scale value='.6'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>",
               "<emitter type='area'><rgb name='radiance' value='5,4,3'/></emitter>")
     "<emitter type='constant'><rgb name='radiance' value='.5,.7,.9'/></emitter>";

@@ -24,7 +24,7 @@ enum { WIDTH = 12, HEIGHT = 9, SAMPLES = 6 };
     "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform></shape><emitter type='constant'/>"                  \
     "<shape type='sphere'><point name='center' value='0,0,3'/><float name='radius' value='.5'/><emitter type='area'><rgb name='radiance' " \
     "value='5,4,3'/></emitter></shape>"
-#define TURNED "<rotate x='1' y='.5' angle='70'/><translate value='.3,-.2,.7'/>"
+#define TURNED "<rotate x='.8' y='.6' angle='70'/><translate value='.3,-.2,.7'/>"
 #define MIRRORED "<scale value='.5,-.5,.5'/><rotate y='1' angle='30'/><translate value='-.6,-.3,.4'/>"
 #define SHAPE(type, own, then, more) "<shape type='" type "'><transform name='to_world'>" own then "</transform>" more "</shape>"
 #define GROUP(then)                                                                                                                    \
