@@ -241,9 +241,12 @@ set(cli_sources
     src/cli/fit_log.c
     src/cli/fit_report.c
     src/cli/fit_result.c
+    src/cli/fit_slices.c
+    src/cli/fit_stage.c
     src/cli/grad.c
     src/cli/grad_forward.c
     src/cli/ir.c
+    src/cli/json_keys.c
     src/cli/main.c
     src/cli/options.c
     src/cli/output.c

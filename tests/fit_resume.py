@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,10 @@ JOB = {"scene": "scene.xml", "views": [{"target": {"render": True}}, {"target": 
        "form": "fused", "steps": 120, "spp": 2, "checkpoint_steps": 3}
 SAME = ["fit.csv", "wall.reflectance.value.npy", "lamp.intensity.value.npy"] + ["%s_%d.%s" % (n, v, k) for n in ("before", "after", "target") for v in (0, 1)
                                                                            for k in ("exr", "png")] + ["difference_0.png", "difference_1.png"]
+# The wall as an image, from coarse to fine, with a colour beside it.
+STAGES = [{"steps": 7, "resolution": {"wall.reflectance.data": [3, 5]}}, {"steps": 5}, {"steps": 9, "resolution": {"wall.reflectance.data": [6, 10]}}, {"steps": 9}]
+STAGED = {"parameters": [{"name": "wall.reflectance.data", "initial": 0.5, "bounds": [0, 1], "total_variation": 0.1}, {"name": "lamp.intensity.value", "initial": 2}],
+          "scene": "staged.xml", "steps": None, "stages": STAGES, "checkpoint_steps": 2}
 problems = []
 
 
@@ -59,8 +64,8 @@ def write_job(name, **changes):
         json.dump({k: v for k, v in {**JOB, **changes}.items() if v is not None}, f)
 
 
-def expect_same(folder, reference, what):
-    for name in SAME:
+def expect_same(folder, reference, what, names=SAME):
+    for name in names:
         if not os.path.exists(os.path.join(folder, name)) or not filecmp.cmp(os.path.join(folder, name), os.path.join(reference, name), shallow=False):
             check(False, "%s: %s differs from the uninterrupted fit's" % (what, name))
 
@@ -205,6 +210,57 @@ def extension(reference):
     expect_same("longer", reference, "resumed from nothing")
 
 
+def write_image(name, width, height):
+    with open(name, "wb") as f:
+        f.write(b"PF\n%d %d\n-1\n" % (width, height))
+        f.write(struct.pack("<%df" % (3 * width * height), *(i * 37 % 100 / 100 for i in range(3 * width * height))))
+
+
+def wait_until(process, step):
+    for line in process.stderr:
+        found = re.match(r"step (\d+)/", line)
+        if found and int(found.group(1)) >= step:
+            return
+
+
+def stages():
+    """Killed in every stage, also right at their ends; what the stage began with belongs to the checkpoint."""
+    write_image("wall.pfm", 10, 6)
+    with open("staged.xml", "w", encoding="utf-8") as f:
+        f.write(SCENE.replace('<rgb name="reflectance" value=".6,.3,.1"/>', '<texture type="bitmap" name="reflectance"><string name="filename" value="wall.pfm"/></texture>'))
+    write_job("staged.json", **STAGED)
+    status, err = run("staged_whole", job="staged.json")
+    check(status == 0, "the uninterrupted fit in stages failed: " + err)
+    names = sorted(n for n in os.listdir("staged_whole") if n.endswith((".csv", ".npy", ".png", ".exr")) or n.startswith("stage_"))
+    for wanted in ("stage_1", "stage_2", "stage_3", "wall.reflectance.data_before.png", "wall.reflectance.data_after.png", "wall.reflectance.data_true.png", "fit.csv"):
+        check(wanted in names, "a fit in stages has no " + wanted)
+    with open("staged_whole/fit.csv", encoding="utf-8") as f:
+        check(f.readline() == "step,loss,lamp.intensity.value[0],lamp.intensity.value[1],lamp.intensity.value[2]\n", "the columns of fit.csv")
+    with open("staged_whole/result.json", encoding="utf-8") as f:
+        result = json.load(f)
+    check(result["stages"] == 4 and result["steps"] == 30 and result["parameters"][0]["shape"] == [6, 10, 3], "result.json of stages: %s" % result)
+    for step in (3, 6, 9, 12, 15, 21, 27):
+        process = start("staged", "--resume", job="staged.json")
+        wait_until(process, step)
+        process.send_signal(signal.SIGKILL)
+        finish(process)
+    shutil.copytree("staged", "staged_damaged")
+    status, err = run("staged", "--resume", job="staged.json")
+    check(status == 0 and "going on after step" in err, "the last resumed fit in stages failed: " + err)
+    expect_same("staged", "staged_whole", "in stages", names)
+    with open("staged_damaged/stage_3", "r+b") as f:
+        f.write(b"7")
+    status, err = run("staged_damaged", "--resume", job="staged.json")
+    check(status == 1 and "staged_damaged/stage_3" in err, "a damaged beginning of a stage: %d %s" % (status, err))
+    for changes, named in (({"parameters": [dict(STAGED["parameters"][0], initial=[0.5, 0.5]), STAGED["parameters"][1]]}, "has 2 numbers; wall.reflectance.data has 45 entries"),
+                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [3, 5, 5]}}]}, "stages[0].resolution.wall.reflectance.data"),
+                           ({"stages": [{"steps": 1, "resolution": {"wall.reflectance.data": [1, 5]}}]}, "wall.reflectance.data: a side of 1"),
+                           ({"stages": [{"steps": 1, "resolution": {"lamp.intensity.value": [3, 5]}}]}, "stages[0].resolution.lamp.intensity.value: its size is fixed")):
+        write_job("bad.json", **{**STAGED, **changes})
+        status, err = run("bad", job="bad.json")
+        check(status == 1 and named in err, "expected '%s', got %d: %s" % (named, status, err))
+
+
 def main():
     os.chdir(tempfile.mkdtemp(prefix="fit_resume_", dir="."))
     with open("scene.xml", "w", encoding="utf-8") as f:
@@ -224,6 +280,7 @@ def main():
         interruptions("whole")
         damage("whole")
         extension("whole")
+        stages()
     for p in problems[:30]:
         print(p)
     print("uninterrupted: %.1f s; %d problems" % (duration, len(problems)))

@@ -3,6 +3,7 @@
 """The schema of fit jobs and the program agree: of a table of good and bad jobs both accept and refuse the same, and each refusal of the
 program names the file and the key. A good job is one whose scene is looked for (there is none, so no device is needed)."""
 import copy
+import glob
 import json
 import os
 import subprocess
@@ -85,6 +86,13 @@ def views(*list_):
     return job
 
 
+def stages(*list_):
+    job = copy.deepcopy(BASE)
+    del job["steps"]
+    job["stages"] = list(list_)
+    return job
+
+
 GOOD = [
     BASE,
     change(["$schema"], "x"),
@@ -96,6 +104,8 @@ GOOD = [
     change(["output"], "somewhere"), change(["checkpoint_steps"], 5),
     views({"target": "a.exr"}),
     views({"target": "a.exr", "sensor": 0}, {"target": {"render": True}, "sensor": 7, "to_world": LOOK}, {"target": "b.exr", "to_world": POSE}),
+    stages({"steps": 1}), stages({"steps": 3, "resolution": {"a": [8, 8]}}, {"steps": 5, "resolution": {}}, {"steps": 2, "resolution": {"a": [1, 65536, 3]}}),
+    change(["parameters", 0], {"name": "a", "total_variation": 0.1}), change(["parameters", 0], {"name": "a", "total_variation": 3, "smoothing": 1e-6}),
     change(["schedule"], []), change(["schedule"], [{"step": 1, "factor": 0.5}, {"step": 2, "factor": 2}]),
 ]
 for form in ("auto", "fused", "separate", "two-walk"):
@@ -146,11 +156,20 @@ BAD = [
     (change(["schedule"], {}), "schedule:"), (change(["schedule"], [3]), "schedule[0]"), (change(["schedule"], [{"step": 1}]), "schedule[0].factor: missing"),
     (change(["schedule"], [{"step": 0, "factor": 1}]), "schedule[0].step:"), (change(["schedule"], [{"step": 1, "factor": 0}]), "schedule[0].factor:"),
     (change(["schedule"], [{"step": 1, "factor": 1, "x": 1}]), "schedule[0].x: unknown"),
+    (dict(BASE, stages=[{"steps": 1}]), "steps: give either"), (stages(), "stages:"), (stages(3), "stages[0]"),
+    (stages({}), "stages[0].steps: missing"), (stages({"steps": 0}), "stages[0].steps:"), (stages({"steps": 1}, {"steps": 1, "rate": 1}), "stages[1].rate: unknown"),
+    (stages({"steps": 1, "resolution": [8, 8]}), "stages[0].resolution:"), (stages({"steps": 1, "resolution": {"a": 8}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 8, 8, 1]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, 0]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 2.5]}}), "stages[0].resolution.a:"),
+    (stages({"steps": 1, "resolution": {"a": [8, "8"]}}), "stages[0].resolution.a:"), (stages({"steps": 1, "resolution": {"a": [8, 65537]}}), "stages[0].resolution.a:"),
+    (change(["parameters", 0, "total_variation"], 0), "parameters[0].total_variation:"), (change(["parameters", 0, "smoothing"], "x"), "parameters[0].smoothing:"),
 ]
 # what a schema cannot say: relations between values
 BAD_BEYOND_SCHEMA = [
     (change(["parameters", 0, "bounds"], [1, 0]), "parameters[0].bounds:"),
     (change(["optimizer"], {"type": "sgd", "nesterov": True}), "optimizer.nesterov:"),
+    (stages({"steps": 1, "resolution": {"b": [8, 8]}}), "stages[0].resolution.b: is not among the parameters"),
+    (stages({"steps": 4294967295}, {"steps": 1}), "stages[1].steps:"),
     (change(["schedule"], [{"step": 5, "factor": 1}, {"step": 5, "factor": 1}]), "schedule[1].step:"),
     (views({"target": "a", "to_world": dict(LOOK, up=[0, 0, 1])}), "views[0].to_world.up:"),
     (views({"target": "a", "to_world": dict(LOOK, origin=[0, 0, 0])}), "views[0].to_world.up:"),
@@ -167,10 +186,12 @@ def main():
     with open(os.path.join(ROOT, "docs", "fit-job.schema.json"), encoding="utf-8") as f:
         schema = json.load(f)
     problems = []
-    for name in ("fit.json", "fit-views.json"):
-        with open(os.path.join(ROOT, "assets", "demo", name), encoding="utf-8") as f:
+    jobs = glob.glob(os.path.join(ROOT, "assets", "*", "*.json"))
+    assert len(jobs) >= 4, "the jobs of assets/ were not found"
+    for name in jobs:
+        with open(name, encoding="utf-8") as f:
             if not valid(json.load(f), schema, schema):
-                problems.append("assets/demo/%s does not follow the schema" % name)
+                problems.append("%s does not follow the schema" % name)
     with tempfile.TemporaryDirectory() as folder:
         for job in GOOD:
             r = run(folder, job)

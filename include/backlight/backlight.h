@@ -454,6 +454,8 @@ bl_result bl_fit_save(bl_fit *fit, const char *path, const void *note, size_t no
  * same device and driver: steps from here on give the same bytes as if there had been no interruption. Anything else, and a file that is
  * damaged, is an error that says what differs, and leaves the fit as it was. *note (may be NULL with note_size): free() it. */
 bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size_t *note_size);
+/* The note alone, before there is a fit: free() it. */
+bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size);
 
 /* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick ---- */
 

@@ -192,6 +192,18 @@ static bl_result take_note(const fit_checkpoint *c, void **note, size_t *note_si
     return BL_OK;
 }
 
+bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size)
+{
+    bl_error err = {0};
+    fit_checkpoint c;
+    *note = NULL, *note_size = 0;
+    bl_result r = fit_checkpoint_read(path, UINT32_MAX, &c, &err);
+    if (r == BL_OK)
+        r = take_note(&c, note, note_size, &err);
+    fit_checkpoint_free(&c);
+    return r == BL_OK ? BL_OK : context_fail(ctx, &err);
+}
+
 static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
 {
     TRY(move_state(fit, (float *)(uintptr_t)c->words, true, err));

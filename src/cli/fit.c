@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight fit: optimises parameters of a scene until its images are like targets. Leaves in its folder
- *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from)
+ *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has stages: what N began with)
  *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of before - target)
- *     NAME.npy (final values), report.html, result.json (last)
+ *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids), report.html, result.json (last)
  * With several views the pictures are called before_0, before_1 and so on.
  *
  * A fit that was killed, however, and is then resumed ends in the same bytes (NAME.npy, fit.csv, pictures) as one that was not. Ctrl-C
@@ -19,49 +19,6 @@ static const double checkpoint_seconds = 30; /* where the job does not count in 
 
 /* ---- input ---- */
 
-static int parameter_values(fit_work *w, uint32_t k)
-{
-    const fit_job_parameter *asked = &w->job.parameters[k];
-    fit_parameter *p = &w->parameters[k];
-    uint32_t count = p->parameter.info.count;
-    p->truth = memory_or_exit(count * sizeof *p->truth);
-    p->initial = memory_or_exit(count * sizeof *p->initial);
-    p->now = memory_or_exit(count * sizeof *p->now);
-    SESSION_TRY(w->session, bl_scene_get_parameter(w->session->scene, p->parameter.index, p->truth));
-    if (asked->initial_count > 1 && asked->initial_count != count)
-        return fail("%s: parameters[%u].initial: has %u numbers; %s has %u entries", w->args->job, k,
-                    asked->initial_count, asked->name, count);
-    for (uint32_t i = 0; i < count; i++) {
-        p->initial[i] = asked->initial_count > 1    ? asked->initial[i]
-                        : asked->initial_count == 1 ? asked->initial[0]
-                                                    : p->truth[i];
-        double v = (double)p->initial[i];
-        if (asked->bounded && (v < asked->least || v > asked->most))
-            return fail("%s: parameters[%u].initial: %g is outside the bounds [%g, %g]", w->args->job, k, v,
-                        asked->least, asked->most);
-    }
-    memcpy(p->now, p->initial, count * sizeof *p->now);
-    return CLI_OK;
-}
-
-static int find_parameters(fit_work *w)
-{
-    uint32_t count = w->job.parameter_count;
-    w->parameters = memory_or_exit(count * sizeof *w->parameters);
-    const char **names = memory_or_exit(count * sizeof *names);
-    cli_parameter *found = memory_or_exit(count * sizeof *found);
-    for (uint32_t k = 0; k < count; k++)
-        names[k] = w->job.parameters[k].name;
-    int status = session_find_parameters(w->session, names, count, found);
-    for (uint32_t k = 0; k < count && status == CLI_OK; k++) {
-        w->parameters[k].parameter = found[k];
-        status = parameter_values(w, k);
-    }
-    free(found);
-    free(names);
-    return status;
-}
-
 static int check_views(fit_work *w)
 {
     w->truth_known = true;
@@ -74,8 +31,6 @@ static int check_views(fit_work *w)
     return CLI_OK;
 }
 
-static const float *pose(const fit_job_view *view) { return view->posed ? view->to_world : NULL; }
-
 static int render_target(fit_work *w, bl_job *job, uint32_t v)
 {
     const fit_job_view *view = &w->job.views[v];
@@ -83,7 +38,7 @@ static int render_target(fit_work *w, bl_job *job, uint32_t v)
     cli_progress progress = progress_begin(&w->args->common, "target", session_values(w->session) / 3 * spp);
     bl_render_desc desc = {.spp = spp, .seed = view->seed, .progress = progress_call, .user = &progress};
     if (w->job.several)
-        SESSION_TRY(w->session, bl_job_set_sensor(job, view->sensor, pose(view)));
+        SESSION_TRY(w->session, bl_job_set_sensor(job, view->sensor, fit_pose(view)));
     bl_result result = bl_job_render(job, &desc, w->pictures[v].target, NULL);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
@@ -119,54 +74,6 @@ static int make_targets(fit_work *w)
     }
     bl_job_destroy(job);
     return status;
-}
-
-static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameters, const bl_fit_view *views)
-{
-    const fit_job *job = &w->job;
-    return (bl_fit_desc){.parameters = parameters,
-                         .parameter_count = job->parameter_count,
-                         .target = job->several ? NULL : w->pictures[0].target,
-                         .views = job->several ? views : NULL,
-                         .view_count = job->several ? job->view_count : 0,
-                         .loss = job->loss,
-                         .form = job->form,
-                         .loss_constant = job->loss_constant,
-                         .optimizer = job->optimizer,
-                         .rate = job->rate,
-                         .beta_1 = job->beta_1,
-                         .beta_2 = job->beta_2,
-                         .momentum = job->momentum,
-                         .nesterov = job->nesterov,
-                         .alpha = job->alpha,
-                         .epsilon = job->epsilon,
-                         .schedule = job->schedule,
-                         .schedule_count = job->schedule_count,
-                         .spp = w->spp,
-                         .spp_gradient = w->spp_grad,
-                         .seed = w->seed,
-                         .no_baking = w->args->common.no_baking,
-                         .rays = w->session->rays};
-}
-
-static int create_fit(fit_work *w)
-{
-    bl_fit_parameter *list = memory_or_exit(w->job.parameter_count * sizeof *list);
-    bl_fit_view *views = memory_or_exit(w->job.view_count * sizeof *views);
-    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
-        const fit_job_parameter *asked = &w->job.parameters[k];
-        list[k] = (bl_fit_parameter){.name = asked->name, .rate = asked->rate, .initial = w->parameters[k].initial};
-        if (asked->bounded)
-            list[k].least = asked->least, list[k].most = asked->most;
-    }
-    for (uint32_t v = 0; v < w->job.view_count; v++)
-        views[v] = (bl_fit_view){w->pictures[v].target, w->job.views[v].sensor, pose(&w->job.views[v])};
-    bl_fit_desc desc = describe(w, list, views);
-    bl_result result = bl_fit_create(w->session->device, w->session->scene, &desc, &w->fit);
-    free(views);
-    free(list);
-    SESSION_TRY(w->session, result);
-    return CLI_OK;
 }
 
 /* ---- pictures ---- */
@@ -222,17 +129,28 @@ static int save_checkpoint(fit_work *w)
     return CLI_OK;
 }
 
-static int restore(fit_work *w, const char *path)
+static int read_note(fit_work *w, const char *path)
 {
     void *carried;
     size_t size;
-    SESSION_TRY(w->session, bl_fit_restore(w->fit, path, &carried, &size));
+    SESSION_TRY(w->session, bl_fit_read_note(w->session->ctx, path, &carried, &size));
     bool fits = size == sizeof w->note;
     if (fits)
         memcpy(&w->note, carried, size);
     free(carried);
     if (!fits)
         return fail("the checkpoint %s was not written by this command", path);
+    if (w->note.stage >= w->job.stage_count)
+        return fail("the checkpoint %s is of stage %u; the job has %u, counted from 0", path, w->note.stage, w->job.stage_count);
+    return CLI_OK;
+}
+
+static int restore(fit_work *w, const char *path)
+{
+    CLI_TRY(read_note(w, path));
+    if (w->note.stage > 0)
+        CLI_TRY(fit_enter_stage(w, w->note.stage));
+    SESSION_TRY(w->session, bl_fit_restore(w->fit, path, NULL, NULL));
     w->status = bl_fit_status_get(w->fit);
     w->first_step = w->status.step;
     w->note.resumed++;
@@ -314,6 +232,8 @@ static int optimise(fit_work *w)
 {
     double shown = 0, saved = w->start = seconds_now();
     while (w->status.step < w->steps && !interrupted()) {
+        if (w->status.step == w->stage_end)
+            CLI_TRY(fit_next_stage(w));
         CLI_TRY(one_step(w));
         show_step(w, &shown);
         bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0 : seconds_now() - saved > checkpoint_seconds;
@@ -369,7 +289,7 @@ static int prepare(fit_work *w, cli_common *common)
     if (!w->folder)
         return usage_error("fit", "-o DIR is missing (the job has no \"output\" either)");
     CLI_TRY(session_open(w->session, common, w->job.scene));
-    CLI_TRY(find_parameters(w));
+    CLI_TRY(fit_find_parameters(w));
     CLI_TRY(check_views(w));
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
@@ -379,7 +299,7 @@ static int prepare(fit_work *w, cli_common *common)
     double start = seconds_now();
     CLI_TRY(make_targets(w));
     w->target_seconds = seconds_now() - start;
-    CLI_TRY(create_fit(w));
+    CLI_TRY(fit_first_stage(w));
     CLI_TRY(render_before(w)); /* with initial values, so before they are restored */
     return begin(w);
 }
@@ -401,17 +321,12 @@ static void free_work(fit_work *w)
 {
     fit_log_free(w->log);
     bl_fit_destroy(w->fit);
-    for (uint32_t k = 0; w->parameters && k < w->job.parameter_count; k++) {
-        free(w->parameters[k].truth);
-        free(w->parameters[k].initial);
-        free(w->parameters[k].now);
-    }
+    fit_free_parameters(w);
     for (uint32_t v = 0; w->pictures && v < w->job.view_count; v++) {
         free(w->pictures[v].target);
         free(w->pictures[v].before);
         free(w->pictures[v].after);
     }
-    free(w->parameters);
     free(w->pictures);
 }
 
@@ -430,7 +345,7 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(fit_arguments, name)
 static const cli_option options[] = {
-    {.name = "JOB.json", .kind = CLI_POSITIONAL, .offset = FIELD(job), .help = "scene, target or views, loss, parameters, optimizer, steps (docs/fit-job.schema.json)", .required = true},
+    {.name = "JOB.json", .kind = CLI_POSITIONAL, .offset = FIELD(job), .help = "scene, target or views, loss, parameters, optimizer, steps or stages (docs/fit-job.schema.json)", .required = true},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for report.html, pictures, fit.csv, checkpoint, result.json (default: the job's)"},
     {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume), .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the interruption"},
 };

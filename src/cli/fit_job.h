@@ -12,7 +12,20 @@ typedef struct fit_job_parameter {
     bool bounded;
     float *initial;         /* NULL: the scene's */
     uint32_t initial_count; /* 1: for all entries */
+    double total_variation, smoothing; /* as in bl_fit_parameter */
 } fit_job_parameter;
+
+/* From a stage on: the sides of an image or a grid. */
+typedef struct fit_job_size {
+    uint32_t parameter; /* of the job's */
+    uint32_t sides[3], side_count;
+} fit_job_size;
+
+typedef struct fit_job_stage {
+    uint32_t steps;
+    fit_job_size *sizes;
+    uint32_t size_count;
+} fit_job_stage;
 
 typedef struct fit_job_view {
     char *target;      /* path; NULL: rendered from the scene's own values */
@@ -41,7 +54,9 @@ typedef struct fit_job {
     bool nesterov;
     bl_fit_change *schedule;
     uint32_t schedule_count;
-    uint32_t steps, spp, spp_grad, seed;
+    fit_job_stage *stages; /* at least one */
+    uint32_t stage_count;
+    uint32_t steps, spp, spp_grad, seed; /* steps: of all stages */
     uint32_t checkpoint_steps; /* 0: by time */
 } fit_job;
 

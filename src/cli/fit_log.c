@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV after it. Lines are appended as they come, so that a
+ * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV (and no stages) after it. Lines are appended as they come, so that a
  * long fit holds none of them in memory. A checkpoint knows how many bytes belong to it, and their hash; going on cuts the file there, so
  * that the whole is the same bytes as without an interruption. */
 #include "fit_work.h"
@@ -52,7 +52,7 @@ int fit_log_begin(fit_work *w)
     fprintf(text, "step,loss");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
-        for (uint32_t i = 0; i < info->count && info->count <= ENTRIES_IN_CSV; i++)
+        for (uint32_t i = 0; i < info->count && w->parameters[k].logged; i++)
             fprintf(text, info->count == 1 ? ",%s" : ",%s[%u]", info->name, i);
     }
     fprintf(text, "\n");
@@ -99,7 +99,7 @@ int fit_log_step(fit_work *w)
     bl_result result = BL_OK;
     for (uint32_t k = 0; k < w->job.parameter_count && result == BL_OK; k++) {
         const fit_parameter *p = &w->parameters[k];
-        if (p->parameter.info.count > ENTRIES_IN_CSV)
+        if (!p->logged)
             continue;
         result = bl_fit_get(w->fit, k, p->now);
         for (uint32_t i = 0; i < p->parameter.info.count; i++)

@@ -36,10 +36,11 @@ static void base64(FILE *out, const unsigned char *data, size_t size)
     }
 }
 
-static int add_picture(FILE *out, const fit_work *w, const char *name, uint32_t view, const char *caption)
+/* Takes the path. */
+static int add_file(FILE *out, char *path, const char *name, const char *caption)
 {
     size_t size;
-    char *path = fit_path(w, name, view, "png"), *data = read_whole(path, PICTURE_BYTES_MOST, &size);
+    char *data = read_whole(path, PICTURE_BYTES_MOST, &size);
     free(path);
     if (!data)
         return CLI_FAILED;
@@ -47,6 +48,32 @@ static int add_picture(FILE *out, const fit_work *w, const char *name, uint32_t 
     base64(out, (const unsigned char *)data, size);
     fprintf(out, "\"><figcaption>%s</figcaption></figure>\n", caption);
     free(data);
+    return CLI_OK;
+}
+
+static int add_picture(FILE *out, const fit_work *w, const char *name, uint32_t view, const char *caption)
+{
+    return add_file(out, fit_path(w, name, view, "png"), name, caption);
+}
+
+static int add_slices(FILE *out, const fit_work *w)
+{
+    static const char *const which[] = {"before", "after", "true"};
+    for (uint32_t k = 0; k < w->job.parameter_count; k++) {
+        const bl_parameter_info *info = &w->parameters[k].parameter.info;
+        if (!info->resizable)
+            continue;
+        fprintf(out, "<h3>");
+        escape(out, info->name);
+        fprintf(out, "</h3><p>%s White: %.4g.</p>\n<div class=\"%s\">\n", info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "", fit_slices_white(w, k),
+                info->rank == 4 ? "slices" : "pictures");
+        for (int i = 0; i < 3; i++) {
+            char *path = fit_slices_path(w, k, which[i]);
+            if (path)
+                CLI_TRY(add_file(out, path, which[i], which[i]));
+        }
+        fprintf(out, "</div>\n");
+    }
     return CLI_OK;
 }
 
@@ -222,7 +249,7 @@ static int add_curves(FILE *out, const fit_work *w)
                 w->truth_known ? "Values by step; dashed: those that the targets were rendered with." : "Values by step.");
         for (uint32_t k = 0; k < w->job.parameter_count; k++) {
             const fit_parameter *p = &w->parameters[k];
-            if (p->parameter.info.count > ENTRIES_IN_CSV || first + p->parameter.info.count > column_count)
+            if (!p->logged || first + p->parameter.info.count > column_count)
                 continue;
             if (charts++ < CHARTS_MOST)
                 parameter_chart(out, w, p, columns, first, n);
@@ -284,8 +311,10 @@ static void add_effort(FILE *out, const fit_work *w)
     row(out, "memory", "%.3g MiB on the device, at most %.3g MiB of the process", (double)w->status.device_bytes / 1048576,
         (double)host_peak_bytes() / 1048576);
     row(out, "replay drift", "%llu of %.3g gradient samples took another path when they were replayed", (unsigned long long)n->drifted, paths);
-    row(out, "range of gradients", "%llu contributions lost, scale made coarser %u times", (unsigned long long)n->overflowed, w->status.repeats);
-    row(out, "not finite", "%llu samples dropped, %llu updates skipped", (unsigned long long)n->non_finite, (unsigned long long)w->status.skipped);
+    row(out, "range of gradients", "%llu contributions lost, scale made coarser %u times", (unsigned long long)n->overflowed,
+        n->repeats + w->status.repeats);
+    row(out, "not finite", "%llu samples dropped, %llu updates skipped", (unsigned long long)n->non_finite,
+        (unsigned long long)(n->skipped + w->status.skipped));
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
     row(out, "loss", "%s: %s", loss.name, loss.unbiased ? "its gradient is unbiased at any sample count"
                                                         : "noise in the image biases its gradient; more spp makes the bias smaller");
@@ -348,6 +377,7 @@ static const char style[] =
     "h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.12em;margin:1.8em 0 .5em;border-bottom:1px solid var(--line)}h3{font-size:1em;margin:1em 0 .4em}"
     ".cards{display:flex;flex-wrap:wrap;gap:.8em;margin:1em 0}.card{background:var(--soft);border-radius:8px;padding:.5em 1em}"
     ".card b{display:block;font-size:1.25em;font-weight:600}.card span{color:var(--quiet);font-size:.85em}"
+    ".slices figure{margin-bottom:.6em}"
     ".pictures{display:grid;grid-template-columns:repeat(4,1fr);gap:.8em}.charts{display:grid;grid-template-columns:repeat(2,1fr);gap:1em}"
     "@media(max-width:760px){.pictures,.charts{grid-template-columns:1fr 1fr}}"
     "figure{margin:0}figcaption{color:var(--quiet);font-size:.88em}img{width:100%;image-rendering:pixelated;border-radius:4px;display:block}"
@@ -395,6 +425,8 @@ int fit_save_report(fit_work *w)
         return fail("no memory for the report");
     add_head(out, w);
     int status = add_pictures(out, w);
+    if (status == CLI_OK)
+        status = add_slices(out, w);
     if (status == CLI_OK)
         status = add_curves(out, w);
     add_values(out, w);

@@ -58,14 +58,18 @@ int fit_save_differences(const fit_work *w)
 
 static void add_errors(const fit_parameter *p, cJSON *json)
 {
-    double absolute = 0, relative = 0;
+    double absolute = 0, relative = 0, square = 0, first_square = 0;
     for (uint32_t i = 0; i < p->parameter.info.count; i++) {
         double error = fabs((double)p->now[i] - (double)p->truth[i]);
         absolute = fmax(absolute, error);
+        square += error * error / p->parameter.info.count;
+        first_square += pow((double)p->initial[i] - (double)p->truth[i], 2) / p->parameter.info.count;
         relative = fmax(relative, error / fmax(fabs((double)p->truth[i]), 1e-3));
     }
     cJSON_AddNumberToObject(json, "largest_error", absolute);
     cJSON_AddNumberToObject(json, "largest_relative_error", relative);
+    cJSON_AddNumberToObject(json, "rms_error", sqrt(square));
+    cJSON_AddNumberToObject(json, "first_rms_error", sqrt(first_square));
 }
 
 static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
@@ -110,6 +114,7 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddStringToObject(json, "driver", w->session->device_info.driver);
     cJSON_AddBoolToObject(json, "complete", w->status.step == w->steps);
     cJSON_AddNumberToObject(json, "steps", w->status.step);
+    cJSON_AddNumberToObject(json, "stages", w->job.stage_count);
     cJSON_AddNumberToObject(json, "resumed", (double)w->note.resumed);
     cJSON_AddNumberToObject(json, "views", w->job.view_count);
     cJSON_AddStringToObject(json, "loss_kind", loss.name);
@@ -124,8 +129,8 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->note.drifted);
     cJSON_AddNumberToObject(json, "overflow", (double)w->note.overflowed);
     cJSON_AddNumberToObject(json, "non_finite", (double)w->note.non_finite);
-    cJSON_AddNumberToObject(json, "skipped_updates", (double)w->status.skipped);
-    cJSON_AddNumberToObject(json, "repeats", w->status.repeats);
+    cJSON_AddNumberToObject(json, "skipped_updates", (double)(w->note.skipped + w->status.skipped));
+    cJSON_AddNumberToObject(json, "repeats", w->note.repeats + w->status.repeats);
     cJSON_AddNumberToObject(json, "seconds", w->note.seconds);
     cJSON_AddNumberToObject(json, "steps_per_second", w->note.seconds > 0 ? w->status.step / w->note.seconds : 0);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
@@ -171,6 +176,7 @@ int fit_save_result(fit_work *w)
         free(path);
         CLI_TRY(status);
     }
+    CLI_TRY(fit_save_slices(w));
     CLI_TRY(fit_save_report(w));
     cJSON *json = result_json(w);
     char *path = text_format("%s/result.json", w->folder);

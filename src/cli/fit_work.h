@@ -17,8 +17,12 @@ typedef struct fit_arguments {
 } fit_arguments;
 
 typedef struct fit_parameter {
-    cli_parameter parameter;
-    float *truth, *initial, *now; /* truth: the scene's values, where the targets were rendered from them */
+    cli_parameter parameter;      /* in the present stage's shape; so are */
+    float *truth, *initial, *now; /* truth: the scene's values, where the targets were rendered from them; now: as last asked for; */
+    float *start;                 /* and what the stage began with */
+    uint32_t own_shape[4], first_shape[4];
+    float *own_truth, *first; /* the scene's values as they are, and those that the first stage began with: what truth and initial are made of */
+    bool sized, logged;       /* a stage names it; its entries are columns of fit.csv */
 } fit_parameter;
 
 typedef struct fit_pictures { /* of one view */
@@ -31,6 +35,9 @@ typedef struct fit_note {
     double first_loss, seconds;   /* seconds: in steps, over all sessions */
     uint64_t drifted, overflowed, non_finite; /* sums over all steps */
     uint64_t resumed;             /* times */
+    uint64_t start_hash;          /* of DIR/stage_N */
+    uint64_t skipped;             /* in stages that are done; so repeats */
+    uint32_t repeats, stage;
 } fit_note;
 
 typedef struct fit_log fit_log;
@@ -48,11 +55,25 @@ typedef struct fit_work {
     fit_note note;
     bool truth_known;       /* every target was rendered from the scene's own values */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
+    uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
     double start, target_seconds, before_seconds, after_seconds;
 } fit_work;
 
 /* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
 char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
+
+static inline const float *fit_pose(const fit_job_view *view) { return view->posed ? view->to_world : NULL; }
+
+/* ---- fit_stage.c ---- */
+
+/* The job's parameters in the scene, and where they start. */
+int fit_find_parameters(fit_work *w);
+void fit_free_parameters(fit_work *w);
+int fit_first_stage(fit_work *w);
+/* From the end of a stage, with its values. */
+int fit_next_stage(fit_work *w);
+/* The stage that a checkpoint is of, with the values that it began with. */
+int fit_enter_stage(fit_work *w, uint32_t stage);
 
 /* ---- fit_log.c: DIR/fit.csv, a line per step, appended ---- */
 
@@ -70,6 +91,13 @@ int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint3
 int fit_save_picture(const fit_work *w, const char *name, uint32_t view, const float *image);
 int fit_save_differences(const fit_work *w);
 int fit_save_result(fit_work *w);
+
+/* ---- fit_slices.c: images and grids among the parameters, as DIR/NAME_before.png, _after, _true ---- */
+
+int fit_save_slices(const fit_work *w);
+/* The file; white: the value that is white in it. NULL: there is no such picture of parameter k. free() it. */
+char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
+double fit_slices_white(const fit_work *w, uint32_t k);
 
 /* ---- fit_report.c: DIR/report.html ---- */
 

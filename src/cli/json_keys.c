@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Objects of a JSON file by tables of their keys: a key that is not in the table, given twice, missing, or of the wrong type is an error that
+ * names the file and the path of the key. */
+#include "json_keys.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int json_wrong(const json_place *at, const char *key, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "backlight: %s: %s%s: ", at->file, at->path, key);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    return CLI_FAILED;
+}
+
+static int read_value(const json_place *at, const json_key *k, const cJSON *value, void *object)
+{
+    void *field = (char *)object + k->offset;
+    double number = value->valuedouble;
+    bool whole = cJSON_IsNumber(value) && number == floor(number) && number <= 4294967295.0;
+    switch (k->type) {
+    case KEY_TEXT:
+        if (!cJSON_IsString(value) || !*value->valuestring)
+            return json_wrong(at, k->name, "must be a text");
+        *(const char **)field = value->valuestring;
+        break;
+    case KEY_COUNT:
+        if (!whole || number < 1)
+            return json_wrong(at, k->name, "must be a whole number above 0");
+        *(uint32_t *)field = (uint32_t)number;
+        break;
+    case KEY_SEED:
+        if (!whole || number < 0)
+            return json_wrong(at, k->name, "must be a whole number, 0 or above");
+        *(uint32_t *)field = (uint32_t)number;
+        break;
+    case KEY_POSITIVE:
+        if (!cJSON_IsNumber(value) || !isfinite(number) || number <= 0)
+            return json_wrong(at, k->name, "must be a number above 0");
+        *(double *)field = number;
+        break;
+    case KEY_SHARE:
+        if (!cJSON_IsNumber(value) || !(number > 0 && number < 1))
+            return json_wrong(at, k->name, "must be a number above 0 and below 1");
+        *(double *)field = number;
+        break;
+    case KEY_MOMENTUM:
+        if (!cJSON_IsNumber(value) || !(number >= 0 && number < 1))
+            return json_wrong(at, k->name, "must be a number, 0 or above, and below 1");
+        *(double *)field = number;
+        break;
+    case KEY_FLAG:
+        if (!cJSON_IsBool(value))
+            return json_wrong(at, k->name, "must be true or false");
+        *(bool *)field = cJSON_IsTrue(value);
+        break;
+    case KEY_OTHER:
+        break;
+    }
+    return CLI_OK;
+}
+
+static const json_key *find_key(const json_key *keys, const char *name)
+{
+    for (; keys->name; keys++)
+        if (!strcmp(keys->name, name))
+            return keys;
+    return NULL;
+}
+
+static int unknown_key(const json_place *at, const json_key *keys, const char *name)
+{
+    const char *names[32] = {0};
+    char list[400] = "";
+    for (uint32_t i = 0; keys[i].name && i < 31; i++) {
+        names[i] = keys[i].name;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", keys[i].name);
+    }
+    const char *near = nearest_name(name, names);
+    if (near)
+        return json_wrong(at, name, "unknown key (did you mean \"%s\"?)", near);
+    return json_wrong(at, name, "unknown key (there are: %s)", list);
+}
+
+int json_read_keys(const json_place *at, const cJSON *json, const json_key *keys, void *object)
+{
+    for (const cJSON *value = json->child; value; value = value->next) {
+        const json_key *k = find_key(keys, value->string);
+        if (!k)
+            return unknown_key(at, keys, value->string);
+        for (const cJSON *other = json->child; other != value; other = other->next)
+            if (!strcmp(other->string, value->string))
+                return json_wrong(at, k->name, "given twice");
+        CLI_TRY(read_value(at, k, value, object));
+    }
+    for (; keys->name; keys++)
+        if (keys->required && !cJSON_GetObjectItemCaseSensitive(json, keys->name))
+            return json_wrong(at, keys->name, "missing key");
+    return CLI_OK;
+}
+
+int json_find_name(const json_place *at, const char *field, const char *what, const char *name, const char *(*name_of)(uint32_t), uint32_t *index)
+{
+    char list[200] = "";
+    for (*index = 0; name_of(*index); ++*index) {
+        if (!strcmp(name_of(*index), name))
+            return CLI_OK;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *index ? ", " : "", name_of(*index));
+    }
+    return json_wrong(at, field, "unknown %s \"%s\" (there are: %s)", what, name, list);
+}
+
+int json_read_type(const json_place *at, const cJSON *json, const char *what, const char *(*name_of)(uint32_t), uint32_t *index)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(json, "type");
+    if (!type)
+        return json_wrong(at, "type", "missing key");
+    if (!cJSON_IsString(type))
+        return json_wrong(at, "type", "must be a text");
+    return json_find_name(at, "type", what, type->valuestring, name_of, index);
+}
