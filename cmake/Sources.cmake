@@ -65,6 +65,7 @@ set(gpu_sources
     src/gpu/swiftshader.c
     src/gpu/vulkan.c)
 set(scene_sources
+    src/scene/assembly.c
     src/scene/bind.c
     src/scene/bvh.c
     src/scene/colour.c
@@ -209,6 +210,7 @@ set(fit_sources
 set(api_sources
     src/api/bounds.c
     src/api/context.c
+    src/api/builder.c
     src/api/fit.c
     src/api/fit_state.c
     src/api/forms.c

@@ -153,6 +153,41 @@ typedef struct bl_scene_desc {
 bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
 bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out);
 void bl_scene_destroy(bl_scene *scene);
+
+/* ---- scenes that a program makes ---- */
+
+/* Objects by plugin name with properties, as in a file of version 3; `backlight plugins` lists both. Objects and what is set are copied, and live as long as
+ * their builder. Nothing fails before bl_builder_finish, which returns the first mistake. */
+typedef struct bl_builder bl_builder;
+typedef struct bl_object bl_object;
+bl_result bl_builder_create(bl_context *ctx, bl_builder **out);
+void bl_builder_destroy(bl_builder *builder); /* not after bl_builder_finish */
+bl_object *bl_builder_root(bl_builder *builder); /* what sensors, shapes, lights, the integrator are added to */
+/* category: "bsdf", "shape", .., the XML tag. id: what parameters are called by; NULL: by their path. */
+bl_object *bl_builder_object(bl_builder *builder, const char *category, const char *type, const char *id);
+void bl_object_number(bl_object *object, const char *name, double value);
+void bl_object_integer(bl_object *object, const char *name, int64_t value);
+void bl_object_flag(bl_object *object, const char *name, bool value);
+void bl_object_text(bl_object *object, const char *name, const char *value); /* names, files */
+void bl_object_color(bl_object *object, const char *name, double red, double green, double blue);
+void bl_object_point(bl_object *object, const char *name, double x, double y, double z);
+void bl_object_transform(bl_object *object, const char *name, const double matrix[16]); /* row-major, acts on columns */
+/* name: of the parameter or slot that the child is for, NULL where its category says that. A child may be added to several parents: it is then shared. */
+void bl_object_add(bl_object *parent, const char *name, bl_object *child);
+
+/* Triangles. Arrays are the caller's, and are read by bl_builder_mesh and bl_builder_finish. Later changes: bl_job_set_parameter of "ID.vertex_positions". */
+typedef struct bl_mesh {
+    uint32_t vertex_count, face_count;
+    const float *positions; /* 3 a vertex, finite */
+    const float *normals;   /* 3 a vertex; NULL: generated from the positions, unless the object has "face_normals" */
+    const float *uvs;       /* 2 a vertex; NULL */
+    const uint32_t *faces;  /* 3 vertices each, counter-clockwise seen from outside */
+} bl_mesh;
+/* A shape "mesh", which has the properties face_normals, flip_normals, to_world. */
+bl_object *bl_builder_mesh(bl_builder *builder, const char *id, const bl_mesh *mesh);
+/* Takes the builder, also on failure. folder: where files are looked for; NULL: the current one. desc: as for files, but for defines. */
+bl_result bl_builder_finish(bl_builder *builder, const char *folder, const bl_scene_desc *desc, bl_scene **out);
+
 const char *bl_scene_warnings(const bl_scene *scene); /* one a line; "" if none */
 
 typedef struct bl_scene_info {

@@ -143,7 +143,7 @@ const char *bl_light_choice_name(bl_light_choice choice)
     return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
 }
 
-static bl_result finish_scene(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out)
+bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out)
 {
     bl_error err = {0};
     bl_scene *scene = calloc(1, sizeof *scene);
@@ -186,7 +186,7 @@ static bl_result load(bl_context *ctx, const char *path, const char *xml, const 
     free(defines);
     if (r != BL_OK)
         return context_fail(ctx, &err);
-    return finish_scene(ctx, d, desc, out);
+    return scene_from_description(ctx, d, desc, out);
 }
 
 bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out)

@@ -41,6 +41,11 @@ struct bl_scene {
 
 enum { LOCAL_SIZE = 64 /* of generated kernels */, LANES_LEAST = 1 << 12 /* of a part of a pass */ };
 
+/* ---- context.c ---- */
+
+/* Takes the description. desc: NULL. */
+bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out);
+
 /* ---- bounds.c ---- */
 
 /* BL_DEBUG: sets *checked, or says what is wrong with it. */

@@ -23,7 +23,7 @@ extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffus
     bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
 extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
     emitter_projector;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_sphere, shape_disk, shape_cylinder, shape_merge,
+extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh, shape_sphere, shape_disk, shape_cylinder, shape_merge,
     shape_shapegroup, shape_instance, shape_sdfgrid, shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
 extern const volume_class volume_const, volume_grid;
 extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh;

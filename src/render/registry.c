@@ -48,7 +48,7 @@ static const plugin_class *const classes[] = {
     &shape_sphere.base.plugin,
     &shape_obj.base.plugin,
     &shape_ply.base.plugin,
-    &shape_serialized.base.plugin,
+    &shape_serialized.base.plugin, &shape_mesh.base.plugin,
     &shape_disk.base.plugin,
     &shape_cylinder.base.plugin,
     &shape_merge.base.plugin,

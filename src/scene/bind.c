@@ -209,7 +209,7 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, sl
     raw_node *target = node;
     if (node->kind == RAW_REF) {
         const char *id = raw_attribute_get(node, "id");
-        target = raw_find_id(b->raw, id);
+        target = node->target ? node->target : raw_find_id(b->raw, id);
         if (!target)
             return unknown_id(b, node, id);
     }
@@ -317,6 +317,7 @@ static bl_result bind_object(binder *b, raw_node *node, scene_place from, scene_
     scene_object *object = object_create(b, cls, node->where);
     object->id = id;
     object->name = node->name;
+    object->mesh = node->mesh;
     *out = node->object = object;
     node->open = true;
     b->depth++;

@@ -6,6 +6,7 @@
 
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,4 +147,14 @@ int numbers_parse(const char *chars, double *out, int most, const char **malform
         count += count < INT32_MAX;
         chars = after;
     }
+}
+
+void number_print(text *out, double number, bool comma)
+{
+    char chars[40];
+    snprintf(chars, sizeof chars, "%.17g", number);
+    for (char *c = chars; *c; c++) /* a locale's own point */
+        if (*c == ',')
+            *c = '.';
+    text_add(out, "%s%s", comma ? "," : "", chars);
 }

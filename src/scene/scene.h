@@ -15,6 +15,7 @@ typedef struct scene_place {
 } scene_place;
 
 typedef struct scene_object scene_object;
+typedef struct scene_mesh scene_mesh;
 
 typedef struct scene_value {
     bool given;          /* written in the file (as opposed to the default) */
@@ -37,6 +38,7 @@ struct scene_object {
     scene_object **children; /* nested objects that are not parameters, in document order; shared when referenced twice */
     const char **child_names; /* the name each child has under this parent (slot name or explicit name) */
     uint32_t child_count;
+    const scene_mesh *mesh; /* shape "mesh": the caller's arrays, while the scene is being made */
     uint32_t index; /* unique in the scene, in order of first visit from the root (depth first): for side tables */
     const plugin_param *use; /* of a texture or volume: the parameter it was first given to; NULL: none */
 };
@@ -60,6 +62,25 @@ typedef struct scene_description {
     uint32_t object_count; /* indices are below */
     text warnings;         /* one a line */
 } scene_description;
+
+/* ---- assembly.c: scenes from calls, as from files of version 3 ---- */
+
+typedef struct scene_assembly scene_assembly;
+struct raw_node; /* an object that is being made; lives as long as the assembly */
+scene_assembly *assembly_create(void);
+void assembly_destroy(scene_assembly *a);
+struct raw_node *assembly_root(scene_assembly *a);
+/* id: for parameter names; NULL. */
+struct raw_node *assembly_object(scene_assembly *a, plugin_category category, const char *type, const char *id);
+/* kind: what stands there: PLUGIN_STRING, BOOLEAN, INTEGER; of numbers FLOAT, POINT, COLOR, TRANSFORM (16, row-major). */
+void assembly_text(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name, const char *value);
+void assembly_numbers(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name, const double *numbers, uint32_t count);
+/* name: of the parameter or slot; NULL. A child may be added to several. */
+void assembly_add(scene_assembly *a, struct raw_node *parent, const char *name, struct raw_node *child);
+void assembly_mesh(struct raw_node *object, const scene_mesh *mesh); /* kept until the scene has been loaded */
+void assembly_fail(scene_assembly *a, const struct raw_node *object, const char *what); /* if nothing failed before; object NULL: the scene */
+/* The description, or the first mistake. folder: where files are looked for. The assembly is then good for nothing but being destroyed. */
+bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options, scene_description **out, bl_error *err);
 
 /* Loads and validates. Errors: file:line: what, plugin, parameter, nearest known name. */
 bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out, bl_error *err);
@@ -103,6 +124,8 @@ void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spec
 
 /* One finite number at `at`, before `end`; returns what follows it, or NULL. */
 const char *number_scan(const char *at, const char *end, double *out);
+/* Appends a number as text that reads back as the same; after a comma. */
+void number_print(text *out, double number, bool comma);
 /* The whole text, blanks around it allowed. */
 bool number_parse(const char *chars, double *out);
 /* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
@@ -118,7 +141,7 @@ typedef struct scene_attribute {
     float *values;     /* channels a vertex or face */
 } scene_attribute;
 
-typedef struct scene_mesh {
+struct scene_mesh {
     uint32_t vertex_count, face_count;
     float *positions; /* 3 a vertex */
     float *normals;   /* 3 a vertex, or NULL */
@@ -126,7 +149,7 @@ typedef struct scene_mesh {
     uint32_t *faces;  /* 3 vertex indices a face, all in range */
     scene_attribute *attributes;
     uint32_t attribute_count;
-} scene_mesh;
+};
 
 /* In object space. Missing normals stay NULL (mesh_generate_normals makes them). */
 bl_result mesh_load_obj(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);

@@ -54,6 +54,8 @@ struct raw_node {
     uint32_t attribute_count;
     const char *name;    /* attribute "name", or NULL */
     raw_node *parent, *first, *last, *next;
+    raw_node *target;    /* RAW_REF: what it refers to, where that is known; else by its id */
+    const scene_mesh *mesh; /* scene_object.mesh */
     raw_node *splice;    /* root of an included scene: children go to this node instead */
     uint32_t depth;
     bool old;            /* the file's version is below 2.0 */

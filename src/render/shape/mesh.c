@@ -120,15 +120,21 @@ static bl_result cube_load(render_scene *s, const scene_object *o, bl_error *err
     return add_mesh(s, o, &m, false, err);
 }
 
+/* Vertex normals as the parameters ask for them. Takes the mesh. */
+static bl_result add_with_normals(render_scene *s, const scene_object *o, scene_mesh *m, bl_error *err)
+{
+    bool flat = scene_number(o, "face_normals") != 0;
+    if (flat)
+        mesh_drop_normals(m);
+    return add_mesh(s, o, m, !flat && !m->normals, err);
+}
+
 /* What the loaders of files have in common; r and reason are the loader's. Takes the mesh. */
 static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r, const bl_error *reason, scene_mesh *m, bl_error *err)
 {
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason->text);
-    bool flat = scene_number(o, "face_normals") != 0;
-    if (flat)
-        mesh_drop_normals(m);
-    return add_mesh(s, o, m, !flat && !m->normals, err);
+    return add_with_normals(s, o, m, err);
 }
 
 static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -153,6 +159,24 @@ static bl_result serialized_load(render_scene *s, const scene_object *o, bl_erro
     bl_error reason = {0};
     bl_result r = mesh_load_serialized(scene_get(o, "filename")->path, (uint32_t)scene_number(o, "shape_index"), &m, &reason);
     return add_loaded(s, o, r, &reason, &m, err);
+}
+
+static void *copied(const void *values, size_t bytes)
+{
+    void *copy = values ? malloc(bytes + 1) : NULL;
+    BL_ASSERT(copy || !values, "out of memory");
+    return values ? memcpy(copy, values, bytes) : NULL;
+}
+
+static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    if (!o->mesh)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "mesh: only a program can make one, from its arrays (bl_builder_mesh)");
+    const size_t vertices = o->mesh->vertex_count;
+    scene_mesh m = {.vertex_count = o->mesh->vertex_count, .face_count = o->mesh->face_count};
+    m.positions = copied(o->mesh->positions, 12 * vertices), m.normals = copied(o->mesh->normals, 12 * vertices);
+    m.uvs = copied(o->mesh->uvs, 8 * vertices), m.faces = copied(o->mesh->faces, 12 * (size_t)m.face_count);
+    return add_with_normals(s, o, &m, err);
 }
 
 /* ---- traced ---- */
@@ -351,6 +375,11 @@ static const plugin_param serialized_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
 };
+static const plugin_param arrays_params[] = {
+    {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
+    {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+};
 const shape_class shape_rectangle = {
     .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
 const shape_class shape_cube = {
@@ -362,3 +391,6 @@ const shape_class shape_ply = {
 const shape_class shape_serialized = {
     .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a file of Mitsuba's"},
              .load = serialized_load}};
+const shape_class shape_mesh = {
+    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 3, shape_slots, SHAPE_SLOT_COUNT, "mesh from a program's arrays (bl_builder_mesh), not from files"},
+             .load = arrays_load}};
