@@ -168,6 +168,10 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
 bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err);
 /* Before a pass: whatever follows from geometry that has changed. */
 bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err);
+/* Of derived normals: the frozen values', gradients on to positions, tangents. */
+bl_result geometry_freeze(bl_job *job, bl_stats *stats, bl_error *err);
+bl_result geometry_adjoint(bl_job *job, bl_stats *stats, bl_error *err);
+bl_result geometry_tangent(bl_job *job, bl_stats *stats, bl_error *err);
 void geometry_destroy(bl_job *job);
 
 /* ---- job_pass.c ---- */

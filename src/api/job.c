@@ -91,7 +91,7 @@ const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" :
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
-    if (p->source != PLAN_NONE && job->plan->baked)
+    if (p->source != PLAN_NONE && job->plan->baked && job->plan->value_offset[index] == PLAN_NONE)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`", p->name);
     return BL_OK;
 }

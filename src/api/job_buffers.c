@@ -117,6 +117,6 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
     gpu_buffer *const all[BUFFER_COUNT + 1] = {
         [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = pass == RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
+        [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
     memcpy(buffers, all, sizeof all);
 }

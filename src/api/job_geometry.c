@@ -35,7 +35,7 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
     for (uint32_t i = 0; i < p->count; i++)
         if (!isfinite(values[i]))
             return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name, i % p->shape[1], i / p->shape[1]);
-    return job->plan->value_offset[parameter] == PLAN_NONE ? gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err) : BL_OK;
+    return gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 
 bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err)
@@ -54,6 +54,22 @@ void geometry_destroy(bl_job *job)
     job->geometry = NULL;
 }
 
+/* What has moved, or has normals that are derived from it. */
+static job_geometry *begin(bl_job *job)
+{
+    const plan *p = job->plan;
+    if (job->geometry)
+        return job->geometry;
+    job_geometry *g = job->geometry = calloc(1, sizeof *g);
+    BL_ASSERT(g, "out of memory");
+    g->moves = calloc(job->scene->parameters.count + 1u, sizeof *g->moves);
+    BL_ASSERT(g->moves, "out of memory");
+    for (uint32_t i = 0; i < job->scene->parameters.count; i++)
+        if (p->normals_of[i] != PLAN_NONE)
+            g->moves[p->normals_of[i]] = true;
+    return g;
+}
+
 /* Notes what has moved; whether there is any. */
 static bool note_moves(bl_job *job)
 {
@@ -62,21 +78,16 @@ static bool note_moves(bl_job *job)
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         if (!is_position(&s->parameters.data[i]) || !job->changed[i])
             continue;
-        if (!job->geometry) {
-            job->geometry = calloc(1, sizeof *job->geometry);
-            BL_ASSERT(job->geometry, "out of memory");
-            job->geometry->moves = calloc(s->parameters.count + 1u, sizeof *job->geometry->moves);
-            BL_ASSERT(job->geometry->moves, "out of memory");
-        }
-        job->geometry->listed &= job->geometry->moves[i];
-        job->geometry->moves[i] = any = true;
+        job_geometry *g = begin(job);
+        g->listed &= g->moves[i];
+        g->moves[i] = any = true;
     }
     return any;
 }
 
 static bl_result make_lists(bl_job *job, bl_error *err)
 {
-    job_geometry *g = job->geometry;
+    job_geometry *g = begin(job);
     if (g->listed)
         return BL_OK;
     refit_free(&g->refit);
@@ -204,4 +215,36 @@ bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
         TRY(job_submit(job->batch, stats, &seconds, err));
     }
     return note_moves(job) ? follow_positions(job, stats, err) : BL_OK;
+}
+
+/* One dispatch of the pass for each mesh whose normals are derived. */
+static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *values, bl_stats *stats, bl_error *err)
+{
+    gpu_kernel *kernel;
+    double seconds;
+    if (!job->plan->normals_derived)
+        return BL_OK;
+    TRY(make_lists(job, err));
+    TRY(job_kernel(job, pass, &kernel, err));
+    TRY(gpu_batch_begin(job->batch, err));
+    for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
+        const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
+        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
+        if (d->step == REFIT_NORMAL_VALUES)
+            job_record(job, pass, values, push, d->lanes);
+    }
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return bounds_check(job->bounds, err);
+}
+
+bl_result geometry_freeze(bl_job *job, bl_stats *stats, bl_error *err) { return derived_normals(job, RENDER_GEOMETRY, job->frozen, stats, err); }
+
+bl_result geometry_adjoint(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    return derived_normals(job, RENDER_GEOMETRY_ADJOINT, job->values, stats, err);
+}
+
+bl_result geometry_tangent(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    return derived_normals(job, RENDER_GEOMETRY_TANGENT, job->values, stats, err);
 }

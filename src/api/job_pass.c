@@ -129,6 +129,7 @@ static bl_result finish_gradient(bl_job *job, bl_stats *stats, bl_error *err)
 {
     gpu_kernel *kernel;
     double seconds;
+    TRY(geometry_adjoint(job, stats, err));
     if (!job->plan->update_requested)
         return BL_OK;
     TRY(job_kernel(job, RENDER_UPDATE_ADJOINT, &kernel, err));
@@ -145,6 +146,10 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
     gpu_kernel *update = NULL, *tables = NULL, *tangents = NULL;
     double seconds;
     TRY(geometry_follow(job, stats, err));
+    if (w->pass == RENDER_FROZEN)
+        TRY(geometry_freeze(job, stats, err));
+    if (w->pass == RENDER_FORWARD)
+        TRY(geometry_tangent(job, stats, err));
     if (job->plan->update_count && (job->values_changed || w->pass == RENDER_FROZEN))
         TRY(job_kernel(job, RENDER_UPDATE, &update, err));
     if (job->plan->table_builds.count && job->values_changed)

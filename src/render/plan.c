@@ -440,6 +440,25 @@ uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; 
 
 bool plan_can_bake(const render_scene *s) { return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
 
+/* Normals that are generated from requested positions get places behind those of all that is requested. */
+static void derive_normals(plan *p)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (!shape->normals_made)
+            continue;
+        uint32_t position = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
+        uint32_t normal = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
+        if (position == PLAN_NONE || normal == PLAN_NONE || p->gradient_offset[position] == PLAN_NONE || p->gradient_offset[normal] != PLAN_NONE)
+            continue;
+        p->normals_of[normal] = position, p->normals_derived = true;
+        p->value_offset[normal] = p->stored_count, p->stored_count += s->parameters.data[normal].count;
+        p->gradient_offset[normal] = p->gradient_count, p->gradient_count += s->parameters.data[normal].count;
+        p->moves |= MOVE_NORMALS;
+    }
+}
+
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off)
 {
     plan *p = calloc(1, sizeof *p);
@@ -447,9 +466,10 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->scene = s, p->off = off;
     p->value_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
+    p->normals_of = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         p->value_offset[i] = s->parameters.data[i].source == PLAN_NONE ? s->parameters.data[i].offset : PLAN_NONE;
-        p->gradient_offset[i] = PLAN_NONE;
+        p->gradient_offset[i] = p->normals_of[i] = PLAN_NONE;
     }
     p->stored_count = s->values.count;
     for (uint32_t i = 0; i < count; i++) {
@@ -464,6 +484,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
     }
+    derive_normals(p);
     p->value_count = p->stored_count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
     p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_POSITIONS);

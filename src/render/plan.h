@@ -39,6 +39,9 @@ typedef struct plan {
     ARRAY(uint32_t) words;     /* the scene buffer */
     uint32_t *value_offset;    /* per parameter: in the buffer of values; PLAN_NONE: of geometry that is not requested, which stays in the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
+    uint32_t *normals_of;      /* per parameter: requested positions that these normals, not requested themselves, are generated from: derived values with
+                                * gradients (integrator/geometry.c); else PLAN_NONE */
+    bool normals_derived;      /* there are some */
     uint32_t gradient_count;   /* elements, those of derived values included */
     uint32_t stored_count;     /* values of parameters: the scene's, then those of requested geometry */
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */

@@ -7,7 +7,7 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"normals", "area blocks", "area sums", "area table", "entries", "round",
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
                                                         "grid",    "level",       "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
@@ -202,8 +202,11 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
     uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK, blocks = room(r, block_count + 1);
     r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
     r->work.data[record + REFIT_MESH_BLOCKS] = blocks;
-    if (shape->normals_made && normals != PLAN_NONE && p->gradient_offset[normals] == PLAN_NONE) {
+    if (shape->normals_made && normals != PLAN_NONE && (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
         add_corners(p, shape, record, r);
+        r->work.data[record + REFIT_MESH_NORMAL_VALUES] = p->value_offset[normals];
+        r->work.data[record + REFIT_MESH_NORMAL_GRADIENTS] = p->gradient_offset[normals];
+        add(r, REFIT_NORMAL_VALUES, record, p->normals_of[normals] != PLAN_NONE ? shape->vertex_count : 0, parameter);
         add(r, REFIT_NORMALS, record, shape->vertex_count, parameter);
     }
     add(r, REFIT_AREA_BLOCKS, record, block_count, parameter);

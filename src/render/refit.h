@@ -24,12 +24,14 @@ enum { REFIT_COST_PARTS = 64, REFIT_AREA_BLOCK = 64 };
 /* A mesh's words. */
 enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_AREA /* in the scene buffer; PLAN_NONE: no light */,
                   REFIT_MESH_BLOCKS /* f32: room for 1 + the number of blocks of faces */,
-                  REFIT_MESH_STARTS /* of each vertex's corners, and the end */, REFIT_MESH_CORNERS /* 3 face + corner */, REFIT_MESH_WORDS };
+                  REFIT_MESH_STARTS /* of each vertex's corners, and the end */, REFIT_MESH_CORNERS /* 3 face + corner */,
+                  REFIT_MESH_NORMAL_VALUES, REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */, REFIT_MESH_WORDS };
 /* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a triangle. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
-    REFIT_NORMALS,     /* record: a mesh; lanes: vertices */
+    REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
+    REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
     REFIT_AREA_BLOCKS, /* a mesh; blocks of faces */
     REFIT_AREA_SUMS,   /* a mesh; 1 */
     REFIT_AREA_TABLE,  /* a mesh; faces */

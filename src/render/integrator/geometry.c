@@ -2,7 +2,8 @@
  * What follows from the positions of vertices when these have changed, as one small kernel for all its steps (render/refit.h lists the dispatches
  * and lays out the work buffer, which stands in the place of BUFFER_SAMPLES):
  *
- *   normals    of meshes whose normals are generated: angle-weighted, as scene/mesh.c makes them, each vertex summing over its corners
+ *   normals    of meshes whose normals are generated: angle-weighted, as scene/mesh.c makes them, each vertex summing over its corners. Where positions
+ *              are requested these are derived values: their gradients go on to the positions, and tangents come from theirs, by kernels of their own
  *   areas      of meshes that points are chosen on: the cumulative table, by blocks, and of lights 1 / area
  *   entries    the triangles that rays are tested against
  *   boxes      of the nodes of a round, whose children are leaves or belong to earlier rounds
@@ -14,6 +15,7 @@
  * Every step computes anew whatever is in its range: what did not change keeps its bytes. NaN and infinite positions are kept out before. */
 #include "render/integrator/kernel.h"
 #include "render/refit.h"
+#include "spirv_gen/ad/ad.h"
 
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, ENTRY_SHAPE = 10, ENTRY_FACE = 11, GRID_CELL = 3, GRID_CELLS = 65535, GRID_SPARE = 4, BOX_WORDS = 12 };
 static const uint32_t leaf_bit = 0x80000000u, level_bit = 0x40000000u, leaf_place = 0x0FFFFFFFu, level_place = 0x3FFFFFFFu, no_child = 0xFFFFFFFFu;
@@ -424,6 +426,20 @@ static vec3 vertex_normal(tracer *t, ir_ref record, ir_ref vertex)
     return v3(ir_select(f, none, t_f32(t, 1), out.x), out.y, out.z); /* as mesh_generate_normals */
 }
 
+/* Words of BUFFER_VALUES, or elements of gradients, of vertex `id`. */
+static ir_ref normal_place(tracer *t, ir_ref record, enum refit_mesh first, ir_ref id)
+{
+    return ir_add(t->f, work_word(t, record, first), ir_mul(t->f, id, t_u32(t, 3)));
+}
+
+static void step_normal_values(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_ref n[3], to = normal_place(t, record, REFIT_MESH_NORMAL_VALUES, id);
+    vec3_put(vertex_normal(t, record, id), n);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(t->f, BUFFER_VALUES, t_offset(t, to, k), n[k]);
+}
+
 static void step_normals(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
@@ -436,13 +452,13 @@ static void step_normals(tracer *t, ir_ref record, ir_ref id)
 /* ---- the kernel ---- */
 
 static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id) = {
-    [REFIT_NORMALS] = step_normals, [REFIT_AREA_BLOCKS] = step_area_blocks, [REFIT_AREA_SUMS] = step_area_sums, [REFIT_AREA_TABLE] = step_area_table,
+    [REFIT_NORMAL_VALUES] = step_normal_values, [REFIT_NORMALS] = step_normals, [REFIT_AREA_BLOCKS] = step_area_blocks, [REFIT_AREA_SUMS] = step_area_sums, [REFIT_AREA_TABLE] = step_area_table,
     [REFIT_ENTRIES] = step_entries, [REFIT_ROUND] = step_boxes, [REFIT_GRID] = step_grids, [REFIT_LEVEL] = step_levels, [REFIT_PACK] = step_pack,
     [REFIT_COST] = step_costs, [REFIT_CORNER] = step_corners};
 
 bl_result kernel_geometry(const plan *p, ir_module *m)
 {
-    m->buffers.data[BUFFER_SCENE].constant = false;
+    m->buffers.data[BUFFER_SCENE].constant = m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func *functions[REFIT_STEP_COUNT];
     for (int k = 0; k < REFIT_STEP_COUNT; k++) {
         ir_func *f = functions[k] = ir_func_create(m, refit_step_names[k]);
@@ -459,4 +475,48 @@ bl_result kernel_geometry(const plan *p, ir_module *m)
     ir_endif(f);
     ir_return(f, NULL, 0);
     return BL_OK;
+}
+
+/* Lane: a vertex of the mesh that UNIFORM_TABLE_RECORD says. */
+static void open_vertex(ir_module *m, const plan *p, const char *name, tracer *t, ir_ref *record, ir_ref *id)
+{
+    ir_func *f = m->entry = ir_func_create(m, name);
+    *t = (tracer){.f = f, .plan = p, .tracked = true};
+    *record = ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), *id = ir_global_id(f);
+    ir_if(f, ir_lt(f, *id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));
+}
+
+static bl_result close_vertex(tracer *t)
+{
+    ir_else(t->f);
+    ir_endif(t->f);
+    ir_return(t->f, NULL, 0);
+    return BL_OK;
+}
+
+bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point)
+{
+    tracer t;
+    ir_ref record, id, n[3], seeds[3];
+    open_vertex(m, p, "geometry adjoint", &t, &record, &id);
+    ir_ref first = normal_place(&t, record, REFIT_MESH_NORMAL_GRADIENTS, id);
+    vec3_put(vertex_normal(&t, record, id), n);
+    for (uint32_t k = 0; k < 3; k++)
+        seeds[k] = gradient_number(&t, t_offset(&t, first, k), fixed_point);
+    ad_backward(t.f, n, seeds, 3, NULL, NULL, 0);
+    return close_vertex(&t);
+}
+
+bl_result kernel_geometry_tangent(const plan *p, ir_module *m)
+{
+    tracer t;
+    ir_ref record, id, n[3], tangents[3];
+    m->buffers.data[BUFFER_TANGENT].constant = false;
+    open_vertex(m, p, "geometry tangent", &t, &record, &id);
+    ir_ref to = normal_place(&t, record, REFIT_MESH_NORMAL_VALUES, id);
+    vec3_put(vertex_normal(&t, record, id), n);
+    ad_forward(t.f, NULL, NULL, 0, n, tangents, 3);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(t.f, BUFFER_TANGENT, t_offset(&t, to, k), tangents[k]);
+    return close_vertex(&t);
 }

@@ -407,6 +407,8 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
                   : pass == RENDER_TABLES         ? kernel_tables(p, m)
                   : pass == RENDER_UPDATE_TANGENT ? kernel_update_tangent(p, m)
                   : pass == RENDER_GEOMETRY       ? kernel_geometry(p, m)
+                  : pass == RENDER_GEOMETRY_ADJOINT ? kernel_geometry_adjoint(p, m, o && o->fixed_point)
+                  : pass == RENDER_GEOMETRY_TANGENT ? kernel_geometry_tangent(p, m)
                                                   : trace_walk(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);

@@ -91,6 +91,9 @@ bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
 bl_result kernel_tables(const plan *p, ir_module *m);
 bl_result kernel_geometry(const plan *p, ir_module *m);
+bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
+ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point); /* element of BUFFER_GRADIENT as a number (update.c) */
 ir_func *choice_step(ir_module *m, const plan *p, uint32_t step); /* choice.c; with the signature of a step of a class */
 bl_result kernel_update_tangent(const plan *p, ir_module *m);
 bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */

@@ -19,7 +19,9 @@ typedef enum render_pass {
     RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
     RENDER_TABLES,         /* one step of one sampling table */
     RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters, before a forward pass */
-    RENDER_GEOMETRY,       /* one step of what follows from moved vertices: refit.h */
+    RENDER_GEOMETRY,       /* one step of what follows from moved vertices: refit.h; from here on the work buffer stands in place of BUFFER_SAMPLES */
+    RENDER_GEOMETRY_ADJOINT, /* of derived normals: their gradients to those of the positions, after a gradient pass */
+    RENDER_GEOMETRY_TANGENT, /* and their tangents, before a forward pass */
     RENDER_PASS_COUNT
 } render_pass;
 

@@ -53,8 +53,8 @@ static ir_func *make_update(ir_module *m, const plan *p, const class_node *n)
 
 /* ---- adjoint ---- */
 
-/* Gradient element as a number. Of the magnitude, since -1 as (2^32 - 1) - 2^32 would lose it. */
-static ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
+/* Of the magnitude, since -1 as (2^32 - 1) - 2^32 would lose it. */
+ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
 {
     ir_func *f = t->f;
     if (!fixed_point)

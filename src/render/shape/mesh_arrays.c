@@ -60,8 +60,7 @@ static const char *reason_of(render_scene *s, const render_shape *shape, enum me
         return bsdf_turns(shape->bsdf) ? bsdf_turning : NULL;
     if (array == MESH_ARRAY_UVS)
         return has_steps(shape->bsdf) ? "the steps of checkerboards and nearest texels, which move with it, are left out" : NULL;
-    return arena_printf(&s->memory, "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s%s",
-                        shape->normals_made ? "; its normals, made from it, are held fixed" : "",
+    return arena_printf(&s->memory, "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
                         shape->emitter ? "; so is the place of the light" : "");
 }
 
