@@ -51,6 +51,7 @@ bl_find_library(OpenEXR::Core openexr.h OpenEXRCore SUFFIX OpenEXR)
 bl_find_library(cJSON::cJSON cjson/cJSON.h cjson)
 bl_find_library(xxHash::headers xxhash.h -)
 bl_find_library(stb::headers stb_image.h - SUFFIX stb)
+bl_find_library(CHOLMOD::CHOLMOD cholmod.h cholmod SUFFIX suitesparse OPTIONAL)
 
 find_program(BL_GLSLANG NAMES glslangValidator glslang)
 if(NOT BL_GLSLANG)

@@ -206,12 +206,14 @@ set(fit_sources
     src/fit/kernels.c
     src/fit/loss.c
     src/fit/optimizer.c
-    src/fit/penalty.c)
+    src/fit/penalty.c
+    src/fit/smoothing.c)
 set(api_sources
     src/api/bounds.c
-    src/api/context.c
     src/api/builder.c
+    src/api/context.c
     src/api/fit.c
+    src/api/fit_large_steps.c
     src/api/fit_state.c
     src/api/forms.c
     src/api/forward.c

@@ -420,6 +420,11 @@ typedef struct bl_fit_parameter {
     /* Of an image or a grid (shape [y, x, channels] or [z, y, x, channels]): this times its total variation is added to the loss that is minimised (not to
      * the one reported): the mean over entries of sqrt(smoothing^2 + the squares of the differences to the next entry along each axis). 0: nothing. */
     double total_variation, smoothing; /* smoothing 0: 0.001 */
+    /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse of I + large_steps L, L the Laplacian of the
+     * mesh's edges: their lambda, 19 is a good one. Steps are AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED where the
+     * library was built without CHOLMOD. */
+    double large_steps;
+    uint32_t fixed_axes;  /* of large steps: bit k, coordinate k of every vertex stays */
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {

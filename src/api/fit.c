@@ -101,6 +101,7 @@ static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *
         r = fit_identify(fit, scene, desc, elements, 3 * n, err);
     free(elements);
     TRY(r);
+    TRY(large_steps_create(fit, desc, err));
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
         TRY(new_buffer(fit, 4ull * n, "state of the optimiser", NULL, &fit->state[i], err));
     return new_buffer(fit, 16, "optimiser status", NULL, &fit->optimizer_status, err);
@@ -197,6 +198,7 @@ void bl_fit_destroy(bl_fit *fit)
         gpu_buffer_destroy(own[i]);
     for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
         gpu_buffer_destroy(fit->views[v].target);
+    large_steps_destroy(fit);
     free(fit->views);
     free(fit->penalties);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
@@ -320,6 +322,10 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
     TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        if (fit->smoothing[k]) {
+            large_steps_record(fit, k);
+            continue;
+        }
         uint32_t first = job->plan->gradient_offset[job->requested[k]];
         bool penalised = fit->penalties[k].total_variation > 0;
         if (penalised)
@@ -335,8 +341,11 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
                                               .alpha = d->alpha, .epsilon = d->epsilon});
     }
     TRY(finish_batch(job, err));
-    for (uint32_t k = 0; k < job->requested_count; k++)
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        if (fit->smoothing[k])
+            TRY(large_steps_move(fit, k, rate_factor(fit, s->step + 1), s, err));
         job_value_changed(job, job->requested[k]);
+    }
     uint32_t skipped; /* the device counts in 32 bits since it was last cleared */
     TRY(gpu_buffer_read(fit->optimizer_status, 0, &skipped, sizeof skipped, err));
     if (skipped) {

@@ -78,6 +78,10 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
         add(&h, &d->schedule[i].step, sizeof d->schedule[i].step);
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
     }
+    for (uint32_t k = 0; k < desc->parameter_count; k++) {
+        add(&h, &desc->parameters[k].large_steps, sizeof desc->parameters[k].large_steps);
+        add(&h, &desc->parameters[k].fixed_axes, sizeof desc->parameters[k].fixed_axes);
+    }
     add(&h, elements, 4 * (size_t)element_count);
     add(&h, fit->penalties, job->requested_count * sizeof *fit->penalties);
     add(&h, job->requested, 4 * (size_t)job->requested_count);

@@ -258,6 +258,9 @@ struct bl_fit {
     fit_penalty *penalties; /* per parameter */
     double largest_adjoint;
     uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
+    fit_smoothing **smoothing; /* per parameter; NULL where it moves by ordinary steps */
+    uint32_t *fixed_axes;
+    double *smoothing_rate;
     gpu_buffer *state[2], *rate, *lower, *upper, *optimizer_status;
     uint64_t bytes; /* of the buffers above and the targets */
     fit_identity identity;
@@ -266,6 +269,13 @@ struct bl_fit {
 
 /* fit_state.c: what is hashed comes from the caller's descriptor as it is and from the fit's buffers */
 bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, const float *elements, uint32_t element_count, bl_error *err);
+
+/* fit_large_steps.c */
+bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err);
+void large_steps_destroy(bl_fit *fit);
+void large_steps_record(bl_fit *fit, uint32_t k); /* what has to be on the device before parameter k moves */
+/* factor: of the rate, in this step */
+bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err);
 
 /* ---- forms.c ---- */
 

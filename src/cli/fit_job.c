@@ -278,6 +278,36 @@ static int read_initial(const json_place *at, const cJSON *json, fit_job_paramet
     return count ? CLI_OK : json_wrong(at, "initial", "is an empty list");
 }
 
+typedef struct large_steps {
+    double lambda;
+    const char *fixed;
+} large_steps;
+
+/* {"lambda": 19, "fixed": "xy"} */
+static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter *p)
+{
+    static const json_key keys[] = {{"lambda", KEY_POSITIVE, offsetof(large_steps, lambda), true},
+                               {"fixed", KEY_TEXT, offsetof(large_steps, fixed), false},
+                               {0}};
+    large_steps read = {.fixed = ""};
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "large_steps", "must be an object with lambda");
+    if (p->bounded)
+        return json_wrong(&at, "large_steps", "know no bounds");
+    strcat(at.path, "large_steps.");
+    CLI_TRY(json_read_keys(&at, json, keys, &read));
+    p->large_steps = read.lambda;
+    for (const char *c = read.fixed; *c; c++) {
+        const char *axis = strchr("xyz", *c);
+        if (!axis || p->fixed_axes >> (axis - "xyz") & 1)
+            return json_wrong(&at, "fixed", "must be one or two of the letters x, y, z");
+        p->fixed_axes |= 1u << (axis - "xyz");
+    }
+    return p->fixed_axes == 7 ? json_wrong(&at, "fixed", "must be one or two of the letters x, y, z") : CLI_OK;
+}
+
 static int read_parameters(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {{"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
@@ -286,6 +316,7 @@ static int read_parameters(json_place at, const cJSON *json, fit_job *job)
                                {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
                                {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
                                {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
+                               {"large_steps", KEY_OTHER, 0, false},
                                {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
@@ -299,6 +330,7 @@ static int read_parameters(json_place at, const cJSON *json, fit_job *job)
         CLI_TRY(json_read_keys(&at, one, keys, p));
         CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
+        CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
     }
     return CLI_OK;
 }

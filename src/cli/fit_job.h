@@ -10,6 +10,8 @@ typedef struct fit_job_parameter {
     double rate;        /* 0: the optimizer's */
     double least, most; /* valid where bounded */
     bool bounded;
+    double large_steps;     /* lambda of large steps; 0: ordinary ones */
+    uint32_t fixed_axes;    /* of large steps: bit per coordinate */
     float *initial;         /* NULL: the scene's */
     uint32_t initial_count; /* 1: for all entries */
     double total_variation, smoothing; /* as in bl_fit_parameter */

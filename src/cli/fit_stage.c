@@ -172,7 +172,8 @@ static int create_fit(fit_work *w)
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const fit_job_parameter *asked = &w->job.parameters[k];
         list[k] = (bl_fit_parameter){.name = asked->name, .rate = asked->rate, .initial = w->parameters[k].start,
-                                     .total_variation = asked->total_variation, .smoothing = asked->smoothing};
+                                     .total_variation = asked->total_variation, .smoothing = asked->smoothing,
+                                     .large_steps = asked->large_steps, .fixed_axes = asked->fixed_axes};
         if (asked->bounded)
             list[k].least = asked->least, list[k].most = asked->most;
     }

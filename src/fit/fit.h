@@ -123,6 +123,24 @@ typedef struct fit_variation {
     double weight, smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
 } fit_variation;
 void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fit_variation *args);
+/* ---- smoothing.c: large steps for vertices, on the host ---- */
+
+typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */
+
+/* Of vertices that no face has the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built without CHOLMOD. */
+bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count, double lambda, fit_smoothing **out, bl_error *err);
+void fit_smoothing_destroy(fit_smoothing *s);
+/* values = inverse(matrix) values, of each of the three coordinates; 3 a vertex. */
+bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err);
+/* A step of AdamUniform: count = 3 * vertices numbers in each array. */
+typedef struct fit_smoothing_move {
+    const float *gradient;         /* by the positions, finite */
+    float *values, *first, *second; /* positions; first and second moments, which begin as zeros */
+    uint32_t count, step;          /* step: 1 for the first */
+    double rate, beta_1, beta_2, epsilon;
+    uint32_t fixed_axes;           /* bit k: coordinate k stays */
+} fit_smoothing_move;
+bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_error *err);
 
 /* ---- checkpoint.c ---- */
 
