@@ -196,6 +196,7 @@ set(render_sources
     src/render/texture/mesh_attribute.c
     src/render/texture/spectra.c
     src/render/texture/textures.c
+    src/render/texture/volume.c
     src/render/vec.c
     src/render/volume/constvolume.c
     src/render/volume/gridvolume.c

@@ -68,7 +68,7 @@ struct class_node {
 typedef ARRAY(class_node *) class_list;
 
 /* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just any. slopes: surface.du, dv, ng.
- * face: surface.mesh, face, b; of triangles alone. */
-enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2, NEED_FACE = 4 };
+ * face: surface.mesh, face, b; of triangles alone. position: surface.p. */
+enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2, NEED_FACE = 4, NEED_POSITION = 8 };
 
 #endif

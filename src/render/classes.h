@@ -17,7 +17,7 @@
 #include <string.h>
 
 extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute, texture_regular, texture_irregular,
-    texture_blackbody;
+    texture_blackbody, texture_volume;
 extern const render_class texture_uniform, texture_rawconstant, texture_srgb, texture_d65; /* stand for constants: there are no objects of them */
 extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask, bsdf_null, bsdf_plastic, bsdf_pplastic,
     bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;

@@ -20,6 +20,7 @@ static const plugin_class *const classes[] = {
     &texture_mesh_attribute.base.plugin,
     &texture_uniform.plugin, &texture_rawconstant.plugin, &texture_srgb.plugin, &texture_d65.plugin,
     &texture_regular.base.plugin, &texture_irregular.base.plugin, &texture_blackbody.base.plugin,
+    &texture_volume.base.plugin,
     &bsdf_blend.base.plugin, &bsdf_conductor.base.plugin,
     &bsdf_dielectric.base.plugin,
     &bsdf_diffuse.base.plugin,

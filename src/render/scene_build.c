@@ -253,10 +253,11 @@ static bool on_shape(const scene_object *emitter) { return ((const emitter_class
 /* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light, NULL: a light without. */
 static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bool light, bl_error *err)
 {
-    if (o->cls->category == PLUGIN_TEXTURE && same_class(o, &texture_mesh_attribute.base.plugin)) {
+    bool attribute = same_class(o, &texture_mesh_attribute.base.plugin);
+    if (light && (attribute || same_class(o, &texture_volume.base.plugin)))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "%s: in a light it is not implemented (nor is it in Mitsuba 3)", o->cls->name);
+    if (attribute) {
         const char *name = scene_get(o, "name")->text;
-        if (light)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "mesh_attribute: as the radiance of a light it is not implemented yet");
         uint32_t k = mesh_find_attribute(s, name);
         if (k == PLAN_NONE || render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
             return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material asks for (line %u)",

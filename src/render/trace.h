@@ -162,12 +162,13 @@ static inline color color_select(tracer *t, ir_ref condition, color a, color b)
 }
 static inline ir_ref color_max(tracer *t, color a) { return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2])); }
 
-/* What a material may ask of the surface beyond uv: enum surface_need. In the frame of the shading normal. */
+/* What a material may ask of the surface beyond uv: enum surface_need. Vectors but p are in the frame of the shading normal. */
 typedef struct surface {
     vec2 du, dv; /* dp/du and dp/dv without their parts along the normal; du lies along the first axis */
     vec3 ng;     /* geometric normal */
     ir_ref mesh, face; /* u32: data words of the mesh; index */
     vec2 b;      /* barycentrics of the face's second and third vertex */
+    vec3 p;      /* in the world */
 } surface;
 
 /* ---- frames ---- */

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Textures, lookup by lookup: bitmaps of every filter and wrap mode and checkerboards glow on a rectangle, and each sample's colour is compared
- * with a lookup in C at the place where the camera's ray must hit. uv (0, 0) is the outer corner of the file's first texel. */
+ * with a lookup in C at the place where the camera's ray must hit. uv (0, 0) is the outer corner of the file's first texel. Volumes as textures
+ * are looked up where the surface is; these reflect a sky of 1. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,12 +77,11 @@ static double reference(const image *m, const lookup *l, double u, double v, uin
 static bool near_an_edge(double x) { return fabs(x - floor(x + 0.5)) < 1e-4; }
 
 /* The rectangle fills the film: u to the right, v upwards. */
-static scene_eval *textured(const char *texture)
+static scene_eval *rectangle(const char *format, const char *texture)
 {
     arena a = {0};
-    char *body = arena_printf(
-        &a, "<shape type='rectangle'><bsdf type='diffuse'/><emitter type='area'>%s</emitter></shape>",
-        texture);
+    char *body = arena_printf(&a, format, texture);
+    const char *integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer name='bsdf_samples' value='1'/></integrator>";
     char *sensor = arena_printf(&a,
                                 "<sensor type='perspective'><float name='fov' value='90'/><transform "
                                 "name='to_world'><lookat origin='0,0,.99' target='0,0,0' "
@@ -89,12 +89,15 @@ static scene_eval *textured(const char *texture)
                                 "value='%d'/><integer name='height' value='%d'/>"
                                 "<rfilter type='box'/></film></sensor>",
                                 SIDE, SIDE);
-    scene_eval *e = scene_eval_create(
-        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='1'/></integrator>", sensor,
-                  body),
-        folder, NULL, 0);
+    scene_eval *e = scene_eval_create(scene_xml(&a, integrator, sensor, body), folder, NULL, 0);
     arena_free(&a);
     return e;
+}
+
+static scene_eval *textured(const char *texture)
+{
+    return rectangle("<shape type='rectangle'><bsdf type='diffuse'><float name='reflectance' value='0'/></bsdf><emitter type='area'>%s</emitter></shape>",
+                     texture);
 }
 
 static void sampled_uv(const scene_eval *e, uint32_t sample, double uv[2])
@@ -184,12 +187,59 @@ static void checkerboards(void **state)
     }
 }
 
+/* Straight between the centres of voxels, the outermost ones beyond; at: in the unit cube. */
+static double trilinear(const scene_volume *v, const double at[3], uint32_t channel)
+{
+    double sum = 0;
+    for (int k = 0; k < 8; k++) {
+        double weight = 1;
+        size_t index = 0;
+        for (int d = 2; d >= 0; d--) {
+            double x = at[d] * v->size[d] - 0.5, low = floor(x), part = k >> d & 1 ? x - low : 1 - (x - low);
+            double place = low + (k >> d & 1), last = v->size[d] - 1.0;
+            index = index * v->size[d] + (size_t)(place < 0 ? 0 : place > last ? last : place);
+            weight *= part;
+        }
+        sum += weight * (double)v->values[index * v->channels + (v->channels == 1 ? 0 : channel)];
+    }
+    return sum;
+}
+
+/* The cube of the volume is turned about z and hangs across the rectangle's plane. */
+static void volumes(void **state)
+{
+    (void)state;
+    static const char *const grids[] = {"smoke.vol", "tint.vol"};
+    for (int k = 0; k < 2; k++) {
+        arena a = {0};
+        bl_error err = {0};
+        scene_volume v;
+        if (volume_load_vol(arena_printf(&a, "%s/%s", folder, grids[k]), &v, &err) != BL_OK)
+            fail_msg("%s", err.text);
+        scene_eval *e = rectangle("<shape type='rectangle'><bsdf type='diffuse'><texture type='volume' name='reflectance'><volume type='gridvolume' name='volume'>"
+                                  "<string name='filename' value='%s'/><transform name='to_world'><translate value='-.5,-.5,-.7'/><scale value='2.5,1.6,1'/>"
+                                  "<rotate z='1' angle='90'/></transform></volume></texture></bsdf></shape><emitter type='constant'/>", grids[k]);
+        for (uint32_t sample = 0; sample < SAMPLES; sample++) {
+            double uv[2], rgb[3];
+            sampled_uv(e, sample, uv);
+            const double at[3] = {(2 * uv[1] - 1) / 2.5 + 0.5, (1 - 2 * uv[0]) / 1.6 + 0.5, 0.7}; /* (x, y) has been (y, -x) */
+            scene_probe_sample(e, sample % (SIDE * SIDE), sample, SEED, rgb);
+            for (uint32_t c = 0; c < 3; c++)
+                if (!(fabs(rgb[c] - trilinear(&v, at, c)) <= 2e-5))
+                    fail_msg("%s at uv (%g, %g), channel %u: %g, expected %g", grids[k], uv[0], uv[1], c, rgb[c], trilinear(&v, at, c));
+        }
+        scene_eval_destroy(e);
+        volume_free(&v);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bitmaps), cmocka_unit_test(checkerboards)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bitmaps), cmocka_unit_test(checkerboards), cmocka_unit_test(volumes)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

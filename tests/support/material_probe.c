@@ -18,7 +18,7 @@ static vec2 place(tracer *t) { return (vec2){t_f32(t, 0.25f), t_f32(t, 0.75f)}; 
 static surface flat(tracer *t)
 {
     ir_ref zero = t_f32(t, 0), two = t_f32(t, 2);
-    return (surface){.du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1))};
+    return (surface){.du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1)), .p = v3(zero, zero, zero)};
 }
 
 /* wi 3, u 3 -> wo 3, pdf, delta, lobe, eta */

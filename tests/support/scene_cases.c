@@ -109,11 +109,13 @@ const scene_case scene_cases[] = {
          "<transform name='to_uv'><scale value='1.7,-1.3,1'/></transform>") "</bsdf>"
          FLOOR(REF("cloth")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
      .parameters = {"cloth.reflectance.data", "red.reflectance.value"}},
-    {.name = "checkerboard",
-     .body = "<bsdf type='diffuse' id='tiles'><texture type='checkerboard' name='reflectance'>" RGB("color0", ".8,.6,.4") RGB("color1", ".1,.2,.3")
+    {.name = "checkerboard, one of its colours from a volume",
+     .body = "<bsdf type='diffuse' id='tiles'><texture type='checkerboard' name='reflectance'><texture type='volume' name='color0'><volume type='gridvolume' name='volume'>"
+         "<string name='filename' value='tint.vol'/>" TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate x='1' y='.5' angle='70'/>") "</volume></texture>"
+         RGB("color1", ".1,.2,.3")
          "<transform name='to_uv'><scale value='3,2,1'/></transform></texture></bsdf>"
          DIFFUSE("red", ".6,.2,.15") FLOOR(REF("tiles")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
-     .parameters = {"tiles.reflectance.color0.value", "tiles.reflectance.color1.value", "red.reflectance.value"}},
+     .parameters = {"tiles.reflectance.color0.volume.data", "tiles.reflectance.color1.value", "red.reflectance.value"}},
     {.name = "twosided, two materials",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
          SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("front", ".3,.5,.7") DIFFUSE("behind", ".9,.4,.2") "</bsdf>") LAMP(BLACK AREA("5,4,3")),

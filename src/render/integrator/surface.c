@@ -82,6 +82,8 @@ surface surface_params(tracer *t)
         s.mesh = ir_param(f, IR_U32), s.face = ir_param(f, IR_U32);
         s.b.x = ir_param(f, IR_F32), s.b.y = ir_param(f, IR_F32);
     }
+    if (needed(t, NEED_POSITION))
+        s.p.x = ir_param(f, IR_F32), s.p.y = ir_param(f, IR_F32), s.p.z = ir_param(f, IR_F32);
     return s;
 }
 
@@ -97,5 +99,7 @@ uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SUR
         out[l.count++] = t_word(t, si->shape, SHAPE_DATA), out[l.count++] = t_word(t, si->entry, 11);
         out[l.count++] = si->b.x, out[l.count++] = si->b.y;
     }
+    if (needed(t, NEED_POSITION))
+        put3(&l, si->p);
     return l.count;
 }

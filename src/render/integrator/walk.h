@@ -233,7 +233,7 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
 ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
 
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
-enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 11 };
+enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 14 };
 uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
 void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);

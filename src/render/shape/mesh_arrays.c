@@ -44,10 +44,10 @@ static bool is_mesh(const render_shape *shape) { return shape->kind == SHAPE_TRI
 /* Textures whose value jumps: where uv moves, steps move with it. */
 static bool has_steps(const scene_object *o)
 {
-    bool any = o->cls == &texture_checkerboard.base.plugin ||
-               (o->cls == &texture_bitmap.base.plugin && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
+    bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_grid.base.plugin;
+    bool any = o->cls == &texture_checkerboard.base.plugin || (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
-        any |= o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object && has_steps(o->values[k].object);
+        any |= o->values[k].object && has_steps(o->values[k].object);
     for (uint32_t k = 0; k < o->child_count; k++)
         any |= has_steps(o->children[k]);
     return any;
