@@ -230,6 +230,7 @@ set(api_sources
     src/api/kernel_code.c
     src/api/kernel_key.c
     src/api/plugin_add.c
+    src/api/plugin_add_light.c
     src/api/plugins.c
     src/api/rays.c
     src/api/reference.c

@@ -3,8 +3,8 @@
  * A material of the application's own, differentiated: sample_05_own_material
  *
  * Minnaert's law (1941) describes dark, dusty surfaces such as the moon's: f = albedo / pi * (cos(wi) cos(wo))^(darkness - 1); darkness 1 is a
- * diffuse surface, more of it darkens the rim. The material is one table and three functions, which record what kernels compute; a texture of
- * our own gives it craters. The program loads a scene that uses both, and compares the gradient of the image's mean by the material's
+ * diffuse surface, more of it darkens the rim. Ice on it mirrors a share `gloss` of the light, which is a discrete lobe. The material is one table and
+ * four functions, which record what kernels compute; a texture of our own gives it craters. The program loads a scene that uses both, and compares the gradient of the image's mean by the material's
  * parameters with differences of images. */
 #include <backlight/backlight_plugin.h>
 
@@ -14,10 +14,11 @@
 
 /* ---- the material ---- */
 
-enum { ALBEDO, DARKNESS };
+enum { ALBEDO, DARKNESS, GLOSS };
 static const bl_plugin_param moon_params[] = {
     [ALBEDO] = {"albedo", BL_PLUGIN_TEXTURE, "0.5", 0, 1, "share of light that is scattered, at normal incidence"},
     [DARKNESS] = {"darkness", BL_PLUGIN_NUMBER, "1", 0.5, 3, "of the rim; 1: none"},
+    [GLOSS] = {"gloss", BL_PLUGIN_NUMBER, "0", 0, 1, "share of light that ice mirrors"},
 };
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -29,17 +30,32 @@ static bl_ir_value above(bl_ir_func *f, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl
     return bl_ir_select(f, bl_ir_and(f, bl_ir_lt(f, zero, wi.z), bl_ir_lt(f, zero, wo.z)), v, zero);
 }
 
-static bl_plugin_vec3 moon_sample(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
-{
-    (void)wi, (void)uv, (void)u_lobe;
-    return bl_plugin_cosine_hemisphere(t, u1, u2);
-}
+/* How often the mirror is chosen: whatever its share, because a gloss of 0 has a gradient, too. */
+static const float mirror_probability = 0.5f;
 
 static bl_ir_value moon_pdf(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv)
 {
     (void)uv;
     bl_ir_func *f = bl_plugin_func(t);
-    return above(f, wi, wo, bl_ir_mul(f, wo.z, bl_ir_f32(f, inverse_pi)));
+    return above(f, wi, wo, bl_ir_mul(f, wo.z, bl_ir_f32(f, (1 - mirror_probability) * inverse_pi)));
+}
+
+static bl_bsdf_choice moon_choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
+{
+    bl_ir_func *f = bl_plugin_func(t);
+    bl_ir_value p = bl_ir_f32(f, mirror_probability), mirrors = bl_ir_lt(f, u_lobe, p), zero = bl_ir_f32(f, 0);
+    bl_plugin_vec3 base = bl_plugin_cosine_hemisphere(t, u1, u2);
+    bl_plugin_vec3 wo = {bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.x), base.x), bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.y), base.y),
+                         bl_ir_select(f, mirrors, wi.z, base.z)};
+    bl_ir_value pdf = bl_ir_select(f, mirrors, above(f, wi, wo, p), moon_pdf(t, wi, wo, uv));
+    return (bl_bsdf_choice){.wo = wo, .pdf = pdf, .discrete = mirrors, .lobe = bl_ir_u32(f, 0), .eta = bl_ir_f32(f, 1)};
+}
+
+static bl_plugin_color moon_coefficient(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
+{
+    (void)wi, (void)uv, (void)lobe; /* there is one */
+    bl_ir_value gloss = bl_plugin_number(t, GLOSS);
+    return (bl_plugin_color){{gloss, gloss, gloss}};
 }
 
 static bl_plugin_color moon_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv)
@@ -47,15 +63,16 @@ static bl_plugin_color moon_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
     bl_ir_func *f = bl_plugin_func(t);
     bl_ir_value cosines = bl_ir_max(f, bl_ir_mul(f, wi.z, wo.z), bl_ir_f32(f, 1e-6f));
     bl_ir_value rim = bl_ir_pow(f, cosines, bl_ir_sub(f, bl_plugin_number(t, DARKNESS), bl_ir_f32(f, 1)));
-    bl_ir_value scale = above(f, wi, wo, bl_ir_mul(f, rim, bl_ir_mul(f, wo.z, bl_ir_f32(f, inverse_pi))));
+    bl_ir_value left = bl_ir_mul(f, bl_ir_sub(f, bl_ir_f32(f, 1), bl_plugin_number(t, GLOSS)), bl_ir_f32(f, inverse_pi));
+    bl_ir_value scale = above(f, wi, wo, bl_ir_mul(f, rim, bl_ir_mul(f, wo.z, left)));
     bl_plugin_color value = bl_plugin_texture(t, ALBEDO, uv);
     for (int c = 0; c < 3; c++)
         value.c[c] = bl_ir_mul(f, value.c[c], scale);
     return value;
 }
 
-static const bl_bsdf_plugin moon = {.name = "minnaert", .help = "dark, dusty surface, one-sided", .parameters = moon_params, .parameter_count = 2,
-                                    .sample = moon_sample, .pdf = moon_pdf, .value = moon_value};
+static const bl_bsdf_plugin moon = {.name = "minnaert", .help = "dark, dusty surface, one-sided", .parameters = moon_params, .parameter_count = 3,
+                                    .choose = moon_choose, .pdf = moon_pdf, .value = moon_value, .coefficient = moon_coefficient};
 
 /* ---- the texture: waves between two colours ---- */
 
@@ -85,9 +102,9 @@ static const char scene_text[] =
     "<sensor type='perspective'><float name='fov' value='30'/><transform name='to_world'><lookat origin='0,-5,0' target='0,0,0' up='0,0,1'/></transform>"
     "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter type='box'/></film></sensor>"
     "<shape type='sphere'><bsdf type='minnaert' id='moon'><texture type='waves' name='albedo'><rgb name='high' value='.9,.8,.6'/></texture>"
-    "<float name='darkness' value='1.4'/></bsdf></shape>"
+    "<float name='darkness' value='1.4'/><float name='gloss' value='.3'/></bsdf></shape>"
     "<emitter type='directional'><vector name='direction' value='1,1,-.5'/></emitter><emitter type='constant'><float name='radiance' value='.2'/></emitter></scene>";
-static const char *const names[] = {"moon.darkness", "moon.albedo.high.value"};
+static const char *const names[] = {"moon.darkness", "moon.albedo.high.value", "moon.gloss"};
 
 static bl_context *ctx;
 
@@ -131,13 +148,13 @@ int main(void)
     check(bl_plugin_add_bsdf(ctx, &moon));
     check(bl_plugin_add_texture(ctx, &waves));
     check(bl_scene_load_string(ctx, scene_text, NULL, NULL, &scene));
-    check(bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 2}, &job));
+    check(bl_job_create(device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 3}, &job));
     for (int i = 0; i < VALUES; i++)
         adjoint[i] = 1.0f / VALUES; /* d mean / d image */
     check(bl_job_gradient(job, &(bl_gradient_desc){.spp = SPP, .adjoint = adjoint}, NULL));
 
     int wrong = 0;
-    for (uint32_t k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < 3; k++) {
         float gradient[3] = {0};
         check(bl_job_read_gradient(job, k, gradient));
         const float h = 0.01f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Materials and textures of your own, in scenes of a context, without touching the library. EXPERIMENTAL: may change in any version.
+ * Materials, textures and lights of your own, in scenes of a context, without touching the library. EXPERIMENTAL: may change in any version.
  *
  *     static bl_plugin_color my_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv) {..}
  *     bl_plugin_add_bsdf(ctx, &(bl_bsdf_plugin){.name = "mine", .parameters = .., .sample = .., .pdf = .., .value = my_value});
@@ -39,8 +39,9 @@ bl_ir_func *bl_plugin_func(bl_plugin_trace *t); /* what to record in */
 bl_ir_value bl_plugin_number(bl_plugin_trace *t, uint32_t parameter);
 bl_plugin_color bl_plugin_texture(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
 bl_ir_value bl_plugin_texture_1(bl_plugin_trace *t, uint32_t parameter, bl_plugin_vec2 uv);
-/* Two uniform numbers to a direction of the upper hemisphere with density cos / pi. */
+/* Two uniform numbers to a direction of the upper hemisphere with density cos / pi; to any direction, with density 1 / (4 pi). */
 bl_plugin_vec3 bl_plugin_cosine_hemisphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
+bl_plugin_vec3 bl_plugin_uniform_sphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2);
 
 /* ---- tables ---- */
 
@@ -61,6 +62,16 @@ typedef struct bl_plugin_param {
 
 /* Directions are of unit length, in the local frame of the shading normal (0, 0, 1), and point away from the surface: wi to where the path comes
  * from, wo to where it goes. */
+/* What `choose` of a material with discrete lobes returns. */
+typedef struct bl_bsdf_choice {
+    bl_plugin_vec3 wo;
+    bl_ir_value pdf;      /* f32: of a discrete lobe, the probability with which it was chosen; else the density per solid angle, `pdf`; 0: nothing was found */
+    bl_ir_value discrete; /* bool */
+    bl_ir_value lobe;     /* u32: number of the discrete lobe, BL_PLUGIN_THROUGH or below; means something where `discrete` is true */
+    bl_ir_value eta;      /* f32: index of refraction on the side of wo over that on the side of wi; 1: reflection */
+} bl_bsdf_choice;
+enum { BL_PLUGIN_THROUGH = 0x40000000 }; /* the lobe that goes straight on, as if there were no surface */
+
 typedef struct bl_bsdf_plugin {
     const char *name, *help;
     const bl_plugin_param *parameters;
@@ -70,8 +81,14 @@ typedef struct bl_bsdf_plugin {
     bl_plugin_vec3 (*sample)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2);
     /* Its density per solid angle; not 0 where `value` is not. */
     bl_ir_value (*pdf)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv);
-    /* The material's f(wi, wo) times |cos(wo)|, for any two directions. */
+    /* The material's f(wi, wo) times |cos(wo)|, for any two directions; without what discrete lobes add. */
     bl_plugin_color (*value)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec3 wo, bl_plugin_vec2 uv);
+    /* Both or neither. A material with discrete lobes (a mirror, smooth glass, holes) has `choose` in place of `sample`, from the same numbers, and
+     * the coefficient of a lobe by its number (u32), which is differentiated: what a mirror reflects, what a hole lets through. The probabilities of
+     * `choose` must not be 0 where a coefficient is, or may become, other than 0. */
+    bl_bsdf_choice (*choose)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2);
+    bl_plugin_color (*coefficient)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe);
+    bool through; /* one of its lobes is BL_PLUGIN_THROUGH, and `transmits` */
 } bl_bsdf_plugin;
 
 /* From now on scenes that are loaded in the context know <bsdf type="NAME">; bl_plugin_info_at lists it. The descriptor and what it points to may go
@@ -89,6 +106,38 @@ typedef struct bl_texture_plugin {
 } bl_texture_plugin;
 
 bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *plugin); /* as bl_plugin_add_bsdf */
+
+/* ---- lights ---- */
+
+typedef enum bl_light_kind {
+    BL_LIGHT_SHAPE, /* inside a <shape>, which glows on the side of its normals; its points are sampled alike */
+    BL_LIGHT_POINT, /* no ray meets it: at a place, or a direction */
+    BL_LIGHT_SKY    /* seen where a ray leaves the scene; a scene has one */
+} bl_light_kind;
+
+typedef struct bl_light_sample {
+    bl_plugin_vec3 d;     /* unit, from the point that is lit to the light */
+    bl_ir_value distance; /* of BL_LIGHT_POINT; {0}: farther than the scene is large, as a sky */
+    bl_ir_value pdf;      /* of BL_LIGHT_SKY: density of d per solid angle */
+} bl_light_sample;
+
+/* Every light also has the parameter sampling_weight. */
+typedef struct bl_light_plugin {
+    const char *name, *help;
+    const bl_plugin_param *parameters; /* textures whose `most` is not 1 are emission: a uniform <spectrum> is equal-energy white */
+    uint32_t parameter_count;          /* 29 at most */
+    bl_light_kind kind;
+    /* Not of BL_LIGHT_SHAPE: from a point of the world and two uniform numbers in [0, 1). */
+    bl_light_sample (*sample)(bl_plugin_trace *t, bl_plugin_vec3 point, bl_ir_value u1, bl_ir_value u2);
+    /* Of BL_LIGHT_SKY: the density of `sample`, not 0 where it is not dark; and d as two numbers, by which `radiance` and textures know it. */
+    bl_ir_value (*pdf)(bl_plugin_trace *t, bl_plugin_vec3 d);
+    bl_plugin_vec2 (*locate)(bl_plugin_trace *t, bl_plugin_vec3 d);
+    /* Differentiated. Of a shape: emitted radiance at uv; of a sky: radiance from the direction that `locate` made uv of; of a point: what arrives at a point
+     * that faces it at this distance (of a point light its intensity over distance^2), uv being 0. */
+    bl_plugin_color (*radiance)(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance);
+} bl_light_plugin;
+
+bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *plugin); /* <emitter type="NAME">; as bl_plugin_add_bsdf */
 
 #ifdef __cplusplus
 }

@@ -2,23 +2,16 @@
  * backlight_plugin.h: an application's plugins as classes of the renderer. Each added class begins with the renderer's class struct, so that its
  * functions find the application's through the class node that they are given; references and public values are the same thing under two
  * names (ir.c). */
-#include "api/handles.h"
-#include "render/plugin_kinds.h"
+#include "api/plugin_add.h"
 
-#include <backlight/backlight_plugin.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PARAMS_MOST = 30 };
 _Static_assert(PARAMS_MOST <= (int)PLAN_DERIVED_SLOT, "class_node has a bit per parameter");
+_Static_assert((int)BL_PLUGIN_THROUGH == (int)LOBE_NULL, "numbers of lobes are the renderer's");
 _Static_assert(sizeof(bl_plugin_vec2) == sizeof(vec2) && sizeof(bl_plugin_vec3) == sizeof(vec3) && sizeof(bl_plugin_color) == sizeof(color),
                "values are references");
-
-struct bl_plugin_trace {
-    tracer *t;
-    const class_node *node;
-    ir_ref record;
-};
 
 typedef struct added_bsdf {
     bsdf_class cls; /* first */
@@ -29,14 +22,6 @@ typedef struct added_texture {
     texture_class cls; /* first */
     bl_texture_plugin plugin;
 } added_texture;
-
-static bl_ir_value outer(ir_ref r) { return (bl_ir_value){r.id}; }
-static ir_ref inner(bl_ir_value v) { return (ir_ref){v.id}; }
-static bl_plugin_vec2 outer2(vec2 v) { return (bl_plugin_vec2){outer(v.x), outer(v.y)}; }
-static bl_plugin_vec3 outer3(vec3 v) { return (bl_plugin_vec3){outer(v.x), outer(v.y), outer(v.z)}; }
-static vec2 inner2(bl_plugin_vec2 v) { return (vec2){inner(v.x), inner(v.y)}; }
-static vec3 inner3(bl_plugin_vec3 v) { return v3(inner(v.x), inner(v.y), inner(v.z)); }
-static color inner_color(bl_plugin_color v) { return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}}; }
 
 /* ---- for use in a plugin's functions ---- */
 
@@ -76,6 +61,11 @@ bl_plugin_vec3 bl_plugin_cosine_hemisphere(bl_plugin_trace *t, bl_ir_value u1, b
     return outer3(warp_cosine_hemisphere(t->t, inner(u1), inner(u2)));
 }
 
+bl_plugin_vec3 bl_plugin_uniform_sphere(bl_plugin_trace *t, bl_ir_value u1, bl_ir_value u2)
+{
+    return outer3(warp_uniform_sphere(t->t, inner(u1), inner(u2)));
+}
+
 /* ---- the renderer's functions, in terms of the application's ---- */
 
 static const bl_bsdf_plugin *bsdf_plugin(const class_node *n) { return &((const added_bsdf *)(const void *)n->cls)->plugin; }
@@ -89,6 +79,10 @@ static ir_ref added_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
 static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     bl_plugin_trace trace = {t, n, record};
+    if (bsdf_plugin(n)->choose) {
+        bl_bsdf_choice c = bsdf_plugin(n)->choose(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2));
+        return (bsdf_sample){.wo = inner3(c.wo), .pdf = inner(c.pdf), .eta = inner(c.eta), .delta = inner(c.discrete), .lobe = inner(c.lobe)};
+    }
     vec3 wo = inner3(bsdf_plugin(n)->sample(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2)));
     return (bsdf_sample){.wo = wo, .pdf = added_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
                          .lobe = t_u32(t, 0)};
@@ -96,9 +90,11 @@ static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, v
 
 static color added_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
-    (void)delta, (void)lobe; /* it has no discrete lobes */
     bl_plugin_trace trace = {t, n, record};
-    return inner_color(bsdf_plugin(n)->value(&trace, outer3(wi), outer3(wo), outer2(uv)));
+    color smooth = inner_color(bsdf_plugin(n)->value(&trace, outer3(wi), outer3(wo), outer2(uv)));
+    if (!bsdf_plugin(n)->coefficient)
+        return smooth;
+    return color_select(t, delta, inner_color(bsdf_plugin(n)->coefficient(&trace, outer3(wi), outer2(uv), outer(lobe))), smooth);
 }
 
 static color added_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
@@ -147,18 +143,19 @@ static bl_result check_param(const char *plugin, const bl_plugin_param *params, 
     return BL_OK;
 }
 
-static bl_result check_plugin(const bl_context *ctx, plugin_category category, const char *name, const bl_plugin_param *params, uint32_t count,
-                              bool complete, bl_error *err)
+bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name, const bl_plugin_param *params, uint32_t count, uint32_t own,
+                       bool complete, bl_error *err)
 {
     const char *tag = plugin_category_names[category];
     if (!is_name(name))
         return error_set(err, BL_ERROR_ARGUMENT, "a %s plugin needs a name of letters, digits and _", tag);
     if (registry_find(&ctx->registry, category, name))
-        return error_set(err, BL_ERROR_ARGUMENT, "there is a %s plugin \"%s\" already", tag, name);
+        return error_set(err, BL_ERROR_ARGUMENT, "there is a plugin \"%s\" for <%s> already", name, tag);
     if (!complete)
         return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a function is missing", name);
-    if (count > PARAMS_MOST || (count > 0 && !params))
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a table of %u parameters; it must be there, and %d are possible", name, count, PARAMS_MOST);
+    if (count > PARAMS_MOST - own || (count > 0 && !params))
+        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a table of %u parameters; it must be there, and %u are possible", name, count,
+                         PARAMS_MOST - own);
     for (uint32_t k = 0; k < count; k++)
         TRY(check_param(name, params, k, err));
     return BL_OK;
@@ -166,21 +163,26 @@ static bl_result check_plugin(const bl_context *ctx, plugin_category category, c
 
 static const char *copy_text(arena *memory, const char *chars) { return arena_strdup(memory, chars ? chars : ""); }
 
-static plugin_class describe(arena *memory, plugin_category category, const char *name, const char *help, const bl_plugin_param *params, uint32_t count)
+plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help, const bl_plugin_param *params, uint32_t count,
+                             plugin_param **own)
 {
     plugin_param *table = arena_alloc(memory, (count + 1) * sizeof *table);
+    unsigned colour = category == PLUGIN_EMITTER ? PLUGIN_EMISSION : 0;
     for (uint32_t k = 0; k < count; k++) {
         const bl_plugin_param *p = &params[k];
         bool texture = p->kind == BL_PLUGIN_TEXTURE;
-        unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : 0 : PLUGIN_DIFFERENTIABLE) | (p->preset ? 0 : PLUGIN_REQUIRED);
+        unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) | (p->preset ? 0 : PLUGIN_REQUIRED);
         table[k] = (plugin_param){.name = copy_text(memory, p->name), .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT, .flags = flags,
                                   .preset = p->preset ? copy_text(memory, p->preset) : NULL, .least = texture ? 0 : p->least,
                                   .most = texture ? 0 : p->most, .help = copy_text(memory, p->help)};
     }
-    return (plugin_class){.category = category, .name = copy_text(memory, name), .params = table, .param_count = count, .help = copy_text(memory, help)};
+    if (own)
+        *own = table + count;
+    return (plugin_class){.category = category, .name = copy_text(memory, name), .params = table, .param_count = count + (own ? 1 : 0),
+                          .help = copy_text(memory, help)};
 }
 
-static void add_class(bl_context *ctx, const plugin_class *cls)
+void plugin_add_class(bl_context *ctx, const plugin_class *cls)
 {
     array_push(&ctx->classes, cls);
     ctx->registry = (plugin_registry){ctx->classes.data, ctx->classes.count};
@@ -189,26 +191,26 @@ static void add_class(bl_context *ctx, const plugin_class *cls)
 bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 {
     bl_error err = {0};
-    bool complete = p->sample && p->pdf && p->value;
-    if (check_plugin(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, complete, &err) != BL_OK)
+    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient, complete = sampled && p->pdf && p->value;
+    if (plugin_check(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, 0, complete, &err) != BL_OK)
         return context_fail(ctx, &err);
     added_bsdf *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
-    a->cls = (bsdf_class){.base.plugin = describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters, p->parameter_count),
-                          .transmits = p->transmits, .sample = added_sample, .pdf = added_pdf, .value = added_value};
-    add_class(ctx, &a->cls.base.plugin);
+    a->cls = (bsdf_class){.base.plugin = plugin_describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters, p->parameter_count, NULL),
+                          .transmits = p->transmits, .null = p->through, .turns = p->choose != NULL, .sample = added_sample, .pdf = added_pdf, .value = added_value};
+    plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }
 
 bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *p)
 {
     bl_error err = {0};
-    if (check_plugin(ctx, PLUGIN_TEXTURE, p->name, p->parameters, p->parameter_count, p->eval != NULL, &err) != BL_OK)
+    if (plugin_check(ctx, PLUGIN_TEXTURE, p->name, p->parameters, p->parameter_count, 0, p->eval != NULL, &err) != BL_OK)
         return context_fail(ctx, &err);
     added_texture *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
-    a->cls = (texture_class){.base.plugin = describe(&ctx->memory, PLUGIN_TEXTURE, p->name, p->help, p->parameters, p->parameter_count),
+    a->cls = (texture_class){.base.plugin = plugin_describe(&ctx->memory, PLUGIN_TEXTURE, p->name, p->help, p->parameters, p->parameter_count, NULL),
                              .eval = added_eval};
-    add_class(ctx, &a->cls.base.plugin);
+    plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }
