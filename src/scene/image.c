@@ -57,12 +57,12 @@ static const char *unsupported_format(const uint8_t *data, size_t size)
     return starts_with(data, size, "II*\0", 4) || starts_with(data, size, "MM\0*", 4) ? "TIFF" : NULL;
 }
 
-static double srgb_to_linear(double v) { return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4); }
+double image_srgb_to_linear(double v) { return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4); }
 
 void image_byte_table(bool raw, float table[256])
 {
     for (int i = 0; i < 256; i++)
-        table[i] = (float)(raw ? i / 255.0 : srgb_to_linear(i / 255.0));
+        table[i] = (float)(raw ? i / 255.0 : image_srgb_to_linear(i / 255.0));
 }
 
 static bl_result check_finite(const scene_image *image, bl_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped. As in Mitsuba 8-bit data is sRGB-encoded unless the user
- * says raw, 16-bit data is linear, and gamma chunks do not matter. libpng reports errors by longjmp: everything that must survive it
+ * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped. As in Mitsuba all data, 16-bit data too, is sRGB-encoded unless
+ * the user says raw, and gamma chunks do not matter. libpng reports errors by longjmp: everything that must survive it
  * lives in png_job, and the functions that libpng may jump out of hold nothing of their own. */
 #include "scene/scene_internal.h"
 
@@ -90,9 +90,9 @@ static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t 
             for (size_t c = 0; c < image->channels; c++) {
                 size_t from = x * stored_channels + c;
                 const uint8_t *row = job->rows[y];
-                float value = depth == 16 ? (float)((row[2 * from] << 8 | row[2 * from + 1]) / 65535.0)
-                                          : eight_bit[row[from]];
-                image->pixels[(y * image->width + x) * image->channels + c] = value;
+                double long_value = depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0 : 0;
+                image->pixels[(y * image->width + x) * image->channels + c] =
+                    depth == 8 ? eight_bit[row[from]] : (float)(job->raw ? long_value : image_srgb_to_linear(long_value));
             }
 }
 

@@ -147,6 +147,7 @@ enum { IMAGE_PIXELS_MAX = 1 << 28, IMAGE_SIDE_MAX = 1 << 20 };
 
 /* Allocates pixels after checking that `bytes` bytes of file can stand for that many pixels at all. */
 bl_result image_create(scene_image *image, uint64_t width, uint64_t height, uint32_t channels, size_t bytes, bl_error *err);
+double image_srgb_to_linear(double v);
 void image_byte_table(bool raw, float table[256]); /* values of 8-bit data: sRGB decoded, or i / 255 */
 bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out, bl_error *err);
 bl_result image_decode_exr(const uint8_t *data, size_t size, scene_image *out, bl_error *err);

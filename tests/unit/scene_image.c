@@ -87,7 +87,7 @@ static void png_files_have_their_values(void **state)
             for (uint32_t at = 0; at < 20 * image.channels; at++) {
                 uint32_t c = at % image.channels, x = at / image.channels % 5, y = at / image.channels / 5;
                 double value = (x * 50 + y * 7 + c * 3) % 256 / 255.0;
-                if (cases[i].eight_bit && !raw)
+                if (!raw) /* Mitsuba 3.9.1 tags PNG of 16 bits as sRGB, too */
                     value = srgb(value);
                 if (!(fabs(image.pixels[at] - value) < 1e-6))
                     fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", cases[i].name, c, x, y,

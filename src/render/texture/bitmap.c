@@ -196,7 +196,7 @@ static const plugin_param bitmap_params[] = {
     {"filter_type", PLUGIN_STRING, 0, "bilinear", 0, 0, "bilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "repeat", 0, 0, "repeat, mirror or clamp"},
     {"format", PLUGIN_STRING, 0, "auto", 0, 0, "accepted; texels are always float32 here"},
-    {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "take 8-bit values as linear"},
+    {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "take the values of PNG, JPEG and BMP as linear"},
     {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
     {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
 };
