@@ -130,6 +130,7 @@ set(render_sources
     src/render/emitter/directional.c
     src/render/emitter/directionalarea.c
     src/render/emitter/envmap.c
+    src/render/emitter/envmap_tables.c
     src/render/emitter/point.c
     src/render/emitter/pose.c
     src/render/emitter/projector.c

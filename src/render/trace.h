@@ -207,5 +207,9 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycen
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
 /* The same of u * sum in BUFFER_VALUES; *inside: where in the interval, uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);
+/* The same with a guide (Chen and Asau 1974), which leaves few intervals to search: steps + 1 words of BUFFER_VALUES, entry g the interval (as f32) that
+ * u = g / steps lies in. steps (u32): a power of two, about the number of intervals. */
+ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u, ir_ref *inside);
+ir_ref warp_guide_entry(tracer *t, ir_ref table, ir_ref count, ir_ref steps, ir_ref sum, ir_ref g);
 
 #endif

@@ -53,10 +53,11 @@ vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)
     return (vec2){ir_sub(f, t_f32(t, 1), root), ir_mul(f, root, u2)};
 }
 
-ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u)
+/* Between a first and a last candidate. */
+static ir_ref search(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref first, ir_ref last, ir_ref u)
 {
     ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), state[2] = {t_u32(t, 0), ir_sub(f, count, one)}; /* first and last candidate */
+    ir_ref one = t_u32(t, 1), state[2] = {first, last};
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], state[1]));
     ir_ref middle = ir_shr(f, ir_add(f, state[0], state[1]), one);
@@ -66,12 +67,41 @@ ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
     return state[0];
 }
 
-ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside)
+ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u)
+{
+    return search(t, buffer, table, t_u32(t, 0), ir_sub(t->f, count, t_u32(t, 1)), u);
+}
+
+/* Where in interval k of a table of BUFFER_VALUES a number lies, 0 to 1. */
+static ir_ref within(tracer *t, ir_ref table, ir_ref k, ir_ref at)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_u32(t, 0), at = ir_mul(f, u, sum), k = warp_discrete(t, BUFFER_VALUES, table, count, at);
     ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
-    ir_ref low = ir_select(f, ir_eq(f, k, zero), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
-    *inside = t_ratio(t, ir_sub(f, at, low), ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
+    ir_ref low = ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
+    return t_ratio(t, ir_sub(f, at, low), ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
+}
+
+ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside)
+{
+    ir_ref at = ir_mul(t->f, u, sum), k = warp_discrete(t, BUFFER_VALUES, table, count, at);
+    *inside = within(t, table, k, at);
     return k;
+}
+
+/* u * steps is exact, and rounding keeps order, so the guide's entries on either side of u hold the interval between them. */
+ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u, ir_ref *inside)
+{
+    ir_func *f = t->f;
+    ir_ref at = ir_mul(f, u, sum), entry = ir_add(f, guide, ir_to_u32(f, ir_mul(f, u, ir_to_f32(f, steps))));
+    ir_ref first = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, entry)), last = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, t_offset(t, entry, 1)));
+    ir_ref k = search(t, BUFFER_VALUES, table, first, last, at);
+    *inside = within(t, table, k, at);
+    return k;
+}
+
+ir_ref warp_guide_entry(tracer *t, ir_ref table, ir_ref count, ir_ref steps, ir_ref sum, ir_ref g)
+{
+    ir_func *f = t->f;
+    ir_ref at = ir_mul(f, ir_div(f, ir_to_f32(f, g), ir_to_f32(f, steps)), sum);
+    return ir_to_f32(f, warp_discrete(t, BUFFER_VALUES, table, count, at));
 }
