@@ -111,8 +111,10 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
     vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
-    v->hit.there = ir_and(f, v->hit.there, ir_not(f, collides));
-    v->hit_mis = ir_select(f, collides, zero, v->hit_mis);
+    if (w->plan->scene->emitters.count > 0) {
+        v->hit.there = ir_and(f, v->hit.there, ir_not(f, collides));
+        v->hit_mis = ir_select(f, collides, zero, v->hit_mis);
+    }
     v->si.p = v3_select(t, collides, p, v->si.p);
     v->si.ng = v3_select(t, collides, none, v->si.ng);
     v->si.uv = (vec2){ir_select(f, collides, p.x, v->si.uv.x), ir_select(f, collides, p.y, v->si.uv.y)};
