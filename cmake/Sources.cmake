@@ -144,6 +144,7 @@ set(render_sources
     src/render/integrator/forward.c
     src/render/integrator/flight.c
     src/render/integrator/functions.c
+    src/render/integrator/glow.c
     src/render/integrator/integrators.c
     src/render/integrator/light.c
     src/render/integrator/geometry.c

@@ -150,6 +150,11 @@ static inline color color_mul(tracer *t, color a, color b)
     COLOR_EACH(r, ir_mul(t->f, a.c[c], b.c[c]));
     return r;
 }
+static inline color color_add(tracer *t, color a, color b)
+{
+    COLOR_EACH(r, ir_add(t->f, a.c[c], b.c[c]));
+    return r;
+}
 static inline color color_scale(tracer *t, color a, ir_ref s)
 {
     COLOR_EACH(r, ir_mul(t->f, a.c[c], s));

@@ -182,6 +182,30 @@ static void furnaces(void **state)
                                      "<float name='albedo' value='1'/>") BALL SKY("1,2,3"), 256, expected, 3e-2);
 }
 
+/* ---- emission ---- */
+
+static const double glow[3] = {3, 2, 1};
+static double emitted(double secant, int c) { return glow[c] * (1 - exp(-sigma[c] * secant)) / sigma[c]; }
+static double emitted_through(double secant, int c) { return glow[c] * secant; }
+
+/* Absorbing and emitting; emitting only, with lookups of a density that is 0; and in equilibrium with the sky, where nothing is seen: what is absorbed is
+ * emitted. */
+static void media_emit(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+#define GLOW RGB("emission", "3,2,1")
+    over_pixels(expected, emitted);
+    judge(VOLPATH("1"), FOG("homogeneous", COLOURED GLOW) SLAB, 16, expected, 1e-2);
+    judge(VOLPATH("2"), FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6") BOX(AROUND_SLAB) "</volume>"
+                            RGB("albedo", "0") GLOW) SLAB, 1024, expected, 3e-2);
+    over_pixels(expected, emitted_through);
+    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='0'/>" GLOW) SLAB, 16, expected, 1e-2);
+    judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB) GLOW) SLAB, 1024, expected, 3e-2);
+    constant(expected, 1, 2, 3);
+    judge(UNIT, FOG("homogeneous", RGB("sigma_t", ".5,2,4") RGB("albedo", ".8,.5,.25") RGB("emission", ".1,2,9")) BALL SKY("1,2,3"), 256, expected, 3e-2);
+}
+
 /* ---- where the camera is, and what a box is ---- */
 
 static double from_within(double secant, int c)
@@ -344,7 +368,7 @@ int main(void)
         cmocka_unit_test(transmittance),        cmocka_unit_test(shadow_rays_are_dimmed), cmocka_unit_test(light_comes_through_masks),
         cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
         cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
-        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(thin_cells_are_crossed),
+        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit),        cmocka_unit_test(thin_cells_are_crossed),
         cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -295,6 +295,21 @@ const scene_case scene_media_cases[] = {
      .step = 1e-3,
      .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "mist.sigma_t.value.value", "mist.albedo.value.value", "veil.specular_transmittance.value",
                     "net.opacity.value", "cloth.reflectance.value", "sky.radiance.value"}},
+    {.name = "a glowing fog, and a filter with negative lobes",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,.002") RGB("albedo", ".9,.7,.5") RGB("emission", ".5,.3,.7"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .sensor = "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
+               FILM("mitchell") "</sensor>",
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "fog.emission.value.value", "white.reflectance.value"}},
+    {.name = "a glow where there may be no smoke",
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
+     .volumetric = true,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
     {.name = "glass and smoke in fog",
      .body = FOG("homogeneous", RGB("sigma_t", ".3,.5,.4") HG(".2"))
          "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol") "</medium>"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files about stretches in media share: medium.c, track.c, flight.c. */
+ * What the files about stretches in media share: medium.c, track.c, flight.c, glow.c. */
 #ifndef BL_RENDER_FLIGHT_H
 #define BL_RENDER_FLIGHT_H
 
@@ -12,6 +12,7 @@ bool media_want_extinction(const walk *w);            /* the gradient of some me
 bool media_exact(const walk *w);                      /* grey extinction whose gradient nobody wants: tracking divides by what it multiplies with */
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
+color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
 
 /* Loop state of values that are one number where no extinction differs by channel. */
@@ -23,6 +24,35 @@ color channels_seed(walk *w, color value, color to_come, color missing);
 /* sum of share * chance; and share * chance over that. */
 ir_ref share_mixture(walk *w, color share, color chance);
 color share_after(walk *w, color share, color chance, ir_ref mixed);
+
+/* ---- track.c: tentative collisions in heterogeneous media ---- */
+
+typedef struct track {
+    ir_ref mean;      /* mean distance between tentative collisions, without cells */
+    ir_ref near, far; /* where the ray is in the medium's box, before the limit */
+    vec3 diagonal;    /* of the box */
+    vec3 o, d;        /* of walk.cells: the ray in the volume */
+    bool shortened;   /* set by who wants more collisions than the extinction asks for: */
+    ir_ref longest;   /* mean distances are no longer than this */
+} track;
+
+/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew (distances have no memory). */
+typedef struct tentative {
+    ir_ref distance;
+    ir_ref inside;   /* bool: before the end */
+    ir_ref collides; /* bool: inside, and no border */
+    ir_ref mean;     /* mean distance between tentative collisions there */
+    ir_ref u;        /* a number that decides about it */
+    vec3 p;
+} tentative;
+
+track track_begin(walk *w, const walk_stretch *s);
+/* The next one behind `distance`; its random numbers are those of number `step`, from s->step on. */
+tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step);
+/* bool: more of them than tracking can do; what is computed is then to be not finite */
+ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked); /* extinction over majorant */
+color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
 
 /* ---- track.c: heterogeneous media, as the functions of walk.h ---- */
 

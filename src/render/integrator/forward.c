@@ -77,6 +77,11 @@ static ir_ref step(walk *w, forward_state *p)
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     color factor = color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
+    if (w->media && glow_any(w)) {
+        color glow = with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
+        for (int c = 0; c < 3; c++)
+            added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
+    }
     ir_ref outputs[6], tangents[6];
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c];

@@ -74,12 +74,18 @@ void flight_functions(walk *w)
     w->fn.extinction = arena_alloc(a, size), w->fn.extinction_tracked = arena_alloc(a, size);
     w->fn.albedo = arena_alloc(a, size), w->fn.albedo_tracked = arena_alloc(a, size), w->fn.bounds = arena_alloc(a, size);
     w->fn.into = arena_alloc(a, size), w->fn.cell = arena_alloc(a, size);
+    if (glow_any(w))
+        w->fn.emission = arena_alloc(a, size), w->fn.emission_tracked = arena_alloc(a, size);
     for (uint32_t i = 0; i < n; i++) {
         const class_node *medium = p->media.data[i];
         w->fn.extinction[i] = make_colour(w, medium, "extinction", medium_extinction, false);
         w->fn.extinction_tracked[i] = make_colour(w, medium, "extinction_tracked", medium_extinction, true);
         w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
         w->fn.albedo_tracked[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
+        if (glow_any(w)) {
+            w->fn.emission[i] = make_colour(w, medium, "emission", medium_emission, false);
+            w->fn.emission_tracked[i] = make_colour(w, medium, "emission_tracked", medium_emission, true);
+        }
         w->fn.bounds[i] = make_bounds(w, medium);
         w->fn.into[i] = make_into(w, medium), w->fn.cell[i] = make_cell(w, medium);
         w->spectral |= !medium_grey(medium);
@@ -105,6 +111,11 @@ color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
     return call_colour(w, s, tracked ? w->fn.albedo_tracked : w->fn.albedo, p);
+}
+
+color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+{
+    return call_colour(w, s, tracked ? w->fn.emission_tracked : w->fn.emission, p);
 }
 
 /* Structure of the plan's media. */

@@ -82,15 +82,14 @@ static contribution contribute(walk *w, const walk_vertex *v, const walk_positio
     return k;
 }
 
-/* L and M gain the vertex's light in phase 0 and lose it in phase 1. */
-static void account(walk *w, replay_state *p, const contribution *k)
+/* L and M gain light of a vertex in phase 0 and lose it in phase 1. */
+static void account(walk *w, replay_state *p, color light)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     color whole = throughput_whole(w, &p->b), but_one = throughput_but_one(w, &p->b);
     for (int c = 0; c < 3; c++) {
-        ir_ref term = ir_add(f, k->hit.c[c], k->light.c[c]);
-        ir_ref to_l = ir_mul(f, whole.c[c], term), to_m = ir_mul(f, but_one.c[c], term);
+        ir_ref to_l = ir_mul(f, whole.c[c], light.c[c]), to_m = ir_mul(f, but_one.c[c], light.c[c]);
         two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, p->phase, ir_neg(f, to_l), to_l));
         two_float_add(t, &p->M.c[c], &p->M_error.c[c], ir_select(f, p->phase, ir_neg(f, to_m), to_m));
     }
@@ -133,6 +132,16 @@ static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v,
     tracer *t = &w->t;
     color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
     shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed));
+}
+
+/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed anything. */
+static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
+{
+    tracer *t = &w->t;
+    color emitted = glow_radiance(w, &v->flight, false);
+    account(w, p, emitted);
+    if (w->pass != RENDER_REPLAY)
+        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL));
 }
 
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own light is taken from them. */
@@ -314,14 +323,17 @@ static ir_ref vertex(walk *w, replay_state *p, color dL)
     tracer *t = &w->t;
     ir_func *f = t->f;
     w->again = p->phase, w->seen = p->seen;
+    dL = walk_weigh(w, p->at, dL);
     walk_vertex v = walk_visit(w, p->at);
+    if (w->media && glow_any(w))
+        glow(w, p, &v, dL);
     if (w->media && w->pass != RENDER_REPLAY)
         adjoint_flight(w, p, &v, dL);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
-    account(w, p, &k);
+    account(w, p, color_add(t, k.hit, k.light));
     if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL));
+        adjoint(w, p, &v, &k, dL);
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
     ir_ref number = w->volumetric ? p->at.event : p->at.depth;

@@ -11,12 +11,6 @@ static const float least_chance = 0.05f; /* of a real collision where the extinc
 
 /* ---- tentative collisions ---- */
 
-typedef struct track {
-    ir_ref mean;      /* mean distance between tentative collisions, without cells */
-    ir_ref near, far; /* where the ray is in the medium's box, before the limit */
-    vec3 o, d;        /* of walk.cells: the ray in the volume */
-} track;
-
 static ir_ref mean_distance(tracer *t, ir_ref majorant)
 {
     ir_func *f = t->f;
@@ -24,13 +18,14 @@ static ir_ref mean_distance(tracer *t, ir_ref majorant)
     return ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, majorant, t_f32(t, 1))), t_f32(t, 1e30f));
 }
 
-static track track_of(walk *w, const walk_stretch *s)
+track track_begin(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref b[7], zero = t_f32(t, 0);
     ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
     track k = {.mean = mean_distance(t, b[0]), .near = zero, .far = s->limit};
+    k.diagonal = v3_sub(t, vec3_at(b + 4), vec3_at(b + 1));
     if (w->cells) {
         ir_ref in[7] = {s->record, s->o.x, s->o.y, s->o.z, s->d.x, s->d.y, s->d.z}, out[6];
         ir_call(f, s->cls, w->fn.into, w->plan->media.count, in, 7, out);
@@ -46,22 +41,12 @@ static track track_of(walk *w, const walk_stretch *s)
     return k;
 }
 
-static ir_ref exhausted(walk *w, const walk_stretch *s, ir_ref step)
+ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step)
 {
     return ir_ge(w->t.f, ir_sub(w->t.f, step, s->step), t_u32(&w->t, STEPS_MOST));
 }
 
-/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew (distances have no memory). */
-typedef struct tentative {
-    ir_ref distance;
-    ir_ref inside;   /* bool: before the end */
-    ir_ref collides; /* bool: inside, and no border */
-    ir_ref mean;     /* of the cell */
-    ir_ref u;        /* a number that decides about it */
-    vec3 p;
-} tentative;
-
-static tentative next_collision(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step)
+tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -73,19 +58,20 @@ static tentative next_collision(walk *w, const walk_stretch *s, const track *k, 
         ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
         c.mean = mean_distance(t, cell[0]);
     }
+    if (k->shortened)
+        c.mean = ir_min(f, c.mean, k->longest);
     c.distance = ir_add(f, distance, ir_mul(f, depth, c.mean));
     if (w->cells) {
         within = ir_lt(f, c.distance, cell[1]);
         c.distance = ir_min(f, c.distance, cell[1]);
     }
-    c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, exhausted(w, s, step)));
+    c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, track_exhausted(w, s, step)));
     c.collides = ir_and(f, c.inside, within);
     c.p = stretch_point(t, s, c.distance);
     return c;
 }
 
-/* Extinction over majorant. */
-static color real_share(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked)
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
     color sigma = stretch_extinction(w, s, p, tracked);
@@ -93,8 +79,7 @@ static color real_share(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, boo
     return r;
 }
 
-/* What a collision that changes nothing leaves. */
-static color null_share(walk *w, color real)
+color track_null(walk *w, color real)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
@@ -166,13 +151,13 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     now = get_tracking(w, &state, &now);
     ir_while(f, now.going);
     tracking then = now;
-    tentative c = next_collision(w, s, k, now.distance, now.step);
-    color real = real_share(w, s, c.mean, c.p, false), chance = real_chance(w, real);
+    tentative c = track_next(w, s, k, now.distance, now.step);
+    color real = track_real(w, s, c.mean, c.p, false), chance = real_chance(w, real);
     then.distance = c.distance, then.mean = c.mean;
     then.real = ir_and(f, c.collides, ir_lt(f, c.u, share_mixture(w, now.share, chance)));
     then.going = ir_and(f, c.inside, ir_not(f, then.real));
     ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighed behind the loop */
-    weigh(w, null_share(w, real), null_share(w, chance), &then.weight, &then.share);
+    weigh(w, track_null(w, real), track_null(w, chance), &then.weight, &then.share);
     then.weight = color_select(t, null, then.weight, now.weight);
     then.share = color_select(t, null, then.share, now.share);
     then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
@@ -192,11 +177,11 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    track k = track_of(w, s);
+    track k = track_begin(w, s);
     tracking end = track_loop(w, s, &k, share);
     walk_flight fl = {.s = *s, .collides = end.real, .mean = end.mean, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
     vec3 p = stretch_point(t, s, end.distance);
-    color real = real_share(w, s, end.mean, p, false), chance = real_chance(w, real), albedo = stretch_albedo(w, s, p, false);
+    color real = track_real(w, s, end.mean, p, false), chance = real_chance(w, real), albedo = stretch_albedo(w, s, p, false);
     color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance), inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
@@ -205,7 +190,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
         if (media_exact(w)) /* chance and value have the extinction in common */
             factor = ir_select(f, lost, inverse, albedo.c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
-        fl.weight.c[c] = ir_select(f, exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
+        fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
         fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
     }
     color after = share_after(w, end.share, chance, mixed);
@@ -219,7 +204,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
-    track k = track_of(w, s);
+    track k = track_begin(w, s);
     tracking now = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
                     .mean = k.mean, .weight = color_all(t_f32(t, 1)), .share = share};
     loop_state state = {0}, next = {0};
@@ -228,10 +213,10 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     now = get_tracking(w, &state, &now);
     ir_while(f, ir_and(f, now.going, ir_lt(f, now.step, fl->steps)));
     tracking then = now;
-    tentative c = next_collision(w, s, &k, now.distance, now.step);
-    color chance = real_chance(w, real_share(w, s, c.mean, c.p, false));
+    tentative c = track_next(w, s, &k, now.distance, now.step);
+    color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
     then.distance = c.distance;
-    weigh(w, null_share(w, real_share(w, s, c.mean, c.p, true)), null_share(w, chance), &then.weight, &then.share);
+    weigh(w, track_null(w, track_real(w, s, c.mean, c.p, true)), track_null(w, chance), &then.weight, &then.share);
     then.weight = color_select(t, c.collides, then.weight, now.weight);
     then.share = color_select(t, c.collides, then.share, now.share);
     then.step = ir_add(f, now.step, t_u32(t, 1));
@@ -240,8 +225,8 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     state.cursor = 0;
     tracking end = get_tracking(w, &state, &now);
     vec3 p_end = stretch_point(t, s, fl->t);
-    color last_chance = real_chance(w, real_share(w, s, fl->mean, p_end, false));
-    color value = scattering_value(w, s, real_share(w, s, fl->mean, p_end, true), p_end, true);
+    color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
+    color value = scattering_value(w, s, track_real(w, s, fl->mean, p_end, true), p_end, true);
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
     return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
@@ -253,7 +238,7 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    track k = track_of(w, s);
+    track k = track_begin(w, s);
     loop_state state = {0}, next = {0};
     state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
     channels_put(w, &state, color_all(t_f32(t, 1)));
@@ -261,12 +246,12 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
     ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
     color product = channels_get(w, &state);
     ir_while(f, going);
-    tentative c = next_collision(w, s, &k, distance, step);
-    color left = color_mul(t, product, null_share(w, real_share(w, s, c.mean, c.p, tracked)));
+    tentative c = track_next(w, s, &k, distance, step);
+    color left = color_mul(t, product, track_null(w, track_real(w, s, c.mean, c.p, tracked)));
     state_put(&next, c.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, c.inside);
     channels_put(w, &next, color_select(t, c.collides, left, product));
     ir_endloop(f, loop, next.r, next.count);
-    ir_ref over = exhausted(w, s, step);
+    ir_ref over = track_exhausted(w, s, step);
     s->step = step;
     return color_select(t, over, color_all(t_f32(t, endless)), product);
 }
@@ -280,8 +265,8 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
     ir_func *f = t->f;
     ir_ref state[3] = {k->near, s->step, when}, loop = ir_loop(f, state, 3);
     ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
-    tentative at = next_collision(w, s, k, state[0], state[1]);
-    color left = null_share(w, real_share(w, s, at.mean, at.p, false)), tracked = null_share(w, real_share(w, s, at.mean, at.p, true)), seed;
+    tentative at = track_next(w, s, k, state[0], state[1]);
+    color left = track_null(w, track_real(w, s, at.mean, at.p, false)), tracked = track_null(w, track_real(w, s, at.mean, at.p, true)), seed;
     for (int c = 0; c < 3; c++)
         seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
     color_backward(&w->t, tracked, seed);
@@ -295,20 +280,20 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
-    track k = track_of(w, s);
+    track k = track_begin(w, s);
     when = ir_and(f, when, ir_not(f, s->homogeneous));
     if (media_want_extinction(w))
         null_adjoint(w, s, &k, when, fl->steps, to_come);
     ir_ref loop = kernel_once(f, ir_and(f, when, fl->collides));
     vec3 p = stretch_point(t, s, fl->t);
-    color value = scattering_value(w, s, real_share(w, s, fl->mean, p, false), p, false);
-    color tracked = scattering_value(w, s, real_share(w, s, fl->mean, p, true), p, true);
+    color value = scattering_value(w, s, track_real(w, s, fl->mean, p, false), p, false);
+    color tracked = scattering_value(w, s, track_real(w, s, fl->mean, p, true), p, true);
     color_backward(&w->t, tracked, channels_seed(w, value, to_come, missing));
     kernel_end_once(f, loop);
 }
 
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
 {
-    track k = track_of(w, s);
+    track k = track_begin(w, s);
     s->step = null_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), t_u32(&w->t, 0xFFFFFFFFu), to_come);
 }

@@ -28,6 +28,7 @@ typedef struct walk_functions {
     ir_func **bsdf_through, **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
     ir_func **extinction, **extinction_tracked;     /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_tracked;             /* record, p 3 -> 3 */
+    ir_func **emission, **emission_tracked;         /* record, p 3 -> 3; NULL where no medium emits */
     ir_func **bounds;                               /* record -> majorant, low 3, high 3 of the box */
     ir_func **into, **cell;                         /* record, o 3, d 3 -> the same in the volume; record, these, distance -> bound, where it ends */
 } walk_functions;
@@ -209,6 +210,12 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
 ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose); /* purpose 0: the path's own flight, 1: light sampling */
 /* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
 ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
+
+/* glow.c: light that media emit. Toward the beginning of a flight's stretch, all along it; the adjoint, where `when`, seeds that with `seed`, emitted being
+ * what glow_radiance gave. Only where glow_any. */
+bool glow_any(const walk *w);
+color glow_radiance(walk *w, const walk_flight *fl, bool tracked);
+void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed);
 
 /* shadow.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Participating media. At a point of the world, per channel:
  *
- *     extinction sigma_t = scale * sigma_t,   scattering sigma_s = albedo * sigma_t.
+ *     extinction sigma_t = scale * sigma_t,   scattering sigma_s = albedo * sigma_t,   emission.
  *
  * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. In a heterogeneous one it varies; it exists within
  * the box (along the world's axes) around the unit cube of the volume `sigma_t`, as in Mitsuba, and is tracked with a majorant, a number
@@ -28,6 +28,13 @@ color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p)
 }
 
 color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p) { return plan_volume(t, n, record, "albedo", p); }
+
+bool medium_emits(const class_node *n) { return plan_given(n, "emission"); }
+
+color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p)
+{
+    return medium_emits(n) ? plan_volume(t, n, record, "emission", p) : color_all(t_f32(t, 0));
+}
 
 bool medium_wants_extinction(const class_node *n) { return plan_wants(n, "sigma_t") || plan_wants(n, "scale"); }
 
@@ -165,13 +172,15 @@ ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record)
 
 /* ---- classes ---- */
 
-static bl_result check_extinction(render_scene *s, const scene_object *o, bl_error *err)
+static bl_result homogeneous_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    const scene_value *sigma_t = scene_get(o, "sigma_t");
-    bool constant = ((const volume_class *)(const void *)sigma_t->object->cls)->constant;
-    if (o->cls == &medium_homogeneous.base.plugin && !constant)
-        return scene_error(err, BL_ERROR_SCENE, sigma_t->where, "homogeneous: \"sigma_t\" varies; use a heterogeneous medium");
+    static const char *const constants[] = {"sigma_t", "emission"};
+    for (int k = 0; k < 2; k++) {
+        const scene_value *v = scene_get(o, constants[k]);
+        if (v->object && !((const volume_class *)(const void *)v->object->cls)->constant)
+            return scene_error(err, BL_ERROR_SCENE, v->where, "homogeneous: \"%s\" varies; use a heterogeneous medium", constants[k]);
+    }
     return BL_OK;
 }
 
@@ -179,18 +188,20 @@ static const plugin_param medium_params[] = {
     [PARAM_ALBEDO] = {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0, "share of the extinction that scatters"},
     [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR, "1", 0, 1e30, "extinction per unit length"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e30, "multiplies sigma_t"},
+    {"emission", PLUGIN_VOLUMETRIC, PLUGIN_ABSENT | PLUGIN_SCALAR, NULL, 0, 1e30,
+     "radiance that a unit length emits, whatever the extinction; not in Mitsuba"},
     {"sample_emitters", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample lights where it scatters"},
     {"has_spectral_extinction", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; whether sigma_t differs by channel shows in its values"},
 };
+enum { MEDIUM_PARAMS = sizeof medium_params / sizeof *medium_params };
 static const plugin_slot medium_slots[] = {{PLUGIN_PHASE, "phase", 0, 1}};
 const medium_class medium_homogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", medium_params, 5, medium_slots, 1, "the same extinction everywhere"},
-             .load = check_extinction},
+    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1, "the same extinction everywhere"},
+             .load = homogeneous_load},
     .homogeneous = true,
 };
 const medium_class medium_heterogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", medium_params, 5, medium_slots, 1, "extinction from a volume"},
-             .load = check_extinction,
+    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1, "extinction from a volume"},
              .extra_words = 6,
              .extra = medium_extra,
              .variant = medium_variant,

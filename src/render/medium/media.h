@@ -11,6 +11,8 @@ enum medium_word { MEDIUM_CLASS, MEDIUM_RECORD, MEDIUM_PHASE_CLASS, MEDIUM_PHASE
 
 /* Both media, at a point p of the world. May run tracked. */
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
+bool medium_emits(const class_node *n); /* it has an emission */
+color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p);
 color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p);
 bool medium_grey(const class_node *n);              /* extinction is the same in all channels, as one reference */
 bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light that media emit: along a stretch of a ray up to the next surface, with transmittance T from its beginning,
+ *
+ *     E = integral of T(t) emission(t) dt.
+ *
+ * The whole stretch counts at the vertex behind it, wherever the flight ended: in closed form in homogeneous media; in heterogeneous
+ * ones by a ratio tracking of its own, a stream of random numbers that nothing else uses, where each tentative collision counts T * emission *
+ * (mean distance between collisions). Where the extinction is 0 there are collisions too (track.longest), since what emits need not
+ * absorb.
+ *
+ * Its derivative is a nested path replay, as that of shadow rays (shadow.c; PRB section 4.4): with E known, a second walk over the same
+ * collisions takes one term after the other away, and what is left is what the next factor of T is multiplied with. */
+#include "render/integrator/flight.h"
+
+static const float diagonal_parts = 4;     /* collisions along the box's diagonal, at least */
+static const float thin = 1e-2f;           /* optical thickness below which the closed form is a series */
+static const uint32_t own_numbers = 0x68E31DA4u;
+
+bool glow_any(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++)
+        any |= medium_emits(w->plan->media.data[i]);
+    return any;
+}
+
+static bool is_wanted(const walk *w)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++) {
+        const class_node *n = w->plan->media.data[i];
+        wanted |= medium_emits(n) && (medium_wants_extinction(n) || plan_wants(n, "emission"));
+    }
+    return wanted;
+}
+
+static walk_stretch own_stream(walk *w, const walk_flight *fl)
+{
+    walk_stretch s = fl->s;
+    s.key = ir_xor(w->t.f, s.key, t_u32(&w->t, own_numbers)), s.step = t_u32(&w->t, 0);
+    return s;
+}
+
+/* ---- homogeneous ---- */
+
+/* emission * (1 - exp(-x)) / x * length, x = extinction * length */
+static color closed_form(walk *w, const walk_stretch *s, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
+    color sigma = stretch_extinction(w, s, s->o, tracked), emission = stretch_emission(w, s, s->o, tracked), r;
+    for (int c = 0; c < 3; c++) {
+        ir_ref x = ir_mul(f, sigma.c[c], s->limit), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
+        ir_ref series = t_mad(t, small, t_mad(t, small, t_f32(t, 1.0f / 6), t_f32(t, -0.5f)), one);
+        ir_ref thick = ir_sub(f, one, ir_exp(f, ir_neg(f, x))), rate = ir_select(f, is_thin, one, sigma.c[c]);
+        r.c[c] = ir_mul(f, emission.c[c], ir_select(f, is_thin, ir_mul(f, series, s->limit), ir_div(f, thick, rate)));
+    }
+    return r;
+}
+
+/* ---- heterogeneous ---- */
+
+static track glow_track(walk *w, const walk_stretch *s)
+{
+    tracer *t = &w->t;
+    track k = track_begin(w, s);
+    k.shortened = true, k.longest = ir_mul(t->f, v3_length(t, k.diagonal), t_f32(t, 1 / diagonal_parts));
+    return k;
+}
+
+/* What a collision adds, but for the transmittance up to it. */
+static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
+{
+    return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
+}
+
+static color collected(walk *w, const walk_stretch *s, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    track k = glow_track(w, s);
+    loop_state state = {0}, next = {0};
+    state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
+    channels_put(w, &state, color_all(t_f32(t, 1)));
+    state_put_color(&state, color_all(t_f32(t, 0)));
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
+    color left = channels_get(w, &state), sum = state_get_color(&state);
+    ir_while(f, going);
+    tentative at = track_next(w, s, &k, distance, step);
+    color behind = color_mul(t, left, track_null(w, track_real(w, s, at.mean, at.p, tracked)));
+    color more = color_add(t, sum, color_mul(t, left, term(w, s, &at, tracked)));
+    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, at.inside);
+    channels_put(w, &next, color_select(t, at.collides, behind, left));
+    state_put_color(&next, color_select(t, at.collides, more, sum));
+    ir_endloop(f, loop, next.r, next.count);
+    return color_select(t, track_exhausted(w, s, step), color_all(t_f32(t, 1e36f)), sum);
+}
+
+/* ---- either ---- */
+
+color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
+{
+    tracer *t = &w->t;
+    color black = color_all(t_f32(t, 0)), closed = black, sum = black;
+    walk_stretch s = own_stream(w, fl);
+    if (media_any(w, true))
+        closed = closed_form(w, &s, tracked);
+    if (media_any(w, false))
+        sum = collected(w, &s, tracked);
+    color r = media_any(w, true) ? color_select(t, s.homogeneous, closed, sum) : sum;
+    return color_select(t, s.there, r, black);
+}
+
+/* ---- adjoint ---- */
+
+static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    track k = glow_track(w, s);
+    loop_state state = {0}, next = {0};
+    state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, when, ir_not(f, s->homogeneous)));
+    channels_put(w, &state, color_all(t_f32(t, 1)));
+    state_put_color(&state, emitted);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
+    color left = channels_get(w, &state), to_come = state_get_color(&state);
+    ir_while(f, going);
+    tentative at = track_next(w, s, &k, distance, step);
+    color null = track_null(w, track_real(w, s, at.mean, at.p, false)), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
+    for (int c = 0; c < 3; c++) {
+        rest.c[c] = ir_sub(f, to_come.c[c], own.c[c]);
+        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], left.c[c]), zero);
+        seeds[1].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], t_ratio(t, rest.c[c], null.c[c])), zero);
+    }
+    color_backward(t, term(w, s, &at, true), seeds[0]);
+    color_backward(t, track_null(w, track_real(w, s, at.mean, at.p, true)), seeds[1]);
+    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, at.inside);
+    channels_put(w, &next, color_select(t, at.collides, color_mul(t, left, null), left));
+    state_put_color(&next, color_select(t, at.collides, rest, to_come));
+    ir_endloop(f, loop, next.r, next.count);
+}
+
+void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed)
+{
+    if (!is_wanted(w))
+        return;
+    ir_func *f = w->t.f;
+    walk_stretch s = own_stream(w, fl);
+    when = ir_and(f, when, s.there);
+    if (media_any(w, true)) {
+        ir_ref loop = kernel_once(f, ir_and(f, when, s.homogeneous));
+        color_backward(&w->t, closed_form(w, &s, true), seed);
+        kernel_end_once(f, loop);
+    }
+    if (media_any(w, false))
+        collected_adjoint(w, &s, when, emitted, seed);
+}
