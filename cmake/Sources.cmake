@@ -32,9 +32,11 @@ set(spirv_gen_sources
     spirv_gen/opt/accumulate.c
     spirv_gen/opt/bounds.c
     spirv_gen/opt/call_arguments.c
+    spirv_gen/opt/call_common.c
     spirv_gen/opt/call_results.c
     spirv_gen/opt/call_unused.c
     spirv_gen/opt/dead.c
+    spirv_gen/opt/groups.c
     spirv_gen/opt/inline_single.c
     spirv_gen/opt/live.c
     spirv_gen/opt/loads.c

@@ -11,21 +11,14 @@
 
 typedef struct needs {
     const ir_module *m;
-    uint32_t *group;           /* per function: another one of its group, itself: the group's name */
+    opt_groups groups;
     uint8_t **params, **results; /* per function: the flags of its group */
-    uint8_t *reached, *called; /* per function */
+    uint8_t *reached;            /* per function: live code calls it */
     uint8_t *writes;
     bool changed;
 } needs;
 
 static bool is_ray(ir_inst i) { return i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY; }
-
-static uint32_t group_of(const needs *n, uint32_t index)
-{
-    while (n->group[index] != index)
-        index = n->group[index];
-    return index;
-}
 
 static void need(needs *n, uint8_t *flag)
 {
@@ -41,39 +34,24 @@ static void need_signature(needs *n, uint32_t index)
         need(n, &n->results[index][k]);
 }
 
-static void join_targets(needs *n, const ir_func *f, ir_inst call)
-{
-    ir_operands o = ir_call_operands(f, call);
-    for (uint32_t t = 0; t < o.target_count; t++) {
-        n->called[o.targets[t]] = 1;
-        n->group[group_of(n, o.targets[t])] = group_of(n, o.targets[0]);
-    }
-}
-
-static void make_groups(needs *n)
+static void make_flags(needs *n)
 {
     const ir_module *m = n->m;
-    for (uint32_t k = 0; k < m->functions.count; k++)
-        n->group[k] = k;
-    for (uint32_t k = 0; k < m->functions.count; k++)
-        for (uint32_t id = 1; id < m->functions.data[k]->inst.count; id++)
-            if (m->functions.data[k]->inst.data[id].op == IR_CALL || is_ray(m->functions.data[k]->inst.data[id]))
-                join_targets(n, m->functions.data[k], m->functions.data[k]->inst.data[id]);
     for (uint32_t k = 0; k < m->functions.count; k++) {
-        if (n->group[k] != k)
+        if (n->groups.leader[k] != k)
             continue;
         n->params[k] = calloc(m->functions.data[k]->params.count + 1, 1);
         n->results[k] = calloc(m->functions.data[k]->results.count + 1, 1);
         BL_ASSERT(n->params[k] && n->results[k], "out of memory");
     }
     for (uint32_t k = 0; k < m->functions.count; k++)
-        n->params[k] = n->params[group_of(n, k)], n->results[k] = n->results[group_of(n, k)];
+        n->params[k] = n->params[n->groups.leader[k]], n->results[k] = n->results[n->groups.leader[k]];
 }
 
-static void free_groups(needs *n)
+static void free_flags(needs *n)
 {
     for (uint32_t k = 0; k < n->m->functions.count; k++)
-        if (n->group[k] == k)
+        if (n->groups.leader[k] == k)
             free(n->params[k]), free(n->results[k]);
 }
 
@@ -127,7 +105,7 @@ static void find_needs(needs *n)
 {
     const ir_module *m = n->m;
     for (uint32_t k = 0; k < m->functions.count; k++)
-        if (m->entry ? m->entry->index == k : !n->called[k]) {
+        if (m->entry ? m->entry->index == k : !n->groups.reached[k]) {
             n->reached[k] = 1;
             need_signature(n, k);
         }
@@ -171,15 +149,15 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
 ir_module *opt_call_unused(const ir_module *m)
 {
     uint32_t count = m->functions.count;
-    needs n = {.m = m, .group = calloc(count + 1, sizeof *n.group), .params = calloc(count + 1, sizeof *n.params),
-               .results = calloc(count + 1, sizeof *n.results), .reached = calloc(count + 1, 1), .called = calloc(count + 1, 1),
-               .writes = opt_writes(m)};
-    BL_ASSERT(n.group && n.params && n.results && n.reached && n.called, "out of memory");
-    make_groups(&n);
+    needs n = {.m = m, .groups = opt_group_targets(m), .params = calloc(count + 1, sizeof *n.params),
+               .results = calloc(count + 1, sizeof *n.results), .reached = calloc(count + 1, 1), .writes = opt_writes(m)};
+    BL_ASSERT(n.params && n.results && n.reached, "out of memory");
+    make_flags(&n);
     find_needs(&n);
     opt_pass pass = {.from = m, .keep = keep_needed, .hook = copy_call, .params = n.params, .results = n.results, .user = &n};
     ir_module *result = opt_rebuild(&pass);
-    free_groups(&n);
-    free(n.group), free(n.params), free(n.results), free(n.reached), free(n.called), free(n.writes);
+    free_flags(&n);
+    opt_groups_free(&n.groups);
+    free(n.params), free(n.results), free(n.reached), free(n.writes);
     return result;
 }

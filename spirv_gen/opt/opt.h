@@ -22,7 +22,8 @@ typedef enum opt_switch {
     OPT_INLINE_SINGLE = 32,
     OPT_LOOP_STATES = 64,
     OPT_LOADS = 128,
-    OPT_SWITCH_COUNT = 8
+    OPT_CALL_COMMON = 256,
+    OPT_SWITCH_COUNT = 9
 } opt_switch;
 extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
 
@@ -92,6 +93,7 @@ ir_module *opt_call_unused(const ir_module *m);                         /* param
 ir_module *opt_merge(const ir_module *m);                               /* functions of equal bodies become one */
 ir_module *opt_loop_states(const ir_module *m);                         /* loop states that never change leave their loop */
 ir_module *opt_loads(const ir_module *m);                               /* loads of a word that has been loaded already */
+ir_module *opt_call_common(const ir_module *m);                         /* values of several targets of a call are computed by the caller */
 ir_module *opt_bounds(const ir_module *m, const opt_options *o);        /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */

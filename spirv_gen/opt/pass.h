@@ -12,6 +12,7 @@ struct opt_pass {
     const ir_module *from;
     const opt_options *options;
     ir_copy_hook hook; /* the copier's `user` is the opt_pass; NULL: plain copy */
+    void (*begin)(ir_copier *c); /* before a function's first instruction, behind its parameters; NULL: nothing */
     void (*end)(ir_copier *c); /* at the end of every function, before it returns; NULL: nothing */
     /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
     uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
@@ -26,6 +27,16 @@ struct opt_pass {
 ir_module *opt_rebuild(opt_pass *pass);
 /* Gives the results of the CALL or RAY_* `id`, which a hook has replaced, their new values. */
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
+
+/* ---- groups.c: which functions share a signature ---- */
+
+enum { OPT_CALLED = 1, OPT_BY_RAY = 2 };
+typedef struct opt_groups {
+    uint32_t *leader; /* per function: the same one for all of its group */
+    uint8_t *reached; /* per function: what reaches its group in this module, OPT_CALLED and OPT_BY_RAY */
+} opt_groups;
+opt_groups opt_group_targets(const ir_module *m);
+void opt_groups_free(opt_groups *g);
 
 /* ---- live.c: what a set of values and effects needs ---- */
 

@@ -4,8 +4,10 @@
  *
  * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them. Results
  * that are known leave their calls, then known arguments enter them, which leaves both without use; bodies are compared when they have
- * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that their operands are as constant as they get; steering functions are
- * expanded last, so that equal calls of them have been merged before; a final sweep drops what became unused. */
+ * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that
+ * their operands are as constant as they get. What the targets that are left have in common leaves them when loads are plain and nothing
+ * differs any more but what must. Steering functions are expanded last, so that equal calls of them have been merged before; a final sweep
+ * drops what became unused. */
 #include "spirv_gen/opt/pass.h"
 
 typedef struct pipeline {
@@ -39,7 +41,8 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
 }
 
 const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
-                                                        "merge", "inline_single", "loop_states",    "loads"};
+                                                        "merge", "inline_single", "loop_states",    "loads",
+                                                        "call_common"};
 
 static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
 {
@@ -61,6 +64,7 @@ static const struct {
     {OPT_INLINE_SINGLE, opt_inline_single},
     {OPT_LOOP_STATES, opt_loop_states},
     {OPT_LOADS, opt_loads},
+    {OPT_CALL_COMMON, opt_call_common},
 };
 
 static bl_result run(pipeline *p)
@@ -74,7 +78,7 @@ static bl_result run(pipeline *p)
         TRY(step(p, "bounds", opt_bounds(p->now, o)));
     TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
     TRY(step(p, "math", opt_math(p->now)));
-    return simplify(p, OPT_DEAD, opt_dead);
+    return simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused);
 }
 
 bl_result opt_run(const ir_module *m, const opt_options *options, ir_module **out, bl_error *err)

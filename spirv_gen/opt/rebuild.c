@@ -43,6 +43,8 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     map_parameters(pass, from, to, map);
     ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook,
                      .keep_suspended = pass->keep_suspended, .user = pass};
+    if (pass->begin)
+        pass->begin(&c);
     ir_copy_range(&c, 1, from->inst.count);
     uint32_t count = 0;
     for (uint32_t k = 0; k < from->results.count; k++)

@@ -76,6 +76,7 @@ static const struct {
     {"call_results", opt_call_results},
     {"call_arguments", opt_call_arguments},
     {"call_unused", opt_call_unused},
+    {"call_common", opt_call_common},
     {"merge", opt_merge},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},

@@ -167,6 +167,7 @@ static const struct {
     {"inline_single", opt_inline_single},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},
+    {"call_common", opt_call_common},
     {"math", opt_math},
 };
 

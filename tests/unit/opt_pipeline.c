@@ -48,6 +48,10 @@ static const struct {
                               " store %6 @1 %7\n endloop %5" END},
     {OPT_LOADS, BUFFERS "func $0 \"main\" () entry {\n %1 = const u32 0\n %2 = const u32 1\n %3 = load u32 %2 @1\n %4 = load u32 %2 @1\n"
                         " %5 = add u32 %3 %4\n store %1 @1 %5" END},
+    /* the square of what both targets read */
+    {OPT_CALL_COMMON, BUFFERS "func $0 \"one\" (u32) {\n %1 = param u32 0\n %2 = load f32 %1 @0\n %3 = mul f32 %2 %2\n %4 = neg f32 %3\n return %4\n}\n"
+                              "func $1 \"two\" (u32) {\n %1 = param u32 0\n %2 = load f32 %1 @0\n %3 = mul f32 %2 %2\n return %3\n}\n" MAIN
+                              " %6 = call %5 [$0 $1] (%5)\n %7 = result f32 %6 0\n store %1 @1 %7" END},
 };
 
 static ir_module *lowered(const char *trace, uint32_t off)
