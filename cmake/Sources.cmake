@@ -10,6 +10,7 @@ set(base_sources
     src/base/string.c)
 set(spirv_gen_sources
     spirv_gen/ad/activity.c
+    spirv_gen/ad/array.c
     spirv_gen/ad/call.c
     spirv_gen/ad/derived.c
     spirv_gen/ad/forward.c

@@ -25,6 +25,7 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
     ad_recompute(&s, 1, s.count);
     for (uint32_t k = 0; k < output_count; k++)
         ad_add(&s, outputs[k].id, seeds[k]);
+    ad_open_arrays(&s, 1, s.count);
     ad_run(&s, 1, s.count);
     for (uint32_t k = 0; k < wrt_count; k++)
         wrt[k] = ad_adjoint(&s, wrt[k]);

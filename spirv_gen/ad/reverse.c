@@ -12,7 +12,7 @@
  * Recomputation repeats loads and rays, so what a differentiated branch or callee reads must not have been overwritten since. Atomics
  * and calls that write cannot be repeated: they are refused where their value is needed.
  *
- * Of loops only those are differentiated that add to their states (sum_loop.c), of local arrays none: forward mode takes both. */
+ * Of loops only those are differentiated that add to their states (sum_loop.c); forward mode takes all. Local arrays: array.c. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
@@ -25,7 +25,8 @@ static bool broken(const ad_sweep *s) { return s->f->module->error.code != BL_OK
 static bool refuse_effects(ir_copier *c, uint32_t id, ir_inst inst)
 {
     ad_sweep *s = c->user;
-    (void)inst;
+    if (inst.op == IR_LSTORE && inst.a < s->copy_first)
+        return true; /* has happened; what reads the array since is refused */
     return ad_refuse_repeat(c->to, c->from, id, s->copy_first, &s->writes);
 }
 
@@ -98,12 +99,6 @@ void ad_reverse_DLOAD(ad_sweep *s, uint32_t id)
     ir_accum(s->f, gradient, ir_copied(&s->copy, inst.c), s->adjoint[id]);
 }
 
-void ad_reverse_LLOAD(ad_sweep *s, uint32_t id)
-{
-    ir_fail(s->f, "a derivative arrives at %%%u, read from a local array in \"%s\": detach it where it is used, keep the values apart "
-                  "from arrays, or use forward mode", id, s->from->name);
-}
-
 void ad_reverse_RESULT(ad_sweep *s, uint32_t id) { array_push(&s->pending, id); }
 void ad_reverse_PHI(ad_sweep *s, uint32_t id) { array_push(&s->pending, id); }
 
@@ -169,8 +164,10 @@ static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned sid
 {
     uint32_t base = s->touched.count;
     ad_frame outer = ad_enter_frame(s, first);
-    if (enters_branch(s, choices, side, first - 1))
+    if (enters_branch(s, choices, side, first - 1) || ad_stores_outside(s, first, last)) {
         ad_recompute(s, first, last);
+        ad_open_arrays(s, first, last);
+    }
     for (uint32_t k = 0; k < choices->count; k++)
         ad_add(s, choices->data[k].value[side], choices->data[k].adjoint);
     ad_run(s, first, last);
@@ -225,15 +222,16 @@ static void reverse_regions(ad_sweep *s, ir_ref condition, const choice_list *ch
 static void reverse_if(ad_sweep *s, uint32_t if_id, uint32_t end_id)
 {
     choice_list choices = {0};
+    bool stores = ad_stores_outside(s, if_id, end_id);
     take_choices(s, if_id, &choices);
-    if (!choices.count)
+    if (!choices.count && !stores)
         return;
     ir_ref condition = ir_copied(&s->copy, s->from->inst.data[if_id].a);
     uint32_t else_id = if_id;
     for (uint32_t id = if_id + 1; id < end_id; id++)
         if (s->from->inst.data[id].op == IR_ELSE && s->from->inst.data[id].a == if_id)
             else_id = id;
-    if (enters_branch(s, &choices, 0, if_id) || enters_branch(s, &choices, 1, if_id))
+    if (stores || enters_branch(s, &choices, 0, if_id) || enters_branch(s, &choices, 1, if_id))
         reverse_regions(s, condition, &choices, if_id, else_id, end_id);
     else
         reverse_selects(s, condition, &choices);
@@ -260,7 +258,9 @@ static void reverse_inst(ad_sweep *s, uint32_t id, ir_inst inst)
         ad_reverse_CALL(s, id);
         return;
     }
-    if (ir_is_none(s->adjoint[id]) || s->stop[id])
+    if (inst.op == IR_LSTORE)
+        ad_reverse_LSTORE(s, id);
+    if (ir_is_none(s->adjoint[id]) || s->stop[id] || inst.op == IR_LOCAL)
         return;
     if (inst.op == IR_STATE)
         ir_fail(s->f,
@@ -337,6 +337,7 @@ void ad_backward(ir_func *f, const ir_ref *outputs, const ir_ref *seeds, uint32_
     ad_sweep_begin(&s, f, f, map, outputs, count, wrt, wrt_count);
     for (uint32_t k = 0; k < count; k++)
         ad_add(&s, outputs[k].id, seeds[k]);
+    ad_open_arrays(&s, 1, s.count);
     ad_run(&s, 1, s.count);
     for (uint32_t k = 0; k < wrt_count; k++)
         wrt_adjoints[k] = ad_adjoint(&s, wrt[k]);

@@ -25,8 +25,9 @@ static uint32_t state_count(const sum_loop *l) { return l->first - l->loop - 1; 
 static void note_outside(void *user, uint32_t id)
 {
     sum_loop *l = user;
+    bool array = l->s->from->inst.data[id].op == IR_LOCAL;
     bool floats = ir_op_table[l->s->from->inst.data[id].op].effect == IR_EFFECT_FLOAT;
-    if (!l->s->active[id] || l->seen[id] || (id > l->loop && !floats))
+    if (array || !l->s->active[id] || l->seen[id] || (id > l->loop && !floats))
         return;
     l->seen[id] = 1;
     array_push(&l->outside, id);
@@ -74,6 +75,7 @@ static void sweep_body(sum_loop *l)
     ad_recompute(s, l->test + 1, l->end);
     for (uint32_t k = 0; k < state_count(l); k++)
         ad_add(s, state_at(l, k).b, l->seeds[k]);
+    ad_open_arrays(s, l->first, l->end);
     ad_run(s, l->first, l->end);
     for (uint32_t k = 0; k < state_count(l); k++) {
         uint32_t id = l->loop + 1 + k;
@@ -140,7 +142,9 @@ void ad_reverse_loop(ad_sweep *s, uint32_t loop, uint32_t end)
     l.seen = calloc(s->count, 1);
     BL_ASSERT(l.seeds && l.seen, "out of memory");
     l.before = l.seeds + state_count(&l);
-    if (take_seeds(&l))
+    if (ad_stores_outside(s, loop, end))
+        ad_refuse_store_in_loop(s, loop);
+    else if (take_seeds(&l))
         repeat_loop(&l);
     array_free(&l.outside);
     free(l.seeds);

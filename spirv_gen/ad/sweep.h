@@ -98,11 +98,20 @@ void ad_leave_frame(ad_sweep *s, ad_frame outer, uint32_t base, ad_touch_list *o
 /* The reverse of a closed loop, if its STATEs have adjoints (sum_loop.c). */
 void ad_reverse_loop(ad_sweep *s, uint32_t loop, uint32_t end);
 
+/* ---- array.c: local arrays ---- */
+
+/* Makes arrays of adjoints for those of instructions [first, last) that are visible at their end: s->adjoint of a LOCAL is the array. */
+void ad_open_arrays(ad_sweep *s, uint32_t first, uint32_t last);
+/* Do instructions [first, last) store to an array from outside that has one? */
+bool ad_stores_outside(const ad_sweep *s, uint32_t first, uint32_t last);
+void ad_refuse_store_in_loop(ad_sweep *s, uint32_t loop);
+void ad_reverse_LSTORE(ad_sweep *s, uint32_t id);
+
 /* ---- the structural ops with a derivative, one function each; `id` is the instruction ---- */
 void ad_reverse_PHI(ad_sweep *s, uint32_t id);
 void ad_reverse_DLOAD(ad_sweep *s, uint32_t id);
 void ad_reverse_RESULT(ad_sweep *s, uint32_t id);
-void ad_reverse_LLOAD(ad_sweep *s, uint32_t id);
+void ad_reverse_LLOAD(ad_sweep *s, uint32_t id); /* array.c */
 void ad_reverse_CALL(ad_sweep *s, uint32_t id); /* call.c */
 
 #endif

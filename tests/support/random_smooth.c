@@ -142,7 +142,7 @@ static void block(generator *g, uint32_t length, uint32_t depth)
             call(g);
         else if (choice == 3 || choice == 5)
             keep(g, read_memory(g));
-        else if (choice == 4 && !ir_is_none(g->array))
+        else if (choice == 4 && !ir_is_none(g->array) && (depth == DEPTH || !g->options.flat_locals))
             use_array(g);
         else
             keep(g, value(g));

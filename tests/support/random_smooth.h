@@ -12,7 +12,7 @@ enum smooth_buffer { SMOOTH_VALUES, SMOOTH_GRADIENTS, SMOOTH_TANGENTS, SMOOTH_GR
 
 typedef struct smooth_options {
     bool no_loops, sums_only; /* loops: none; only those that add to their states */
-    bool no_locals;
+    bool no_locals, flat_locals; /* local arrays: none; only outside of branches and loops */
     bool some_constant;       /* some reads of memory, by a condition, have no gradient: differences would not see that */
     bool no_fold, no_merge;
 } smooth_options;

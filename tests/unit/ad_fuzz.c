@@ -217,12 +217,12 @@ static bool transpose(uint64_t seed, smooth_options o, bool unrolled)
 
 static bool reverse_is_transpose(uint64_t seed)
 {
-    return transpose(seed, (smooth_options){.sums_only = true, .some_constant = true, .no_locals = true}, false);
+    return transpose(seed, (smooth_options){.sums_only = true, .some_constant = true, .flat_locals = true}, false);
 }
 
 static bool unrolled_is_transpose(uint64_t seed)
 {
-    return transpose(seed, (smooth_options){.some_constant = true, .no_locals = true}, true);
+    return transpose(seed, (smooth_options){.some_constant = true, .flat_locals = true}, true);
 }
 
 /* In the function itself, whose parameters are then followed by their tangents. */
