@@ -41,6 +41,7 @@ set(spirv_gen_sources
     spirv_gen/opt/inline_single.c
     spirv_gen/opt/live.c
     spirv_gen/opt/loads.c
+    spirv_gen/opt/loop_invariants.c
     spirv_gen/opt/loop_states.c
     spirv_gen/opt/math.c
     spirv_gen/opt/measure.c

@@ -73,6 +73,18 @@ ir_func *ir_func_create(ir_module *m, const char *name)
     return f;
 }
 
+void ir_func_reserve(ir_func *f, uint32_t count)
+{
+    array_reserve(&f->inst, count);
+    array_reserve(&f->scope, count);
+    array_reserve(&f->builder->open, count);
+    ir_builder *b = f->builder;
+    for (b->slot_count = 256; b->slot_count < 2 * count;)
+        b->slot_count *= 2;
+    b->slots = calloc(b->slot_count, sizeof *b->slots);
+    BL_ASSERT(b->slots, "out of memory");
+}
+
 void ir_fail(ir_func *f, const char *format, ...)
 {
     ir_module *m = f->module;

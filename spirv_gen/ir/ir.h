@@ -17,7 +17,9 @@
  * Building folds constants and merges equal values as it appends (build.c), so references to equal expressions are equal.
  * The first error sticks to the module, later builders return reference 0 and do nothing, and ir_finish reports it.
  *
- * Memory is words of 32 bits in numbered buffers; every access names the buffer as an immediate and gives a word index. */
+ * Memory is words of 32 bits in numbered buffers; every access names the buffer as an immediate and gives a word index. Reads of constant
+ * buffers move; so one whose address is made of constants, uniforms and such reads alone must be in range even where it is not reached (and an
+ * integer divisor made of these not be zero). */
 #ifndef SPIRV_GEN_IR_H
 #define SPIRV_GEN_IR_H
 
@@ -114,6 +116,7 @@ ir_module *ir_module_create(void);
 void ir_module_destroy(ir_module *m); /* functions included; NULL is fine */
 uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient); /* without tangents: assign `tangent` afterwards */
 ir_func *ir_func_create(ir_module *m, const char *name);
+void ir_func_reserve(ir_func *f, uint32_t count); /* about so many instructions will come: saves growing; for a new function */
 ir_ref ir_param(ir_func *f, ir_type type);
 void ir_return(ir_func *f, const ir_ref *values, uint32_t count); /* ends the function; all regions must be closed */
 /* BL_OK, or the module's first error, copied to err. */

@@ -101,6 +101,17 @@ static void find_known(arguments *a)
     }
 }
 
+static bool knows_any(const arguments *a)
+{
+    for (uint32_t n = 0; n < a->count; n++)
+        for (uint32_t k = 0; k < a->m->functions.data[a->order[n]]->params.count; k++) {
+            parameter p = a->known[a->order[n]][k];
+            if (p.value.op != IR_PARAM || p.equal != k)
+                return true;
+        }
+    return false;
+}
+
 static ir_ref new_parameter(const ir_func *f, uint32_t index)
 {
     for (uint32_t id = 1; id < f->inst.count; id++)
@@ -140,7 +151,7 @@ ir_module *opt_call_arguments(const ir_module *m)
             visit(&a, k);
     find_known(&a);
     opt_pass pass = {.from = m, .hook = put_known, .user = &a};
-    ir_module *result = opt_rebuild(&pass);
+    ir_module *result = knows_any(&a) ? opt_rebuild(&pass) : NULL;
     for (uint32_t k = 0; k < count; k++)
         free(a.known[k]);
     free(a.known), free(a.order), free(a.visited), free(a.called);

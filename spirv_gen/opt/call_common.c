@@ -364,7 +364,7 @@ ir_module *opt_call_common(const ir_module *m)
     c.passed = calloc(most + 1, sizeof *c.passed);
     BL_ASSERT(c.passed, "out of memory");
     opt_pass pass = {.from = m, .keep = keep_rest, .begin = add_parameters, .hook = take_passed, .user = &c};
-    ir_module *result = opt_rebuild(&pass);
+    ir_module *result = most ? opt_rebuild(&pass) : NULL;
     free_common(&c);
     return result;
 }

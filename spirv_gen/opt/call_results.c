@@ -30,12 +30,12 @@ static ir_ref known_result(ir_copier *c, ir_operands o, uint32_t k)
 }
 
 /* The first result that is the same value as result k in every target. */
-static uint32_t first_equal(const opt_pass *pass, ir_operands o, uint32_t k)
+static uint32_t first_equal(ir_func *const *functions, ir_operands o, uint32_t k)
 {
     for (uint32_t j = 0; j < k; j++) {
         bool equal = true;
         for (uint32_t t = 0; t < o.target_count && equal; t++) {
-            const ir_func *target = pass->functions[o.targets[t]];
+            const ir_func *target = functions[o.targets[t]];
             equal = ir_same(target->results.data[j], target->results.data[k]);
         }
         if (equal)
@@ -49,17 +49,48 @@ static bool take_results(ir_copier *c, uint32_t id, ir_inst inst)
     if (inst.op != IR_CALL || c->to->module->error.code != BL_OK)
         return false;
     ir_copy_inst(c, id);
+    const opt_pass *pass = c->user;
     ir_operands o = ir_call_operands(c->from, inst);
     for (uint32_t k = id + 1; k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id; k++) {
         uint32_t result = c->from->inst.data[k].b;
         ir_ref known = known_result(c, o, result);
-        c->map[k].id = known.id ? known.id : c->map[k].id - (result - first_equal(c->user, o, result)); /* RESULTs stand in a row */
+        c->map[k].id = known.id ? known.id : c->map[k].id - (result - first_equal(pass->functions, o, result)); /* RESULTs stand in a row */
     }
     return true;
 }
 
+/* Could a result be known? Those that calls within the targets return may turn out so. */
+static bool may_know(const ir_module *m, ir_operands o, uint32_t k)
+{
+    for (uint32_t t = 0; t < o.target_count; t++) {
+        const ir_func *target = m->functions.data[o.targets[t]];
+        uint8_t op = ir_get(target, target->results.data[k]).op;
+        if (ir_op_table[op].effect != IR_EFFECT_FLOAT && op != IR_RESULT)
+            return false;
+    }
+    return true;
+}
+
+static bool may_know_any(const ir_module *m)
+{
+    for (uint32_t n = 0; n < m->functions.count; n++) {
+        const ir_func *f = m->functions.data[n];
+        for (uint32_t id = 1; id < f->inst.count; id++) {
+            ir_inst i = f->inst.data[id];
+            if (i.op != IR_RESULT || f->inst.data[i.a].op != IR_CALL)
+                continue;
+            ir_operands o = ir_call_operands(f, f->inst.data[i.a]);
+            if (may_know(m, o, i.b) || first_equal(m->functions.data, o, i.b) != i.b)
+                return true;
+        }
+    }
+    return false;
+}
+
 ir_module *opt_call_results(const ir_module *m)
 {
+    if (!may_know_any(m))
+        return NULL;
     opt_pass pass = {.from = m, .hook = take_results};
     return opt_rebuild(&pass);
 }

@@ -113,10 +113,10 @@ static uint8_t *find_fixed(const ir_func *f)
 
 static uint8_t *keep_varying(const opt_pass *pass, const ir_func *f)
 {
-    uint8_t *keep = find_fixed(f);
-    (void)pass;
-    for (uint32_t id = 0; id < f->inst.count; id++)
-        keep[id] = !keep[id];
+    uint8_t *const *varying = pass->user;
+    uint8_t *keep = malloc(f->inst.count);
+    BL_ASSERT(keep, "out of memory");
+    memcpy(keep, varying[f->index], f->inst.count);
     return keep;
 }
 
@@ -134,6 +134,20 @@ static bool put_initial(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *opt_loop_states(const ir_module *m)
 {
-    opt_pass pass = {.from = m, .keep = keep_varying, .hook = put_initial};
-    return opt_rebuild(&pass);
+    uint8_t **varying = calloc(m->functions.count + 1, sizeof *varying);
+    BL_ASSERT(varying, "out of memory");
+    bool any_fixed = false;
+    for (uint32_t k = 0; k < m->functions.count; k++) {
+        varying[k] = find_fixed(m->functions.data[k]);
+        for (uint32_t id = 0; id < m->functions.data[k]->inst.count; id++) {
+            any_fixed |= varying[k][id] != 0;
+            varying[k][id] = !varying[k][id];
+        }
+    }
+    opt_pass pass = {.from = m, .keep = keep_varying, .hook = put_initial, .user = varying};
+    ir_module *result = any_fixed ? opt_rebuild(&pass) : NULL;
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        free(varying[k]);
+    free(varying);
+    return result;
 }

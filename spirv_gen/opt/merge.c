@@ -102,7 +102,7 @@ ir_module *opt_merge(const ir_module *m)
     for (uint32_t k = 0; k < count; k++)
         visit(&g, k);
     opt_pass pass = {.from = m, .same = g.same};
-    ir_module *result = opt_rebuild(&pass);
+    ir_module *result = g.done_count < count ? opt_rebuild(&pass) : NULL;
     free(g.same), free(g.hash), free(g.done), free(g.visited);
     return result;
 }

@@ -23,7 +23,8 @@ typedef enum opt_switch {
     OPT_LOOP_STATES = 64,
     OPT_LOADS = 128,
     OPT_CALL_COMMON = 256,
-    OPT_SWITCH_COUNT = 9
+    OPT_LOOP_INVARIANTS = 512,
+    OPT_SWITCH_COUNT = 10
 } opt_switch;
 extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
 
@@ -82,18 +83,19 @@ typedef struct opt_size {
 } opt_size;
 opt_size opt_measure(const ir_module *m);
 
-/* The passes; each returns a new module. */
+/* The passes; each returns a new module, those marked (*) NULL where they have nothing to change. */
 ir_module *opt_dead(const ir_module *m);                                /* unused values, loop states, functions */
 ir_module *opt_rays(const ir_module *m, const opt_options *o);          /* RAY_* -> BVH traversal */
 ir_module *opt_unroll(const ir_module *m, uint32_t trips);              /* every loop as so many trips, for validating derivatives */
 ir_module *opt_inline_single(const ir_module *m);                       /* CALL with one target -> its body */
-ir_module *opt_call_results(const ir_module *m);                        /* results known at the call site leave their CALL */
-ir_module *opt_call_arguments(const ir_module *m);                      /* arguments equal at every call site move into the function */
+ir_module *opt_call_results(const ir_module *m);                        /* (*) results known at the call site leave their CALL */
+ir_module *opt_call_arguments(const ir_module *m);                      /* (*) arguments equal at every call site move into the function */
 ir_module *opt_call_unused(const ir_module *m);                         /* parameters and results that nobody reads */
-ir_module *opt_merge(const ir_module *m);                               /* functions of equal bodies become one */
-ir_module *opt_loop_states(const ir_module *m);                         /* loop states that never change leave their loop */
+ir_module *opt_merge(const ir_module *m);                               /* (*) functions of equal bodies become one */
+ir_module *opt_loop_states(const ir_module *m);                         /* (*) loop states that never change leave their loop */
 ir_module *opt_loads(const ir_module *m);                               /* loads of a word that has been loaded already */
-ir_module *opt_call_common(const ir_module *m);                         /* values of several targets of a call are computed by the caller */
+ir_module *opt_loop_invariants(const ir_module *m);                     /* (*) what is the same in every iteration is computed before the loop */
+ir_module *opt_call_common(const ir_module *m);                         /* (*) values of several targets of a call are computed by the caller */
 ir_module *opt_bounds(const ir_module *m, const opt_options *o);        /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */

@@ -28,6 +28,9 @@ ir_module *opt_rebuild(opt_pass *pass);
 /* Gives the results of the CALL or RAY_* `id`, which a hook has replaced, their new values. */
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
 
+/* Does any function hold an instruction of this kind? */
+bool opt_holds(const ir_module *m, ir_op op);
+
 /* ---- groups.c: which functions share a signature ---- */
 
 enum { OPT_CALLED = 1, OPT_BY_RAY = 2 };

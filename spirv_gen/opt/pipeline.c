@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug builds and frees what the
- * pass has read.
+ * pass has read. A pass with nothing to change costs a look at the module, not its rebuild.
  *
  * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them. Results
  * that are known leave their calls, then known arguments enter them, which leaves both without use; bodies are compared when they have
  * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that
  * their operands are as constant as they get. What the targets that are left have in common leaves them when loads are plain and nothing
- * differs any more but what must. Steering functions are expanded last, so that equal calls of them have been merged before; a final sweep
+ * differs any more but what must. Values leave loops when all loops are there, those of traversals too. Steering functions are expanded last, so that equal calls of them have been merged before; a final sweep
  * drops what became unused. */
 #include "spirv_gen/opt/pass.h"
 
@@ -24,8 +24,11 @@ static void drop(pipeline *p)
     p->now = NULL;
 }
 
+/* Goes on with what a pass has made, where it has changed anything. */
 static bl_result step(pipeline *p, const char *name, ir_module *next)
 {
+    if (!next)
+        return BL_OK;
     drop(p);
     p->now = next;
     if (next->error.code != BL_OK)
@@ -42,7 +45,7 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
 
 const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
                                                         "merge", "inline_single", "loop_states",    "loads",
-                                                        "call_common"};
+                                                        "call_common", "loop_invariants"};
 
 static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
 {
@@ -51,6 +54,8 @@ static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(cons
         bit++;
     return p->options->off & which ? BL_OK : step(p, opt_switch_names[bit], pass(p->now));
 }
+
+static ir_module *inline_calls(const ir_module *m) { return opt_holds(m, IR_CALL) ? opt_inline_single(m) : NULL; }
 
 static const struct {
     opt_switch which;
@@ -61,7 +66,7 @@ static const struct {
     {OPT_CALL_ARGUMENTS, opt_call_arguments},
     {OPT_CALL_UNUSED, opt_call_unused},
     {OPT_MERGE, opt_merge},
-    {OPT_INLINE_SINGLE, opt_inline_single},
+    {OPT_INLINE_SINGLE, inline_calls},
     {OPT_LOOP_STATES, opt_loop_states},
     {OPT_LOADS, opt_loads},
     {OPT_CALL_COMMON, opt_call_common},
@@ -72,11 +77,13 @@ static bl_result run(pipeline *p)
     const opt_options *o = p->options;
     for (uint32_t k = 0; k < sizeof simplifications / sizeof *simplifications; k++)
         TRY(simplify(p, simplifications[k].which, simplifications[k].run));
-    if (!o->ray_queries)
+    if (!o->ray_queries && (opt_holds(p->now, IR_RAY_CLOSEST) || opt_holds(p->now, IR_RAY_ANY)))
         TRY(step(p, "rays", opt_rays(p->now, o)));
     if (o->sites)
         TRY(step(p, "bounds", opt_bounds(p->now, o)));
-    TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
+    if (opt_holds(p->now, IR_ACCUM) || opt_holds(p->now, IR_FLUSH))
+        TRY(step(p, "accumulate", opt_accumulate_lower(p->now, o)));
+    TRY(simplify(p, OPT_LOOP_INVARIANTS, opt_loop_invariants));
     TRY(step(p, "math", opt_math(p->now)));
     return simplify(p, OPT_DEAD, o->off & OPT_CALL_UNUSED ? opt_dead : opt_call_unused);
 }

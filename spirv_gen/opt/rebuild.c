@@ -70,6 +70,7 @@ static void rebuild_function(opt_pass *pass, const ir_func *from)
     uint8_t *keep = pass->keep ? pass->keep(pass, from) : NULL;
     rebuild_targets(pass, from, keep);
     ir_func *to = ir_func_create(pass->to, from->name);
+    ir_func_reserve(to, from->inst.count);
     pass->functions[from->index] = to;
     copy_body(pass, from, to, keep);
     free(keep);
@@ -97,6 +98,15 @@ ir_module *opt_rebuild(opt_pass *pass)
     free(pass->functions);
     pass->functions = NULL;
     return to;
+}
+
+bool opt_holds(const ir_module *m, ir_op op)
+{
+    for (uint32_t k = 0; k < m->functions.count; k++)
+        for (uint32_t id = 1; id < m->functions.data[k]->inst.count; id++)
+            if (m->functions.data[k]->inst.data[id].op == op)
+                return true;
+    return false;
 }
 
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results)

@@ -80,6 +80,7 @@ static const struct {
     {"merge", opt_merge},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},
+    {"loop_invariants", opt_loop_invariants},
     {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
     {"accumulate-float", accumulate_float},
@@ -95,6 +96,7 @@ static bl_result run_pass(const char *name, size_t length, ir_module **m, bl_err
         if (strlen(passes[k].name) != length || memcmp(passes[k].name, name, length) != 0)
             continue;
         ir_module *next = passes[k].run(*m);
+        next = next ? next : rebuild(*m); /* nothing to change */
         ir_module_destroy(*m);
         *m = next;
         TRY(ir_finish(next, err));

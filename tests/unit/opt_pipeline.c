@@ -52,6 +52,11 @@ static const struct {
     {OPT_CALL_COMMON, BUFFERS "func $0 \"one\" (u32) {\n %1 = param u32 0\n %2 = load f32 %1 @0\n %3 = mul f32 %2 %2\n %4 = neg f32 %3\n return %4\n}\n"
                               "func $1 \"two\" (u32) {\n %1 = param u32 0\n %2 = load f32 %1 @0\n %3 = mul f32 %2 %2\n return %3\n}\n" MAIN
                               " %6 = call %5 [$0 $1] (%5)\n %7 = result f32 %6 0\n store %1 @1 %7" END},
+    /* both branches of the loop's body read and square one word */
+    {OPT_LOOP_INVARIANTS, BUFFERS "func $0 \"main\" () entry {\n %1 = const u32 0\n %2 = const u32 1\n %3 = const u32 5\n %4 = loop\n"
+                                  " %5 = state u32 %1 %18 %4\n %6 = lt bool %5 %3\n while %6 %4\n %8 = lt bool %5 %2\n %9 = if %8\n"
+                                  " %10 = load u32 %3 @0\n %11 = mul u32 %10 %10\n store %5 @1 %11\n else %9\n %14 = load u32 %3 @0\n"
+                                  " %15 = mul u32 %14 %14\n store %1 @1 %15\n endif %9\n %18 = add u32 %5 %2\n endloop %4" END},
 };
 
 static ir_module *lowered(const char *trace, uint32_t off)

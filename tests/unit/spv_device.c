@@ -602,8 +602,9 @@ static ir_module *random_module(uint64_t seed)
 
 static void random_traces_equal_the_interpreter(void **state)
 {
-    const char *wanted = getenv("BL_RANDOM_TRACES");
-    uint64_t count = wanted ? (uint64_t)atoll(wanted) : gpu_device_info(device.device)->kind == GPU_LAVAPIPE ? 8 : 60;
+    const char *wanted = getenv("BL_RANDOM_TRACES"), *all = getenv("BL_LONG");
+    bool lavapipe = gpu_device_info(device.device)->kind == GPU_LAVAPIPE, tiers = all && strcmp(all, "1") == 0;
+    uint64_t count = wanted ? (uint64_t)atoll(wanted) : tiers ? (lavapipe ? 200 : 10000) : lavapipe ? 8 : 60;
     uint32_t counts[RANDOM_TRACE_BUFFERS];
     (void)state;
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
