@@ -127,6 +127,7 @@ set(render_sources
     src/render/bsdf/roughdielectric.c
     src/render/bsdf/roughplastic.c
     src/render/bsdf/thindielectric.c
+    src/render/bsdf/turned.c
     src/render/bsdf/twosided.c
     src/render/emitter/area.c
     src/render/emitter/common.c
@@ -142,11 +143,14 @@ set(render_sources
     src/render/film/hdrfilm.c
     src/render/filter/filters.c
     src/render/filter/tabulated.c
+    src/render/integrator/adjoint.c
     src/render/integrator/baked.c
+    src/render/integrator/chain.c
     src/render/integrator/channels.c
     src/render/integrator/choice.c
     src/render/integrator/forward.c
     src/render/integrator/flight.c
+    src/render/integrator/follow.c
     src/render/integrator/functions.c
     src/render/integrator/glow.c
     src/render/integrator/integrators.c
@@ -166,7 +170,6 @@ set(render_sources
     src/render/integrator/update.c
     src/render/integrator/values.c
     src/render/integrator/vertex.c
-    src/render/integrator/view.c
     src/render/entries.c
     src/render/levels.c
     src/render/medium/media.c

@@ -52,8 +52,9 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertices, normals and texture coordinates are not implemented for volumetric integrators yet");
-    if (r == BL_OK && job->plan->sensor && job->plan->moves & MOVE_SURFACE)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera and of meshes in one job are not implemented yet: ask for one of them at a time");
+    if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_POSITIONS)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions, in one job with those of the camera or of what turns mirrors and glass, "
+                                                  "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK && job->context->checked)

@@ -59,9 +59,9 @@ vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* Whether the material, or one in it, has a discrete lobe whose direction turns with the normal; and what is then missing in a normal's gradient. */
+/* bsdf/turned.c: whether the material, or one in it, has a discrete lobe whose direction turns with the normal; where such a lobe leads. */
 bool bsdf_turns(const scene_object *bsdf);
-extern const char bsdf_turning[];
+vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }

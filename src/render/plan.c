@@ -436,6 +436,9 @@ static void write_words(plan *p)
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
+bool plan_follows(const plan *p) { return p->sensor || p->turns; }
+bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
+
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
 bool plan_can_bake(const render_scene *s) { return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
@@ -480,6 +483,7 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->gradient_offset[requested[i]] = p->gradient_count;
         p->gradient_count += s->parameters.data[requested[i]].count;
         p->any_request = true;
+        p->turns |= s->parameters.data[requested[i]].turns;
         uint32_t slot = s->parameters.data[requested[i]].slot;
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);

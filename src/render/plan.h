@@ -60,6 +60,7 @@ typedef struct plan {
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *filter;
     class_node *sensor;        /* where parameters of the sensor are wanted; else NULL */
+    bool turns;                /* some of what is requested turns mirrored or refracted directions */
     bool any_request;
     uint32_t *order;           /* primitive of each entry */
     uint32_t geometry;         /* where the scene's begins in words */
@@ -93,6 +94,9 @@ typedef enum plan_switch {
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
+/* Whether tracked evaluations follow the rays that lead to vertices (integrator/follow.c); whether hits move on the surface. */
+bool plan_follows(const plan *p);
+bool plan_hits_move(const plan *p);
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */

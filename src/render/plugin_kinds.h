@@ -62,13 +62,14 @@ typedef struct bsdf_class {
     bool transmits; /* has a lobe to the other side, were it the null lobe */
     const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
     bool null;      /* has a null lobe */
-    bool turns;     /* has a discrete lobe whose direction depends on the normal */
     bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
     /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of all non-delta lobes, else
      * the coefficient of the discrete lobe. May run tracked. */
     color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe given. NULL: it has no such lobe. */
+    vec3 (*turned)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;

@@ -18,6 +18,7 @@ typedef struct render_parameter {
     uint32_t least_side; /* the class's, of its data array; 0: the shape is fixed */
     float least, most;
     uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array, PLAN_ARRAY_SLOT + array of a mesh */
+    bool turns;            /* mirrored or refracted directions depend on it */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
     uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
@@ -134,8 +135,8 @@ void render_scene_destroy(render_scene *s);
 /* For load hooks: registers a parameter of o with initial values and returns its index. */
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                               float most, const float *values);
-/* The gradients of o's parameters, and of those of its textures, are incomplete for this reason. */
-void render_mark(render_scene *s, const scene_object *o, const char *reason);
+/* Discrete lobes turn with a parameter: paths follow it (integrator/follow.c). */
+void render_turns(render_scene *s, uint32_t parameter);
 /* The same with a name of its own. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                           float most, const float *values);

@@ -106,14 +106,12 @@ bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_
     return BL_OK;
 }
 
-void render_mark(render_scene *s, const scene_object *o, const char *reason)
+void render_turns(render_scene *s, uint32_t parameter)
 {
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index && !s->parameters.data[i].reason)
-            s->parameters.data[i].reason = reason;
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
-            render_mark(s, o->values[k].object, reason);
+    render_parameter *p = &s->parameters.data[parameter];
+    p->turns = true;
+    p->reason = s->volumetric ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+                              : "edges that it moves in mirrors and behind glass are left out";
 }
 
 /* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound. */

@@ -59,7 +59,20 @@ static const scene_case moved_lights = {
     .needs_next_event = true,
     .parameters = {"spot.to_world", "bulb.position", "sun.direction", "slide.to_world", "slide.fov", "slide.scale", "slide.irradiance.value"}};
 
-static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights};
+static const scene_case chains = {
+    .name = "mirrors and glass",
+    .step = 1e-4,
+    .body = ROOM(".7,.75,.8", ".6,.2,.15")
+            "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>"
+            "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string name='filename' value='normals.pfm'/>"
+            "<boolean name='raw' value='true'/></texture><bsdf type='conductor'/></bsdf>"
+            "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' angle='55'/><translate value='0,.2,.7'/></transform>"
+            "<ref id='tiles'/></shape>"
+            "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' value='.5'/><ref id='glass'/></shape>"
+            "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+    .parameters = {"glass.eta", "tiles.normalmap.data", "sky.data"}};
+
+static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains};
 enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
 
 typedef struct subject {

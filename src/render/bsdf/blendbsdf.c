@@ -76,6 +76,15 @@ static color blend_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     return sum;
 }
 
+static vec3 blend_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    ir_func *f = t->f;
+    ir_ref bit = second_bit(t, n), inner = ir_and(f, lobe, ir_not(f, bit));
+    vec3 first = bsdf_turned(t, n->child[0], child_record(t, n, record, 0), wi, uv, inner);
+    vec3 second = bsdf_turned(t, n->child[1], child_record(t, n, record, 1), wi, uv, inner);
+    return v3_select(t, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), second, first);
+}
+
 static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_ref share[2];
@@ -94,5 +103,6 @@ const bsdf_class bsdf_blend = {
     .sample = blend_sample,
     .pdf = blend_pdf,
     .value = blend_value,
+    .turned = blend_turned,
     .through = blend_through,
 };

@@ -43,6 +43,7 @@ const perturbed_class bsdf_bumpmap = {
                       .needs = bumpmap_needs},
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
-             .value = perturbed_value},
+             .value = perturbed_value,
+             .turned = perturbed_turned},
     .normal = bumped_normal,
 };

@@ -36,8 +36,8 @@ static const plugin_param conductor_params[] = {
 };
 const bsdf_class bsdf_conductor = {
     .base = {.plugin = {PLUGIN_BSDF, "conductor", conductor_params, 4, NULL, 0, "smooth metal, one-sided"}, .load = conductor_load},
-    .turns = true,
     .sample = conductor_sample,
     .pdf = bsdf_no_density,
     .value = conductor_value,
+    .turned = fresnel_mirrored,
 };

@@ -2,15 +2,14 @@
  * A smooth interface between two dielectrics: two discrete lobes, chosen by the Fresnel reflectance F. Radiance that crosses is scaled by
  * the squared ratio of the indices, because its solid angle changes.
  *
- * eta, int_ior over ext_ior, is a parameter. What is differentiated is the coefficients at the directions that were taken; that
- * the transmitted direction turns with eta is not (estimators.md 1). */
+ * eta, int_ior over ext_ior, is a parameter: the coefficients follow it, and so does the transmitted direction (integrator/follow.c). */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION, LOBE_TRANSMISSION };
 
 static bl_result dielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    return interface_load(s, o, "the refracted direction moves with it, which needs attached replay", err);
+    return interface_load(s, o, true, err);
 }
 
 static fresnel interface_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
@@ -29,6 +28,13 @@ static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref reco
                          .eta = ir_select(f, reflects, one, at.eta_it),
                          .delta = ir_bool(f, true),
                          .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
+}
+
+static vec3 dielectric_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)uv;
+    fresnel at = interface_at(t, n, record, wi);
+    return v3_select(t, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at));
 }
 
 static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
@@ -53,8 +59,8 @@ const bsdf_class bsdf_dielectric = {
              .load = dielectric_load,
              .extra = interface_extra},
     .transmits = true,
-    .turns = true,
     .sample = dielectric_sample,
     .pdf = bsdf_no_density,
     .value = dielectric_value,
+    .turned = dielectric_turned,
 };

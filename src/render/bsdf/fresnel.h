@@ -16,6 +16,8 @@ fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta);
 /* Reflectance of a conductor with index eta + i k, neither negative, seen from vacuum at cos_i > 0. */
 ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k);
 vec3 fresnel_reflected(tracer *t, vec3 wi);
+/* `turned` of materials whose only discrete lobes are mirrored ones, and null ones. */
+vec3 fresnel_mirrored(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 
 /* Mean reflectance of diffuse light that comes from below the surface, of relative index eta: the integral of 2 mu F(mu, 1 / eta). */
@@ -23,8 +25,8 @@ ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta);
 
 /* ior.c: int_ior over ext_ior as one parameter, "eta". A class that has it as its data parameter reserves INTERFACE_WORDS extra words. */
 enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
-/* reason: as in render_parameter, NULL: the gradient is complete. */
-bl_result interface_load(render_scene *s, const scene_object *o, const char *reason, bl_error *err);
+/* turns: the directions of discrete lobes depend on it. */
+bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err);
 void interface_extra(const plan *p, const scene_object *o, uint32_t *words);
 ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
 /* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black where the lobe is not discrete. */

@@ -40,7 +40,7 @@ static bl_result ior_read(const scene_object *o, const char *param, double *out,
     return BL_ERROR_SCENE;
 }
 
-bl_result interface_load(render_scene *s, const scene_object *o, const char *reason, bl_error *err)
+bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err)
 {
     static const uint32_t one = 1;
     double inside, outside;
@@ -48,7 +48,8 @@ bl_result interface_load(render_scene *s, const scene_object *o, const char *rea
     TRY(ior_read(o, "ext_ior", &outside, err));
     float eta = (float)(inside / outside);
     uint32_t p = render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 1e3f, &eta);
-    s->parameters.data[p].reason = reason;
+    if (turns)
+        render_turns(s, p);
     return BL_OK;
 }
 

@@ -43,6 +43,11 @@ static color mask_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     return color_select(t, through, color_all(ir_sub(f, t_f32(t, 1), opacity)), color_scale(t, nested, opacity));
 }
 
+static vec3 mask_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    return bsdf_turned(t, n->child[0], nested_record(t, n, record), wi, uv, ir_sub(t->f, lobe, t_u32(t, 1)));
+}
+
 /* Through the holes, or through what the nested material lets through. */
 static color mask_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
@@ -63,5 +68,6 @@ const bsdf_class bsdf_mask = {
     .sample = mask_sample,
     .pdf = mask_pdf,
     .value = mask_value,
+    .turned = mask_turned,
     .through = mask_through,
 };

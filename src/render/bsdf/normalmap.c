@@ -22,6 +22,7 @@ const perturbed_class bsdf_normalmap = {
                       .needs = perturbed_needs},
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
-             .value = perturbed_value},
+             .value = perturbed_value,
+             .turned = perturbed_turned},
     .normal = mapped_normal,
 };

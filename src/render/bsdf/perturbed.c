@@ -8,7 +8,7 @@
  *           shadowing of a rough surface that would spread its normals as far (Estevez, Lecocq and Stein 2019, Ray Tracing Gems, chapter 12).
  *
  * Derivatives with respect to the texture are those of the nested value, of the shadow and of the frame at fixed directions. Where the nested
- * lobe is discrete its direction turns with n', too, which is left out; the scene's loader says so (perturbed_mark). */
+ * lobe is discrete its direction turns with n', too (integrator/follow.c). */
 #include "render/bsdf/perturbed.h"
 
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };
@@ -92,20 +92,26 @@ uint32_t perturbed_variant(const render_scene *s, const scene_object *o)
            (scene_number(o, "use_shadowing_function") != 0 ? VARIANT_SHADOW : 0u);
 }
 
-const char bsdf_turning[] = "mirror and refracted directions turn with the normal, which needs attached replay";
-
-bool bsdf_turns(const scene_object *bsdf)
+vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
-    bool any = ((const bsdf_class *)(const void *)bsdf->cls)->turns;
-    for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= bsdf_turns(bsdf->children[k]);
-    return any;
+    turned r = turn(t, n, record, wi, uv);
+    return frame_to_world(t, r.frame, bsdf_turned(t, r.nested, r.record, r.wi, uv, lobe));
+}
+
+static void mark(render_scene *s, const scene_object *o)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index)
+            render_turns(s, i);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            mark(s, o->values[k].object);
 }
 
 void perturbed_mark(render_scene *s, const scene_object *o)
 {
     if (bsdf_turns(o))
-        render_mark(s, o, bsdf_turning);
+        mark(s, o);
 }
 
 uint32_t perturbed_needs(const class_node *n)

@@ -15,6 +15,7 @@ typedef struct perturbed_class {
 bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
 color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);
 uint32_t perturbed_needs(const class_node *n); /* tangents */

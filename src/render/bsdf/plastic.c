@@ -101,8 +101,8 @@ const bsdf_class bsdf_plastic = {
              .derived_count = DERIVED_COUNT,
              .update = plastic_update,
              .variant = plastic_variant},
-    .turns = true,
     .sample = plastic_sample,
     .pdf = plastic_pdf,
     .value = plastic_value,
+    .turned = fresnel_mirrored,
 };

@@ -7,7 +7,7 @@
 
 enum { LOBE_REFLECTION };
 
-static bl_result thindielectric_load(render_scene *s, const scene_object *o, bl_error *err) { return interface_load(s, o, NULL, err); }
+static bl_result thindielectric_load(render_scene *s, const scene_object *o, bl_error *err) { return interface_load(s, o, false, err); }
 
 static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
 {
@@ -50,8 +50,8 @@ const bsdf_class bsdf_thindielectric = {
              .extra = interface_extra},
     .transmits = true,
     .null = true,
-    .turns = true,
     .sample = thindielectric_sample,
     .pdf = bsdf_no_density,
     .value = thindielectric_value,
+    .turned = fresnel_mirrored,
 };

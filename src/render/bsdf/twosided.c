@@ -62,6 +62,18 @@ static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 
     return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
+static vec3 twosided_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    ir_ref back = is_back(t, wi);
+    vec3 wo[2];
+    wi = turned(t, back, wi);
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        wo[k] = bsdf_turned(t, face.node, face.record, wi, uv, lobe);
+    }
+    return turned(t, back, n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
+}
+
 static bool transmits(const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
@@ -92,4 +104,5 @@ const bsdf_class bsdf_twosided = {
     .sample = twosided_sample,
     .pdf = twosided_pdf,
     .value = twosided_value,
+    .turned = twosided_turned,
 };

@@ -16,6 +16,7 @@ typedef struct forward_state {
     walk_position at;
     throughput b; /* decides the path */
     color weight, radiance; /* tangents */
+    ir_ref ray[6];          /* and of walk_position.now, where walk.follows */
     color sum;
 } forward_state;
 
@@ -24,14 +25,18 @@ static void pack(const walk *w, loop_state *s, const forward_state *p)
     state_put_position(w, s, &p->at);
     state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
+    for (int k = 0; w->follows && k < 6; k++)
+        state_put(s, p->ray[k]);
 }
 
 static forward_state unpack(walk *w, loop_state *s)
 {
-    forward_state p;
+    forward_state p = {0};
     p.at = state_get_position(w, s);
     p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
+    for (int k = 0; w->follows && k < 6; k++)
+        p.ray[k] = state_get(s);
     return p;
 }
 
@@ -82,10 +87,17 @@ static ir_ref step(walk *w, forward_state *p)
         for (int c = 0; c < 3; c++)
             added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
     }
-    ir_ref outputs[6], tangents[6];
+    ir_ref from[9], moved[9], outputs[12], tangents[12];
     for (int c = 0; c < 3; c++)
-        outputs[c] = added.c[c], outputs[3 + c] = next.c[c];
-    ad_forward(t->f, weight.c, p->weight.c, 3, outputs, tangents, 6);
+        outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
+    if (w->follows) {
+        walk_ray next_ray = follow_next(w, &v);
+        vec3_put(p->at.now.o, from + 3), vec3_put(p->at.now.d, from + 6), vec3_put(next_ray.o, outputs + 6), vec3_put(next_ray.d, outputs + 9);
+        memcpy(moved + 3, p->ray, sizeof p->ray);
+    }
+    ad_forward(t->f, from, moved, w->follows ? 9 : 3, outputs, tangents, w->follows ? 12 : 6);
+    if (w->follows)
+        memcpy(p->ray, tangents + 6, sizeof p->ray);
     for (int c = 0; c < 3; c++) {
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
         p->weight.c[c] = tangents[3 + c];
@@ -112,6 +124,18 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
     p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
 }
 
+/* The tangent of the camera's ray, where a path begins. */
+static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
+{
+    ir_func *f = w->t.f;
+    ir_ref values[6], tangents[6];
+    walk_ray camera = follow_camera(w, p->at.sample);
+    vec3_put(camera.o, values), vec3_put(camera.d, values + 3);
+    ad_forward(f, NULL, NULL, 0, values, tangents, 6);
+    for (int k = 0; k < 6; k++)
+        p->ray[k] = ir_select(f, fresh, tangents[k], p->ray[k]);
+}
+
 bl_result kernel_forward(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
@@ -119,13 +143,16 @@ bl_result kernel_forward(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0);
     color none = color_all(zero);
-    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .sum = kernel_load_sum(w, l.film, l.inside)};
+    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside)};
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
+    ir_ref fresh = walk_begins(w, &p.at);
+    p.at = walk_start(w, fresh, p.at);
+    if (w->follows)
+        begin_ray(w, &p, fresh);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, alive);
     pack(w, &next, &p);

@@ -25,14 +25,19 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
     return f;
 }
 
-static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked)
+/* slides: the entry is met anew, so that the result is differentiable in the ray. */
+static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked, bool slides)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "interact_tracked" : "interact");
+    ir_func *f = ir_func_create(w->t.f->module, slides ? "slide" : tracked ? "interact_tracked" : "interact");
     tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
+    if (slides)
+        kind->intersect(&t, entry, vec3_at(p), vec3_at(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), p + 6);
     interaction si = {.b = {p[7], p[8]}};
     kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
+    if (slides)
+        si.p = v3_add(&t, vec3_at(p), v3_scale(&t, vec3_at(p + 3), p[6]));
     ir_return(f, out, surface_pack(&t, &si, out));
     return f;
 }
@@ -123,6 +128,20 @@ static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
+static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[5], out[3];
+    params_f32(f, p, 5);
+    ir_ref lobe = ir_param(f, IR_U32);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    vec3_put(bsdf_turned(&t, n, record, vec3_at(p), (vec2){p[3], p[4]}, lobe), out);
+    ir_return(f, out, 3);
+    return f;
+}
+
 static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
@@ -133,7 +152,7 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     vec3_put(s.d, out);
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
-    ir_return(f, out, w->moves || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
+    ir_return(f, out, w->follows || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
     return f;
 }
 
@@ -172,7 +191,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->moves && emitter_of(n)->delta) || (positions && emitter_of(n)->place_params)) {
+    if (moves(w, n) || (w->follows && emitter_of(n)->delta) || (positions && emitter_of(n)->place_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
@@ -229,8 +248,10 @@ static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
     if (fn->interact_tracked)
-        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true);
-    fn->interact[fn->interacts++] = make_interact(w, kind, false);
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->follows);
+    if (fn->slide_before)
+        fn->slide_before[fn->interacts] = make_interact(w, kind, false, true);
+    fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
 }
 
 static void make_shapes(walk *w)
@@ -239,7 +260,8 @@ static void make_shapes(walk *w)
     walk_functions *fn = &w->fn;
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
-    fn->interact = func_array(w, most), fn->interact_tracked = walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
+    fn->interact = func_array(w, most), fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
+    fn->slide_before = w->follows && w->pass == RENDER_FROZEN ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
@@ -272,10 +294,8 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
+    w->follows = follow_wanted(w);
     make_shapes(w);
-    w->moves = view_moves(w);
-    if (w->moves)
-        view_begin(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
     fn->bsdf_value_tracked = func_array(w, walk_scatterers(w));
@@ -283,6 +303,11 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->bsdf_sample[i] = make_bsdf_sample(w, p->bsdfs.data[i]);
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
         fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
+    }
+    fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
+    for (uint32_t i = 0; w->follows && i < p->bsdfs.count; i++) {
+        fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
+        fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
     }
     if (w->volumetric)
         volumetric_functions(w);
@@ -294,7 +319,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->moves || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
+    if (w->next_event && (w->follows || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);

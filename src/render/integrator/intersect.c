@@ -31,7 +31,7 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
     return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
-interaction walk_surface(walk *w, const walk_hit *hit, bool tracked)
+interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
@@ -42,7 +42,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, bool tracked)
     ir_ref in[11] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};
     ir_ref out[INTERACT_RESULTS];
     ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
-    ir_call(t->f, which, tracked ? w->fn.interact_tracked : w->fn.interact, w->fn.interacts, in, 11, out);
+    ir_call(t->f, which, interact, w->fn.interacts, in, 11, out);
     si.b = hit->b;
     surface_unpack(t, out, &si);
     if (levels) {
@@ -69,7 +69,7 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
     h.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
     if (w->plan->scene->has_groups)
         h.level = ir_select(f, h.valid, hit[4], t_word(t, header, HEADER_LEVEL));
-    interaction si = walk_surface(w, &h, false);
+    interaction si = walk_surface(w, &h, w->fn.interact);
     h.p = si.p;
     if (out)
         *out = h;

@@ -66,8 +66,10 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put(s, at->event), state_put(s, at->medium), state_put_vec3(s, at->scattered);
     if (w->spectral)
         state_put_color(s, at->share);
-    if (w->moves)
-        state_put(s, at->first);
+    if (w->follows)
+        state_put(s, at->link);
+    if (w->follows && follow_keeps_now(w))
+        state_put_vec3(s, at->now.o), state_put_vec3(s, at->now.d);
     if (keeps_last(w))
         put_hit(w, s, &at->last);
 }
@@ -83,8 +85,10 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.event = state_get(s), at.medium = state_get(s), at.scattered = state_get_vec3(s);
     if (w->spectral)
         at.share = state_get_color(s);
-    if (w->moves)
-        at.first = state_get(s);
+    if (w->follows)
+        at.link = state_get(s), at.now = (walk_ray){at.o, at.d};
+    if (w->follows && follow_keeps_now(w))
+        at.now.o = state_get_vec3(s), at.now.d = state_get_vec3(s);
     if (keeps_last(w))
         at.last = get_hit(w, s);
     return at;
@@ -187,6 +191,15 @@ void throughput_restart(walk *w, ir_ref alive, throughput *b)
     b->eta = ir_select(f, alive, b->eta, start.eta);
 }
 
+throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b)
+{
+    loop_state from = {0}, old = {0};
+    state_put_throughput(&from, a), state_put_throughput(&old, b);
+    for (uint32_t k = 0; k < from.count; k++)
+        from.r[k] = ir_select(w->t.f, condition, from.r[k], old.r[k]);
+    return state_get_throughput(&from);
+}
+
 static color where_zeros(walk *w, const throughput *b, uint32_t count)
 {
     tracer *t = &w->t;
@@ -238,7 +251,7 @@ walk_position walk_before(walk *w, ir_ref sample)
     vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, one);
     return (walk_position){.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
                            .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
-                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .first = none,
+                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .now = {origin, up},
                            .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin}};
 }
 
@@ -268,7 +281,7 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     }
     walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight,
-                          .first = w->moves ? v->key.entry : at.first};
+                          .link = w->follows ? v->onward : at.link, .now = {v->next_o, v->next_d}};
     if (keeps_last(w)) {
         next.last = v->hit_place;
         next.last.valid = ir_and(t->f, ir_and(t->f, next.last.valid, alive), ir_not(t->f, v->sample.delta));
@@ -276,6 +289,15 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
     return next;
+}
+
+walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_position b)
+{
+    loop_state from = {0}, old = {0};
+    state_put_position(w, &from, &a), state_put_position(w, &old, &b);
+    for (uint32_t k = 0; k < from.count; k++)
+        from.r[k] = ir_select(w->t.f, condition, from.r[k], old.r[k]);
+    return state_get_position(w, &from);
 }
 
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at)
@@ -287,11 +309,26 @@ walk_position walk_restart(walk *w, ir_ref alive, walk_position at)
     return at;
 }
 
+static void start_following(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
+{
+    ir_func *f = w->t.f;
+    at->link = ir_phi(f, branch, camera->link, at->link);
+    if (!follow_keeps_now(w))
+        return;
+    ir_ref from[6], old[6];
+    vec3_put(camera->now.o, from), vec3_put(camera->now.d, from + 3), vec3_put(at->now.o, old), vec3_put(at->now.d, old + 3);
+    for (int k = 0; k < 6; k++)
+        old[k] = ir_phi(f, branch, from[k], old[k]);
+    at->now = (walk_ray){vec3_at(old), vec3_at(old + 3)};
+}
+
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
 {
     ir_func *f = w->t.f;
     ir_ref branch = ir_if(f, fresh);
     walk_position camera = walk_camera(w, at.sample);
+    if (w->follows)
+        follow_start(w, &camera);
     ir_else(f);
     ir_endif(f);
     if (w->volumetric) {
@@ -301,12 +338,16 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     }
     for (int c = 0; w->spectral && c < 3; c++)
         at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
+    if (w->follows)
+        start_following(w, branch, &camera, &at);
     const ir_ref from[10] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
     const ir_ref old[10] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta, at.weight};
     ir_ref r[10];
     for (int k = 0; k < 9 + w->weighted; k++)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
+    if (w->follows && !follow_keeps_now(w))
+        at.now = (walk_ray){at.o, at.d};
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
     if (w->weighted)
         at.weight = r[9];

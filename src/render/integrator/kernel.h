@@ -6,7 +6,7 @@
 #include "render/integrator/walk.h"
 
 /* Loop state: put in one order, got back in the same order. */
-enum { STATE_MOST = 64 };
+enum { STATE_MOST = 96 };
 typedef struct loop_state {
     ir_ref r[STATE_MOST];
     uint32_t count, cursor;
@@ -43,6 +43,7 @@ typedef struct throughput {
 } throughput;
 throughput throughput_start(walk *w);
 void throughput_restart(walk *w, ir_ref alive, throughput *b); /* as at the start where a path has ended */
+throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
 void state_put_throughput(loop_state *s, const throughput *b);
 throughput state_get_throughput(loop_state *s);
 /* beta where no factor was zero, else 0; and beta where exactly one was. */
@@ -62,6 +63,7 @@ walk_position walk_before(walk *w, ir_ref sample);
 /* Position at the next vertex. Where the path has ended, tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
 /* Where a path has ended, the next one is at its beginning. */
+walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_position b); /* condition ? a : b */
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
 /* `fresh ? camera : at`, with the camera ray built only where needed. */
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at);

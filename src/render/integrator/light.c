@@ -175,8 +175,8 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     *pdf = out[4];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
-    if (w->moves)
-        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.key = v->key;
+    if (w->follows)
+        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.way = v->way;
     if (walk_moves(w, MOVE_POSITIONS))
         v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
 }

@@ -11,7 +11,7 @@
  * part of what params calls incomplete. Where only normals or uv are requested nothing slides. */
 #include "render/integrator/walk.h"
 
-bool walk_moves(const walk *w, uint32_t what) { return (w->plan->moves & what) != 0; }
+bool walk_moves(const walk *w, uint32_t what) { return !w->follows && (w->plan->moves & what) != 0; }
 
 bool walk_tracks(const walk *w) { return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY; }
 
@@ -34,7 +34,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
 vec3 moved_point(walk *w, const walk_hit *hit)
 {
     walk_hit h = detached(&w->t, hit);
-    return v3_select(&w->t, h.valid, walk_surface(w, &h, true).p, h.p);
+    return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
 }
 
 /* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface, so differences are taken. */
@@ -51,7 +51,7 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before.t = ir_select(t->f, there, last.t, here->t);
     before.b = (vec2){ir_select(t->f, there, last.b.x, here->b.x), ir_select(t->f, there, last.b.y, here->b.y)};
     vec3 zero = v3(t_f32(t, 0), t_f32(t, 0), t_f32(t, 0));
-    vec3 slid = v3_select(t, there, v3_sub(t, walk_surface(w, &before, true).p, last.p), zero);
+    vec3 slid = v3_select(t, there, v3_sub(t, walk_surface(w, &before, w->fn.interact_tracked).p, last.p), zero);
     vec3 to = v3_sub(t, v3_add(t, v3_sub(t, here->o, here->p), slid), v3_sub(t, point, here->p));
     return v3_normalize(t, to);
 }
@@ -78,7 +78,7 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
     ir_func *f = t->f;
     bool slides = walk_moves(w, MOVE_POSITIONS);
     walk_hit here = detached(t, &v->hit_place);
-    interaction si = walk_surface(w, &here, true);
+    interaction si = walk_surface(w, &here, w->fn.interact_tracked);
     frame fr = surface_frame(t, &si);
     vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
     ir_ref factor = t_f32(t, 1);

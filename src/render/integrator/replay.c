@@ -14,21 +14,9 @@
  * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
  *
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing (estimators.md 9). */
-#include "render/integrator/kernel.h"
-#include "spirv_gen/ad/ad.h"
+#include "render/integrator/replay.h"
 
 static const float residual_tolerance = 1e-4f; /* of the path's radiance */
-
-typedef struct replay_state {
-    walk_position at;
-    ir_ref phase;                   /* bool: subtracting and backpropagating */
-    throughput b;
-    color L, L_error, M, M_error;
-    color size;                     /* what L was after phase 0 */
-    ir_ref hash, hash_first;
-    ir_ref seen;                    /* u32: walk.seen */
-    color sum;                      /* of all samples' radiance: the image of this stream */
-} replay_state;
 
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
@@ -42,6 +30,8 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
     state_put_color(s, p->size);
     state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
     state_put_color(s, p->sum);
+    if (w->follows)
+        chain_put(w, s, &p->chain);
 }
 
 static replay_state unpack(walk *w, loop_state *s)
@@ -54,125 +44,12 @@ static replay_state unpack(walk *w, loop_state *s)
     p.size = state_get_color(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
     p.sum = state_get_color(s);
+    if (w->follows)
+        p.chain = chain_get(w, s);
     return p;
 }
 
-/* Terms of one vertex, per channel, without throughput. */
-typedef struct contribution {
-    color hit, light;     /* mis * radiance; mis * visibility / pdf * value * radiance */
-    color light_radiance; /* radiance of the sampled light */
-    color light_scale;    /* walk_light_scale */
-    color for_light, for_sample; /* material values */
-} contribution;
-
-static contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
-{
-    tracer *t = &w->t;
-    contribution k = {.hit = color_all(t_f32(t, 0)), .light = color_all(t_f32(t, 0)), .light_radiance = color_all(t_f32(t, 0)),
-                      .light_scale = color_all(t_f32(t, 0))};
-    walk_values(w, v, false, &k.for_light, &k.for_sample);
-    if (w->plan->scene->emitters.count == 0)
-        return k;
-    k.hit = color_scale(t, walk_radiance(w, v->hit, false), v->hit_mis);
-    if (w->next_event) {
-        k.light_radiance = walk_radiance(w, v->light, false);
-        k.light_scale = walk_light_scale(w, v, at, false);
-        k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
-    }
-    return k;
-}
-
-/* L and M gain light of a vertex in phase 0 and lose it in phase 1. */
-static void account(walk *w, replay_state *p, color light)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    color whole = throughput_whole(w, &p->b), but_one = throughput_but_one(w, &p->b);
-    for (int c = 0; c < 3; c++) {
-        ir_ref to_l = ir_mul(f, whole.c[c], light.c[c]), to_m = ir_mul(f, but_one.c[c], light.c[c]);
-        two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, p->phase, ir_neg(f, to_l), to_l));
-        two_float_add(t, &p->M.c[c], &p->M_error.c[c], ir_select(f, p->phase, ir_neg(f, to_m), to_m));
-    }
-}
-
-/* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
-static void adjoint_light(walk *w, walk_light light, ir_ref phase, color seed)
-{
-    ir_ref loop = kernel_once(w->t.f, ir_and(w->t.f, phase, light.there));
-    color_backward(&w->t, walk_radiance(w, light, true), seed);
-    kernel_end_once(w->t.f, loop);
-}
-
-/* The material's side of Ld', and L * value'/value. */
-static void adjoint_bsdf(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color seed_whole, color dL)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), outputs[6], seeds[6];
-    color for_light, for_sample;
-    walk_values(w, v, true, &for_light, &for_sample);
-    for (int c = 0; c < 3; c++) {
-        outputs[c] = for_light.c[c];
-        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
-        outputs[3 + c] = for_sample.c[c];
-        ir_ref value = k->for_sample.c[c], lost = ir_eq(f, value, zero), clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
-        ir_ref to_come = ir_add(f, p->L.c[c], p->L_error.c[c]), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
-        ir_ref radiance = ir_select(f, lost, but_one, ir_div(f, to_come, ir_select(f, lost, t_f32(t, 1), value)));
-        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance), zero);
-    }
-    ir_if(f, ir_and(f, p->phase, v->goes_on));
-    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
-    ir_else(f);
-    ir_endif(f);
-}
-
-/* Of what lets light through between the vertex and the light it has sampled. */
-static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color seed_whole)
-{
-    tracer *t = &w->t;
-    color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
-    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed));
-}
-
-/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed anything. */
-static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
-{
-    tracer *t = &w->t;
-    color emitted = glow_radiance(w, &v->flight, false);
-    account(w, p, emitted);
-    if (w->pass != RENDER_REPLAY)
-        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL));
-}
-
-/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own light is taken from them. */
-static void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    color to_come, missing;
-    for (int c = 0; c < 3; c++) {
-        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0)), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
-        to_come.c[c] = ir_mul(f, dL.c[c], ir_add(f, p->L.c[c], p->L_error.c[c]));
-        missing.c[c] = ir_select(f, clean, ir_mul(f, dL.c[c], but_one), t_f32(t, 0));
-    }
-    flight_adjoint(w, &v->flight, p->phase, to_come, missing);
-}
-
-static void adjoint(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k, color dL)
-{
-    tracer *t = &w->t;
-    color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
-    if (w->plan->scene->emitters.count > 0)
-        adjoint_light(w, v->hit, p->phase, color_scale(t, seed_whole, v->hit_mis));
-    if (w->plan->scene->emitters.count > 0 && w->next_event)
-        adjoint_light(w, v->light, p->phase, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale));
-    if (w->plan->scene->emitters.count > 0 && w->next_event && w->volumetric && shadow_is_wanted(w))
-        adjoint_shadow(w, p, v, k, seed_whole);
-    adjoint_bsdf(w, p, v, k, seed_whole, dL);
-}
-
-/* bool: something of L is left after everything was subtracted */
-static ir_ref residual(walk *w, const replay_state *p)
+ir_ref replay_residual(walk *w, const replay_state *p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -205,7 +82,8 @@ static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), residual(w, p))), STATUS_DRIFT);
+    ir_ref left = w->follows ? p->chain.left : replay_residual(w, p);
+    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
 static void add_to_image(walk *w, replay_state *p, ir_ref finite)
@@ -303,7 +181,7 @@ static replay_state start(walk *w, const lane *l)
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
     color black = color_all(zero);
     return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
-                          .M_error = black, .size = black, .hash = none, .hash_first = none, .seen = none, .sum = black};
+                          .M_error = black, .size = black, .hash = none, .hash_first = none, .seen = none, .sum = black, .chain = chain_none(w)};
 }
 
 /* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
@@ -317,11 +195,29 @@ static color sample_adjoint(walk *w, const lane *l)
     return r;
 }
 
-/* One vertex of the walk; whether the path lives. */
-static ir_ref vertex(walk *w, replay_state *p, color dL)
+void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v->decisions, ir_to_u32(f, alive))), t_u32(t, 16777619u));
+    ir_ref number = w->volumetric ? p->at.event : p->at.depth;
+    ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
+    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
+}
+
+/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed anything. */
+static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
+{
+    tracer *t = &w->t;
+    color emitted = glow_radiance(w, &v->flight, false);
+    account(w, p, emitted, p->phase);
+    if (w->pass != RENDER_REPLAY)
+        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL));
+}
+
+/* One vertex of the walk; whether the path lives. */
+static ir_ref vertex(walk *w, replay_state *p, color dL)
+{
     w->again = p->phase, w->seen = p->seen;
     dL = walk_weigh(w, p->at, dL);
     walk_vertex v = walk_visit(w, p->at);
@@ -331,14 +227,11 @@ static ir_ref vertex(walk *w, replay_state *p, color dL)
         adjoint_flight(w, p, &v, dL);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
-    account(w, p, color_add(t, k.hit, k.light));
+    account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, dL);
+        adjoint(w, p, &v, &k, dL, p->phase);
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
-    p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.decisions, ir_to_u32(f, onward.alive))), t_u32(t, 16777619u));
-    ir_ref number = w->volumetric ? p->at.event : p->at.depth;
-    ir_ref has_bit = ir_and(f, v.light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
-    p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
+    replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
     return onward.alive;
 }
@@ -358,11 +251,13 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = walk_begins(w, &p.at);
+    ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
+    if (w->follows)
+        chain_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
-    ir_ref alive = vertex(w, &p, dL);
+    ir_ref alive = w->follows ? chain_vertex(w, &p, dL) : vertex(w, &p, dL);
     if (w->pass == RENDER_GRADIENT)
         finish_fused(w, &p, alive);
     else if (w->pass == RENDER_REPLAY)

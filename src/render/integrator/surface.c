@@ -33,7 +33,7 @@ uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESU
         put3(&l, ir_is_none(si->dp_du.x) ? around.s : si->dp_du);
         put3(&l, ir_is_none(si->dp_dv.x) ? around.t : si->dp_dv);
     }
-    if (t->plan->moves & MOVE_SURFACE)
+    if (plan_hits_move(t->plan))
         out[l.count++] = si->b.x, out[l.count++] = si->b.y;
     return l.count;
 }
@@ -45,7 +45,7 @@ void surface_unpack(tracer *t, const ir_ref *in, interaction *si)
     in += 2;
     if (needed(t, NEED_TANGENTS))
         si->dp_du = get3(&in), si->dp_dv = get3(&in);
-    if (t->plan->moves & MOVE_SURFACE)
+    if (plan_hits_move(t->plan))
         si->b = (vec2){in[0], in[1]};
 }
 

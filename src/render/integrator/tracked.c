@@ -45,7 +45,9 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
+    walk_ray now = w->follows ? follow_next(w, &v) : p->at.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
+    p->at.now = now;
     return onward.alive;
 }
 
@@ -122,6 +124,8 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     walk_hit none = p.at.last;
     p.at = walk_camera(w, p.at.sample);
     p.at.last = none;
+    if (w->follows)
+        follow_start(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward lights. Where a parameter moves the
- * camera, a light or a surface, directions and places follow it by the local convention (estimators.md 5; view.c, moving.c). */
+ * camera, a light, a mirror or a surface, directions and places follow it by the local convention (estimators.md 5; follow.c, moving.c). */
 #include "render/integrator/walk.h"
 
 /* Tracked values are functions of parameters at a path that stays where it is: what describes the path is detached. */
@@ -23,8 +23,8 @@ static bool place_light(walk *w, walk_light *light, ir_ref *factor)
     detach_all(w, in, positions ? 16 : 10);
     if (positions) {
         vec3_put(moved_point(w, &light->seen_from), in + 1);
-    } else if (w->moves) {
-        view_place_light(w, light);
+    } else if (w->follows) {
+        follow_place_light(w, light);
         vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
     }
     ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, positions ? 16 : 10, out);
@@ -41,8 +41,8 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
     if (tracked && !placed)
         detach_all(w, in, 5);
-    if (tracked && w->moves && !light.sampled) {
-        vec2 uv = view_uv(w, &light);
+    if (tracked && w->follows && !light.sampled) {
+        vec2 uv = follow_uv(w, &light);
         in[1] = uv.x, in[2] = uv.y;
     }
     color r;
@@ -63,7 +63,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         return;
     }
     ir_ref light_factor = t_f32(t, 1), sample_factor = light_factor;
-    view_factors by = {{0}, {0}};
+    follow_factors by = {{0}, {0}};
     if (tracked) {
         detach_all(w, in, count);
         walk_light light = v->light;
@@ -74,14 +74,14 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
             moved_arguments(w, v, light.d, in, count, &sample_factor);
         else if (placed)
             vec3_put(frame_to_local(t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)}, light.d), in + 6);
-        if (w->moves)
-            by = view_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
+        if (w->follows)
+            by = follow_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
     }
     ir_ref out[6];
     ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w), in, count, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = ir_mul(t->f, out[c], light_factor), for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
-    if (tracked && w->moves)
+    if (tracked && w->follows)
         *for_light = color_scale(t, *for_light, by.light), *for_sample = color_scale(t, *for_sample, by.sample);
 }
 

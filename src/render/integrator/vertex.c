@@ -33,7 +33,7 @@ walk_position walk_camera(walk *w, ir_ref sample)
     const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR), node};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
     walk_position at = {.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
-                        .delta = ir_bool(f, true), .weight = weight, .first = zero};
+                        .delta = ir_bool(f, true), .weight = weight};
     if (w->volumetric) {
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
@@ -159,20 +159,33 @@ static interaction next_surface(walk *w, const walk_vertex *v)
     return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
 }
 
-/* At the first vertex: where the ray that goes on will hit. In a loop of one trip, because CPU devices skip loops but not branches. */
+/* bool: the material there takes a discrete lobe, as the next vertex will. */
+static ir_ref samples_delta(walk *w, const interaction *si, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_ref block = t_offset(t, ir_mul(t->f, at.depth, t_u32(t, 2)), 4), unused;
+    random4 r = numbers(w, at.sample, block, SAMPLER_ONE_TWO_ONE);
+    walk_vertex next = {.si = *si, .frame = surface_frame(t, si), .to_light = at.d};
+    next.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), next.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
+    next.wi = frame_to_local(t, next.frame, v3_neg(t, at.d));
+    sample_bsdf(w, &next, r.u[0], r.u[1], r.u[2], &unused);
+    return ir_and(t->f, si->valid, next.sample.delta);
+}
+
+/* From a vertex that moves: where the ray that goes on will hit. In a loop of one trip, because CPU devices skip loops but not branches. */
 static void look_ahead(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), no = ir_bool(f, false);
-    ir_ref state[8] = {ir_and(f, v->key.first, v->goes_on), no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 8);
+    ir_ref zero = t_f32(t, 0), no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)), follow_link(w, at.link, LINK_RAY));
+    ir_ref state[9] = {wanted, no, no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 9);
     ir_while(f, state[0]);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
     interaction si = walk_intersect(w, at, NULL);
-    ir_ref next[8] = {no, si.valid, si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
-    ir_endloop(f, loop, next, 8);
-    v->next_valid = state[1]; /* else any place, from which nothing that is not finite can come */
-    v->next_p = v3_select(t, state[1], vec3_at(state + 2), v3_add(t, v->next_o, v->next_d)), v->next_ng = v3_select(t, state[1], vec3_at(state + 5), v->next_d);
+    ir_ref next[9] = {no, si.valid, samples_delta(w, &si, at), si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
+    ir_endloop(f, loop, next, 9);
+    v->next_valid = state[1], v->next_delta = state[2]; /* else any place, from which nothing that is not finite can come */
+    v->next_p = v3_select(t, state[1], vec3_at(state + 3), v3_add(t, v->next_o, v->next_d)), v->next_ng = v3_select(t, state[1], vec3_at(state + 6), v->next_d);
 }
 
 walk_vertex walk_visit(walk *w, walk_position at)
@@ -186,13 +199,9 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.si = walk_intersect(w, at, &v.hit_place);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
-    if (w->moves) {
-        v.key = (view_key){.sample = at.sample, .first = ir_eq(f, at.depth, t_u32(t, 0)), .surface = v.si.valid};
-        v.key.second = ir_and(f, v.si.valid, ir_eq(f, at.depth, t_u32(t, 1)));
-        v.key.entry = ir_select(f, v.key.first, v.si.entry, at.first);
-        if (s->has_groups)
-            view_leave_instances(w, &v);
-        v.hit.key = v.key;
+    if (w->follows) {
+        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now};
+        v.hit.way = v.way;
     }
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
@@ -236,8 +245,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
-    if (w->moves)
+    if (w->follows) {
         look_ahead(w, &v, at);
+        follow_onward(w, &v);
+    }
     v.decisions = mix_decisions(w, &v, visible);
     return v;
 }

@@ -21,7 +21,8 @@ typedef struct walk_functions {
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
                                   where no light's place is tracked */
-    ir_func *slide[SHAPE_KIND_COUNT], *view, *view_before; /* view.c */
+    ir_func **slide_before;    /* where walk.follows, interact_tracked meets the entry anew with the ray it is given; and untracked, in RENDER_FROZEN */
+    ir_func **turn, **turn_before; /* record, wi 3, uv 2, lobe -> wo 3 of the discrete lobe, tracked; untracked, in RENDER_FROZEN */
     ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2, entry, at 2 -> pdf */
     /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in the world and their place in
      * (uv, depth coordinate); all of both have the latter as one more parameter. */
@@ -40,7 +41,7 @@ typedef struct walk {
     bool next_event;   /* sample lights */
     bool bsdf_emission; /* count lights that the material's sample found */
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
-    bool moves;         /* tracked evaluations follow the camera: view.c */
+    bool follows;       /* tracked evaluations follow the ray that leads to a vertex: follow.c */
     bool weighted;      /* samples have weights: walk_position.weight */
     bool volumetric;    /* surfaces that are not there are no vertices, and media are; else none of what is marked (V) below exists */
     bool media;         /* there are any */
@@ -64,6 +65,13 @@ typedef struct walk_hit {
     vec3 p;
 } walk_hit;
 
+typedef struct walk_ray {
+    vec3 o, d;
+} walk_ray;
+
+/* What of a ray moves with parameters, where walk.follows (follow.c). */
+enum walk_link { LINK_FIXED, LINK_POINT, LINK_RAY };
+
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
     ir_ref sample, depth;  /* u32 */
@@ -71,7 +79,8 @@ typedef struct walk_position {
     ir_ref tmax;           /* negative: a path that has ended; nothing will be hit */
     ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
-    ir_ref first;          /* u32: entry that the camera's ray has hit, from depth 1 on, where walk.moves */
+    ir_ref link;           /* u32: enum walk_link, where walk.follows */
+    walk_ray now;          /* there, the ray as tracked evaluations have it; its value is that of o and d but in frozen ones */
     ir_ref weight;         /* of the sample in its pixel, where walk.weighted: filter times sensor */
     ir_ref event;          /* (V) u32: vertices, collisions and surfaces that were crossed so far; random numbers go by it */
     ir_ref medium;         /* (V) u32: where the scene buffer describes what the ray travels in (enum medium_word); 0: vacuum */
@@ -80,12 +89,12 @@ typedef struct walk_position {
     walk_hit last;         /* where surfaces move: the vertex before; valid where it may move, and its lobe was not discrete */
 } walk_position;
 
-/* Where on a path tracked evaluations follow the camera (view.c). */
-typedef struct view_key {
-    ir_ref sample, entry; /* u32: the entry that the camera's ray has hit */
-    ir_ref first, second; /* bool: the camera's ray leads here; the one after it */
-    ir_ref surface;       /* bool: it hits a surface */
-} view_key;
+/* How a vertex was reached, where walk.follows. */
+typedef struct walk_way {
+    ir_ref link;  /* u32: enum walk_link */
+    walk_hit hit;
+    walk_ray now; /* walk_position.now */
+} walk_way;
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
 typedef struct walk_light {
@@ -96,8 +105,8 @@ typedef struct walk_light {
     bool sampled;            /* by choose_light: seen from ref in direction d */
     vec3 ref, d;
     vec3 n;                  /* of a sampled light on a shape */
-    ir_ref on_shape;         /* bool; these two where walk.moves, */
-    view_key key;            /* and this */
+    ir_ref on_shape;         /* bool; these two where walk.follows, */
+    walk_way way;            /* and this */
     walk_hit seen_from;      /* where surfaces move: whose point ref is */
 } walk_light;
 
@@ -154,9 +163,11 @@ typedef struct walk_vertex {
     ir_ref medium;        /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
     vec3 next_o, next_d;  /* the ray that goes on */
-    view_key key;         /* where walk.moves, */
-    ir_ref next_valid;    /* and at the first vertex: bool, what the ray that goes on hits, */
+    walk_way way;         /* where walk.follows, */
+    ir_ref next_valid;    /* and from a vertex that moves: bool, the ray that goes on hits something, */
+    ir_ref next_delta;    /* bool: which then samples a discrete lobe, */
     vec3 next_p, next_ng; /* where */
+    ir_ref onward;        /* u32: link to the next vertex */
     ir_ref u_roulette;
     ir_ref decisions;     /* u32: mixes what was decided here, for the drift test */
 } walk_vertex;
@@ -226,9 +237,9 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
 /* From at.o along at.d, up to at.tmax. hit: NULL */
 interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
-/* The surface there; tracked: as a function of what moves it, with the ray held fixed. */
-interaction walk_surface(walk *w, const walk_hit *hit, bool tracked);
-/* moving.c: where parameters of the plan move surfaces, in passes that carry derivatives */
+/* The surface there, by one of the lists of interact functions. */
+interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact);
+/* moving.c: where parameters of the plan move surfaces, in passes that carry derivatives, and paths do not follow */
 bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
 bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */
 /* The point of a hit as a function of what moves it, and its value without. */
@@ -250,18 +261,22 @@ uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SUR
 ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
 ir_ref choice_probability(tracer *t, ir_ref light);
 
-/* view.c */
-typedef struct view_factors {
+/* follow.c */
+typedef struct follow_factors {
     ir_ref light, sample; /* geometry terms relative to the path's: of the light's value and of the sample's */
-} view_factors;
-bool view_moves(const walk *w);
-void view_begin(walk *w);
-void view_leave_instances(walk *w, walk_vertex *v); /* nothing on them follows */
-/* Tracked: the reference point and, of a light on a shape, direction and distance; uv of what the camera's ray hits; the arguments
+} follow_factors;
+bool follow_wanted(const walk *w);
+bool follow_keeps_now(const walk *w);          /* the kernel's state has walk_position.now; else it is o and d */
+ir_ref follow_link(walk *w, ir_ref link, enum walk_link is); /* bool: it is */
+void follow_start(walk *w, walk_position *at); /* link and ray of a path that begins */
+walk_ray follow_camera(walk *w, ir_ref sample); /* the camera's ray, tracked */
+void follow_onward(walk *w, walk_vertex *v);   /* v->onward, from what else there is in v */
+walk_ray follow_next(walk *w, const walk_vertex *v); /* the ray that goes on, tracked */
+/* Tracked: the reference point and, of a light on a shape, direction and distance; uv of what a ray has met; the arguments
  * of walk_values, in place. to_light: of the world, tracked. */
-void view_place_light(walk *w, walk_light *light);
-vec2 view_uv(walk *w, const walk_light *light);
-view_factors view_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count);
+void follow_place_light(walk *w, walk_light *light);
+vec2 follow_uv(walk *w, const walk_light *light);
+follow_factors follow_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count);
 
 /* baked.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
 void baked_closest(walk *w, const ray *ray, ir_ref out[4]);

@@ -53,11 +53,20 @@ static bool has_steps(const scene_object *o)
     return any;
 }
 
+/* Whether discrete lobes of the material turn with texture coordinates: normal and bump maps. */
+static bool turns_by_uv(const scene_object *bsdf)
+{
+    bool any = ((const render_class *)bsdf->cls)->mark && bsdf_turns(bsdf);
+    for (uint32_t k = 0; k < bsdf->child_count; k++)
+        any |= turns_by_uv(bsdf->children[k]);
+    return any;
+}
+
 /* What an array's gradient lacks; NULL: nothing. */
 static const char *reason_of(render_scene *s, const render_shape *shape, enum mesh_array array)
 {
     if (array == MESH_ARRAY_NORMALS)
-        return bsdf_turns(shape->bsdf) ? bsdf_turning : NULL;
+        return NULL;
     if (array == MESH_ARRAY_UVS)
         return has_steps(shape->bsdf) ? "the steps of checkerboards and nearest texels, which move with it, are left out" : NULL;
     return arena_printf(&s->memory, "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
@@ -81,6 +90,8 @@ void mesh_add_parameters(render_scene *s)
                 continue;
             uint32_t p = render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
             s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
+            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(shape->bsdf)) || (k == MESH_ARRAY_UVS && turns_by_uv(shape->bsdf))))
+                render_turns(s, p);
         }
     }
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
+ * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray (follow.c). */
+#include "render/integrator/replay.h"
+#include "spirv_gen/ad/ad.h"
+
+contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    contribution k = {.hit = color_all(t_f32(t, 0)),
+                      .light = color_all(t_f32(t, 0)),
+                      .light_radiance = color_all(t_f32(t, 0)),
+                      .light_scale = color_all(t_f32(t, 0))};
+    walk_values(w, v, false, &k.for_light, &k.for_sample);
+    if (w->plan->scene->emitters.count == 0)
+        return k;
+    k.hit = color_scale(t, walk_radiance(w, v->hit, false), v->hit_mis);
+    if (w->next_event) {
+        k.light_radiance = walk_radiance(w, v->light, false);
+        k.light_scale = walk_light_scale(w, v, at, false);
+        k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
+    }
+    return k;
+}
+
+void account(walk *w, replay_state *p, color light, ir_ref takes)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color whole = throughput_whole(w, &p->b), but_one = throughput_but_one(w, &p->b);
+    for (int c = 0; c < 3; c++) {
+        ir_ref to_l = ir_mul(f, whole.c[c], light.c[c]), to_m = ir_mul(f, but_one.c[c], light.c[c]);
+        two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, takes, ir_neg(f, to_l), to_l));
+        two_float_add(t, &p->M.c[c], &p->M_error.c[c], ir_select(f, takes, ir_neg(f, to_m), to_m));
+    }
+}
+
+/* ---- adjoints ---- */
+
+/* Code that runs once where a condition holds, and not at all where it holds on no lane; where walk.follows,
+ * it adds to the adjoint of the ray that leads to the vertex. */
+typedef struct once {
+    ir_ref loop, state[7];
+    ir_ref sum[6];
+} once;
+
+static once begin_once(walk *w, ir_ref condition, const ir_ref arrived[6])
+{
+    ir_func *f = w->t.f;
+    once o = {.loop = {0}};
+    if (!w->follows) {
+        o.loop = kernel_once(f, condition);
+        return o;
+    }
+    o.state[0] = condition;
+    memcpy(o.state + 1, arrived, sizeof o.sum);
+    o.loop = ir_loop(f, o.state, 7);
+    ir_while(f, o.state[0]);
+    memcpy(o.sum, o.state + 1, sizeof o.sum);
+    return o;
+}
+
+static void end_once(walk *w, once *o, ir_ref arrived[6])
+{
+    if (!w->follows) {
+        kernel_end_once(w->t.f, o->loop);
+        return;
+    }
+    ir_ref next[7] = {ir_bool(w->t.f, false)};
+    memcpy(next + 1, o->sum, sizeof o->sum);
+    ir_endloop(w->t.f, o->loop, next, 7);
+    memcpy(arrived, o->state + 1, sizeof o->sum);
+}
+
+/* Backpropagates, and adds what arrives at the ray. */
+static void backward(walk *w, const walk_position *at, once *o, const ir_ref *outputs, const ir_ref *seeds,
+                     uint32_t count)
+{
+    ir_ref arrived[6], sum[6];
+    vec3_put(at->now.o, arrived), vec3_put(at->now.d, arrived + 3);
+    ad_backward(w->t.f, outputs, seeds, count, arrived, sum, w->follows ? 6 : 0);
+    for (int k = 0; w->follows && k < 6; k++)
+        o->sum[k] = ir_add(w->t.f, o->sum[k], sum[k]);
+}
+
+/* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
+static void adjoint_light(walk *w, replay_state *p, walk_light light, ir_ref when, color seed,
+                          ir_ref arrived[6])
+{
+    once o = begin_once(w, ir_and(w->t.f, when, light.there), arrived);
+    backward(w, &p->at, &o, walk_radiance(w, light, true).c, seed.c, 3);
+    end_once(w, &o, arrived);
+}
+
+/* The material's side of Ld', and L * value'/value: six of each. */
+static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
+                         color seed_whole, color dL, ir_ref *outputs, ir_ref *seeds)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    color for_light, for_sample;
+    walk_values(w, v, true, &for_light, &for_sample);
+    for (int c = 0; c < 3; c++) {
+        outputs[c] = for_light.c[c];
+        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
+        outputs[3 + c] = for_sample.c[c];
+        ir_ref value = k->for_sample.c[c], lost = ir_eq(f, value, zero),
+               clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
+        ir_ref to_come = ir_add(f, p->L.c[c], p->L_error.c[c]),
+               but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
+        ir_ref radiance =
+            ir_select(f, lost, but_one, ir_div(f, to_come, ir_select(f, lost, t_f32(t, 1), value)));
+        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance), zero);
+    }
+}
+
+static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                         color seed_whole, color dL, ir_ref when)
+{
+    ir_func *f = w->t.f;
+    ir_ref outputs[6], seeds[6];
+    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
+    ir_if(f, ir_and(f, when, v->goes_on));
+    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* The same, and the ray that goes on, where rays follow. */
+static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                            color seed_whole, color dL, ir_ref when, ir_ref arrived[6])
+{
+    once o = begin_once(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    ir_ref outputs[12], seeds[12];
+    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
+    walk_ray next = follow_next(w, v);
+    vec3_put(next.o, outputs + 6), vec3_put(next.d, outputs + 9);
+    memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
+    backward(w, &p->at, &o, outputs, seeds, 12);
+    end_once(w, &o, arrived);
+}
+
+/* Of the parameters of the camera, where its ray is the one that leads here. */
+static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
+{
+    ir_func *f = w->t.f;
+    ir_ref loop = kernel_once(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0)))), arrived[6];
+    walk_ray camera = follow_camera(w, p->at.sample);
+    vec3_put(camera.o, arrived), vec3_put(camera.d, arrived + 3);
+    ad_backward(f, arrived, p->chain.ray, 6, NULL, NULL, 0);
+    kernel_end_once(f, loop);
+}
+
+/* Of what lets light through between the vertex and the light it has sampled. */
+static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
+                           color seed_whole)
+{
+    tracer *t = &w->t;
+    color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
+    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there),
+                   color_mul(t, seed_whole, unshadowed));
+}
+
+/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
+ * light is taken from them. */
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color to_come, missing;
+    for (int c = 0; c < 3; c++) {
+        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0)), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
+        to_come.c[c] = ir_mul(f, dL.c[c], ir_add(f, p->L.c[c], p->L_error.c[c]));
+        missing.c[c] = ir_select(f, clean, ir_mul(f, dL.c[c], but_one), t_f32(t, 0));
+    }
+    flight_adjoint(w, &v->flight, p->phase, to_come, missing);
+}
+
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when)
+{
+    tracer *t = &w->t;
+    color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
+    bool lights = w->plan->scene->emitters.count > 0;
+    ir_ref arrived[6];
+    for (int c = 0; c < 6; c++)
+        arrived[c] = t_f32(t, 0);
+    if (lights)
+        adjoint_light(w, p, v->hit, when, color_scale(t, seed_whole, v->hit_mis), arrived);
+    if (lights && w->next_event)
+        adjoint_light(w, p, v->light, when,
+                      color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
+    if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
+        adjoint_shadow(w, p, v, k, seed_whole);
+    if (!w->follows) {
+        adjoint_bsdf(w, p, v, k, seed_whole, dL, when);
+        return;
+    }
+    adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
+    for (int c = 0; c < 6; c++)
+        p->chain.ray[c] = ir_select(t->f, when, arrived[c], p->chain.ray[c]);
+    if (w->plan->sensor)
+        adjoint_camera(w, p, when);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The parts of path replay: replay.c (two walks of a sample), adjoint.c (what one vertex contributes, and its
+ * derivative), chain.c (the order in which vertices are backpropagated where rays follow parameters). */
+#ifndef BL_RENDER_REPLAY_H
+#define BL_RENDER_REPLAY_H
+
+#include "render/integrator/kernel.h"
+
+/* Where walk.follows: the stretch of the path that is being backpropagated (chain.c). */
+typedef struct replay_chain {
+    walk_position from;  /* before its first vertex, */
+    throughput b;        /* there */
+    ir_ref mode;         /* u32: enum chain_mode */
+    ir_ref target, last; /* u32: depth of the vertex whose turn it is; of the last one */
+    ir_ref ended, left;  /* bool: the path ends with it; something of L was left there */
+    ir_ref ray[6];       /* adjoint of the ray that leads to the vertex after `target`: o, d */
+} replay_chain;
+
+typedef struct replay_state {
+    walk_position at;
+    ir_ref phase; /* bool: subtracting and backpropagating */
+    throughput b;
+    color L, L_error, M, M_error;
+    color size; /* what L was after phase 0 */
+    ir_ref hash, hash_first;
+    ir_ref seen;        /* u32: walk.seen */
+    replay_chain chain; /* where walk.follows */
+    color sum;          /* of all samples' radiance: the image of this stream */
+} replay_state;
+
+/* Terms of one vertex, per channel, without throughput. */
+typedef struct contribution {
+    color hit, light;            /* mis * radiance; mis * visibility / pdf * value * radiance */
+    color light_radiance;        /* radiance of the sampled light */
+    color light_scale;           /* walk_light_scale */
+    color for_light, for_sample; /* material values */
+} contribution;
+
+/* adjoint.c */
+contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
+/* L and M lose light of a vertex where `takes`, else gain it. */
+void account(walk *w, replay_state *p, color light, ir_ref takes);
+/* Backpropagates what the vertex contributes, where `when`. Where walk.follows, p->chain.ray is carried on
+ * from the ray that goes on to the one that leads here. */
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when);
+/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
+ * light is taken from them. */
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL);
+
+/* chain.c */
+void chain_put(const walk *w, loop_state *s, const replay_chain *c);
+replay_chain chain_get(walk *w, loop_state *s);
+replay_chain chain_none(walk *w);
+ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: a walk of the path begins */
+void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
+/* One vertex of either phase; whether the path goes on. */
+ir_ref chain_vertex(walk *w, replay_state *p, color dL);
+
+/* replay.c */
+ir_ref
+replay_residual(walk *w,
+                const replay_state *p); /* bool: something of L is left after everything was subtracted */
+/* Hash and notes of a walk behind a vertex. */
+void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
+
+#endif

@@ -1,0 +1,200 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Chains of mirrors and smooth glass, whose directions turn with parameters (integrator/follow.c), sample by sample in the interpreter:
+ *
+ *   agree   path replay equals the unrolled path, where everything is tracked from the camera to the end, and differences of the path that moves on
+ *           the entries it has met: behind glass, total reflection, one medium in another, panes, maps of normals and bumps, after and before rough
+ *           and diffuse vertices;
+ *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it crosses an edge: mirrors'
+ *           gradients equal plain differences of the primal kernel, which knows nothing of all this. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/path_agreement.h"
+#include "support/scene_eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 5, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
+static const double step = 1e-5;
+static char *folder;
+
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define BITMAP(name, file)                                                                                   \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>"                      \
+    "<boolean name='raw' value='true'/></texture>"
+#define REF(id) "<ref id='" id "'/>"
+#define BALL(x, y, z, r, inside)                                                                             \
+    "<shape type='sphere'><point name='center' value='" x "," y "," z "'/><float name='radius' value='" r    \
+    "'/>" inside "</shape>"
+#define GLASS(id, inside, outside)                                                                           \
+    "<bsdf type='dielectric' id='" id "'><float name='int_ior' value='" inside                               \
+    "'/><float name='ext_ior' value='" outside "'/></bsdf>"
+#define METAL "<bsdf type='conductor' id='metal'>" RGB("eta", ".3,.6,1.1") RGB("k", "3,2.4,1.9") "</bsdf>"
+#define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
+#define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
+#define WALL                                                                                                 \
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>")                        \
+        REF("paper") "</shape>"
+#define BOX(inside)                                                                                          \
+    "<shape type='cube'>" TO_WORLD(                                                                          \
+        "<scale value='.9,.15,.6'/><rotate z='1' angle='25'/><translate value='0,-.7,.75'/>") inside         \
+        "</shape>"
+#define PATCH(inside)                                                                                        \
+    "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>" TO_WORLD(                     \
+        "<scale value='1.2'/><rotate x='1' angle='35'/><translate value='0,0,.4'/>") inside "</shape>"
+#define PANE                                                                                                 \
+    "<bsdf type='thindielectric' id='pane'/>"                                                                \
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='.9'/><rotate x='1' angle='80'/><translate value='0,-1.2,.8'/>")                       \
+        REF("pane") "</shape>"
+#define LAMP                                                                                                 \
+    "<shape type='rectangle'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='165'/><translate "          \
+                                        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" BITMAP(  \
+        "radiance", "texture.pfm") "</emitter></shape>"
+#define SKY "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>"
+#define MAPPED(id, nested)                                                                                   \
+    "<bsdf type='normalmap' id='" id "'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
+#define BUMPED(id, nested)                                                                                   \
+    "<bsdf type='bumpmap' id='" id                                                                           \
+    "'>" BITMAP("nested_texture", "grey.pfm") "<float name='scale' value='.05'/>" nested "</bsdf>"
+
+static const scene_case cases[] = {
+    {.name = "a box of glass before a picture",
+     .body = PAPER GLASS("glass", "1.5", "1") FLOOR WALL BOX(REF("glass")) LAMP,
+     .parameters = {"glass.eta", "paper.reflectance.data", "light.radiance.data"}},
+    {.name = "a ball of glass in one of water",
+     .body = PAPER GLASS("water", "1.33", "1") GLASS("glass", "1.5", "1.33") FLOOR WALL BALL(
+         "0", "-.6", ".8", ".8", REF("water")) BALL(".1", "-.6", ".8", ".45", REF("glass")) LAMP SKY,
+     .parameters = {"glass.eta", "water.eta", "paper.reflectance.data"}},
+    {.name = "bubbles of air, reflected totally",
+     .body = PAPER GLASS("glass", "1", "1.6") FLOOR WALL BALL("0", "-.6", ".8", ".8", REF("glass")) SKY,
+     .parameters = {"glass.eta", "sky.data"}},
+    {.name = "a mirror with a map of normals behind a pane",
+     .body = METAL PAPER MAPPED("tiles", "<ref id='metal'/>")
+         PANE PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL LAMP SKY,
+     .parameters = {"tiles.normalmap.data", "metal.k.value", "pane.eta", "paper.reflectance.data"}},
+    {.name = "bumps on glass",
+     .body = PAPER GLASS("glass", "1.5", "1") BUMPED("waves", "<ref id='glass'/>")
+         FLOOR WALL PATCH(REF("waves")) LAMP SKY,
+     .parameters = {"waves.scale", "waves.nested_texture.data", "glass.eta"}},
+    {.name = "normals of a mirror",
+     .body = METAL PAPER PATCH(REF("metal")) WALL LAMP SKY,
+     .parameters = {"patch.vertex_normals", "metal.eta.value", "sky.data"}},
+    {.name = "glass on rough metal, masked and blended",
+     .body = PAPER GLASS(
+         "glass", "1.5",
+         "1") "<bsdf type='roughconductor' id='rough'><float name='alpha' value='.3'/></bsdf>"
+              "<bsdf type='mask' id='mask'><float name='opacity' value='.7'/><bsdf type='blendbsdf' "
+              "id='blend'><float name='weight' value='.8'/>"
+              "<bsdf type='diffuse'/><ref id='glass'/></bsdf></bsdf><shape type='rectangle'>" TO_WORLD(
+                  "<scale value='1.5'/>")
+                  REF("rough") "</shape>" WALL BALL("0", "-.6", ".8", ".7", REF("mask")) LAMP,
+     .parameters = {"glass.eta", "rough.alpha.value", "blend.weight.value", "mask.opacity.value"}},
+    {.name = "a camera before mirrors and glass",
+     .body = METAL PAPER GLASS("glass", "1.5", "1") FLOOR PATCH(REF("metal")) BOX(REF("glass")) LAMP SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
+         "<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer "
+                                                                      "name='width' value='%u'/><integer "
+                                                                      "name='height' value='%u'/><rfilter "
+                                                                      "type='box'/></film></sensor>",
+     .parameters = {"eye.translation", "eye.x_fov", "glass.eta"}},
+};
+
+static void agree(void **state)
+{
+    path_agreement_expect(&(path_agreement){
+        .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
+}
+
+/* ---- plain differences ---- */
+
+static const struct {
+    const char *name, *body, *parameter;
+} mirrors[] = {
+    {"normals of a mirror under a sky", METAL PATCH(REF("metal")) SKY, "patch.vertex_normals"},
+    {"a mirror with a map of normals under a sky",
+     METAL MAPPED("tiles", "<ref id='metal'/>") PATCH(REF("tiles")) SKY, "tiles.normalmap.data"},
+    {"two mirrors under a lamp",
+     METAL MAPPED("tiles", "<ref id='metal'/>") PATCH(REF("tiles")) BALL("0", ".9", "1.6", ".7", REF("metal"))
+         LAMP,
+     "tiles.normalmap.data"},
+    {"bumps of a mirror", METAL BUMPED("waves", "<ref id='metal'/>") PATCH(REF("waves")) SKY,
+     "waves.nested_texture.data"},
+};
+
+static double value_at(scene_eval *e, uint32_t element, double by, uint32_t pixel, uint32_t sample)
+{
+    bl_error err = {0};
+    double old = e->values[element];
+    e->values[element] = old + by;
+    if (scene_eval_run(e, RENDER_PRIMAL, pixel, sample, 3, 1, true, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    e->values[element] = old;
+    return scene_eval_weighted(e, pixel);
+}
+
+static void plain(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof mirrors / sizeof *mirrors; k++) {
+        arena a = {0};
+        const scene_case c = {
+            .name = mirrors[k].name, .body = mirrors[k].body, .parameters = {mirrors[k].parameter}};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, 4, SIDE, SIDE), folder, c.parameters, 1);
+        const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
+        uint32_t first = scene_eval_gradient_first(e, c.parameters[0]), compared = 0, off = 0;
+        uint32_t values = scene_eval_value_first(e, c.parameters[0]);
+        double sizes = 0;
+        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+            e->adjoint[i] = 1 + (float)(i % 3);
+        for (uint32_t n = 0; n < PLAIN_SAMPLES; n++) {
+            bl_error err = {0};
+            uint32_t pixel = n * 37 % (SIDE * SIDE), entry = n % p->count;
+            if (scene_eval_run(e, RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
+                fail_msg("%s", err.text);
+            assert_int_equal(e->status[STATUS_DRIFT], 0);
+            double most = 0, got;
+            for (uint32_t i = 0; i < p->count; i++)
+                if (fabs(e->gradient[first + i]) > most)
+                    most = fabs(e->gradient[first + i]), entry = i;
+            got = e->gradient[first + entry];
+            double wanted =
+                (value_at(e, values + entry, step, pixel, n) - value_at(e, values + entry, -step, pixel, n)) /
+                (2 * step);
+            if (!(fabs(got - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(got))) &&
+                ++off > PLAIN_SAMPLES / 10)
+                fail_msg("%s, entry %u, pixel %u, sample %u: %.9g, differences say %.9g", c.name, entry,
+                         pixel, n, got, wanted);
+            compared++, sizes += fabs(wanted);
+        }
+        print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", c.name, compared, off,
+                      sizes / compared);
+        assert_true(sizes / compared > 1e-2);
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    enum { COUNT = sizeof cases / sizeof *cases };
+    struct CMUnitTest tests[COUNT + 1];
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    for (uint32_t i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(plain);
+    int failed = cmocka_run_group_tests_name("chains", tests, NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
