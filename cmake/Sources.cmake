@@ -177,6 +177,7 @@ set(render_sources
     src/render/phase/hg.c
     src/render/phase/isotropic.c
     src/render/phase/rayleigh.c
+    src/render/phase/sggx.c
     src/render/phase/tabphase.c
     src/render/plan.c
     src/render/plan_read.c
@@ -209,6 +210,7 @@ set(render_sources
     src/render/vec.c
     src/render/volume/constvolume.c
     src/render/volume/gridvolume.c
+    src/render/volume/largest.c
     src/render/warp.c)
 set(fit_sources
     src/fit/checkpoint.c

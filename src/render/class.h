@@ -24,7 +24,9 @@ typedef struct render_class {
     uint32_t least_side;   /* that parameter is an image or a grid, of any size from this on along each axis but the last; 0: its size is fixed */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
-    /* After the object and all that it holds: says what of it turns discrete lobes (render_turns). */
+    /* After the object and all that it holds: whether they fit. */
+    bl_result (*check)(render_scene *s, const scene_object *o, bl_error *err);
+    /* Then: says what of it turns discrete lobes (render_turns). */
     void (*mark)(render_scene *s, const scene_object *o);
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);

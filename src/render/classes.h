@@ -26,7 +26,7 @@ extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_di
 extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh, shape_sphere, shape_disk, shape_cylinder, shape_merge,
     shape_shapegroup, shape_instance, shape_sdfgrid, shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
 extern const volume_class volume_const, volume_grid;
-extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh;
+extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh, phase_sggx;
 extern const medium_class medium_homogeneous, medium_heterogeneous;
 extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom, filter_lanczos;
 extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter, sensor_irradiancemeter, sensor_distant,
@@ -66,6 +66,12 @@ vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
+/* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose record is at `at`) in BUFFER_VALUES from word
+ * `words` on; the largest of those. */
+enum { LARGEST_LANES = 256 };
+void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
+ir_ref largest_of(tracer *t, ir_ref words);
+
 static inline const phase_class *phase_of(const class_node *n) { return (const phase_class *)n->cls; }
 static inline const medium_class *medium_of(const class_node *n) { return (const medium_class *)n->cls; }
 static inline const emitter_class *emitter_of(const class_node *n) { return (const emitter_class *)n->cls; }

@@ -19,6 +19,9 @@ typedef struct volume_class {
     bool constant; /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
     bool (*grey)(const class_node *n);                                   /* the three channels of eval are one reference */
+    /* Of grids: how many channels; all of them at p, where there are six. NULL: three. */
+    uint32_t (*channels)(const render_scene *s, const scene_object *o);
+    void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
     /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
     /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none; then the others are, too. */
@@ -36,6 +39,9 @@ typedef struct phase_class {
     vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
     ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* may run tracked */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p);   /* of sample */
+    /* Of flakes: the area that they show in a direction, to which extinction is proportional, which may run tracked; and a bound of it. NULL: 1 */
+    ir_ref (*area)(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p);
+    ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
 
 /* Both media have the parameters sigma_t, albedo and scale; see medium/media.c. */

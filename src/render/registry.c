@@ -63,7 +63,7 @@ static const plugin_class *const classes[] = {
     &sensor_radiancemeter.base.plugin, &sensor_irradiancemeter.base.plugin, &sensor_distant.base.plugin, &sensor_batch.base.plugin,
     &film_hdrfilm.plugin,
     &volume_const.base.plugin, &volume_grid.base.plugin,
-    &phase_blend.base.plugin, &phase_hg.base.plugin, &phase_isotropic.base.plugin, &phase_rayleigh.base.plugin, &phase_tab.base.plugin,
+    &phase_blend.base.plugin, &phase_hg.base.plugin, &phase_isotropic.base.plugin, &phase_rayleigh.base.plugin, &phase_sggx.base.plugin, &phase_tab.base.plugin,
     &medium_heterogeneous.base.plugin, &medium_homogeneous.base.plugin,
     &filter_box.base.plugin,
     &filter_tent.base.plugin,

@@ -196,7 +196,7 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
         if (owner_param->kind == PLUGIN_VOLUMETRIC)
-            s->parameters.data[i].least = 0, s->parameters.data[i].most = upper_bound(owner_param);
+            s->parameters.data[i].least = (float)owner_param->least, s->parameters.data[i].most = upper_bound(owner_param);
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
@@ -218,6 +218,8 @@ static bl_result visit(render_scene *s, const scene_object *o, const char *prefi
         }
         TRY(visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", child_name(s, o, k)), NULL, err));
     }
+    if (cls->check)
+        TRY(cls->check(s, o, err));
     if (cls->mark)
         cls->mark(s, o);
     return BL_OK;

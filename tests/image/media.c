@@ -180,6 +180,26 @@ static void furnaces(void **state)
           1024, expected, 3e-2);
     judge(UNIT, FOG("heterogeneous", "<float name='scale' value='4'/>" GRID("smoke.vol", "<scale value='2.4'/><rotate x='1' y='2' z='1' angle='40'/>")
                                      "<float name='albedo' value='1'/>") BALL SKY("1,2,3"), 256, expected, 3e-2);
+    judge(UNIT, FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("smoke.vol", "<scale value='2.4'/>") "<float name='albedo' value='1'/>"
+                    "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
+          BALL SKY("1,2,3"), 128, expected, 3e-2);
+}
+
+/* Flakes show the area of their ellipsoid in the direction of the ray. */
+static double through_flakes(double secant, int c)
+{
+    (void)c;
+    return exp(-1.5 * secant * sqrt((.2 + .8 * (secant * secant - 1)) / (secant * secant)));
+}
+
+static void flakes_dim_by_direction(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+#define FLAKES "<float name='albedo' value='0'/><phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flat.vol'/></volume></phase>"
+    over_pixels(expected, through_flakes);
+    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='1.5'/>" FLAKES) SLAB SKY("1"), 512, expected, 2e-2);
+    judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='1.875'/>" GRID("eights.vol", AROUND_SLAB) FLAKES) SLAB SKY("1"), 512, expected, 2e-2);
 }
 
 /* ---- emission ---- */
@@ -346,21 +366,25 @@ static void densities_beyond_tracking_are_reported(void **state)
     arena_free(&a);
 }
 
-static void write_grid(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z)
+static void write_channels(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z, uint32_t channels)
 {
-    uint32_t header[12] = {0x034C4F56, 1, x, y, z, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    uint32_t header[12] = {0x034C4F56, 1, x, y, z, channels, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     text file = {0};
     text_add_bytes(&file, header, sizeof header);
-    text_add_bytes(&file, values, (size_t)x * y * z * sizeof *values);
+    text_add_bytes(&file, values, (size_t)x * y * z * channels * sizeof *values);
     assert_int_equal(file_write(name, file.data, file.length, NULL), BL_OK);
     text_free(&file);
 }
+
+static void write_grid(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z) { write_channels(name, values, x, y, z, 1); }
 
 int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
     write_grid("eights.vol", (float[1]){0.8f}, 1, 1, 1);
+    write_channels("flakes.vol", (float[12]){.3f, .9f, .5f, .1f, -.2f, .15f, .6f, .2f, .9f, 0, .1f, -.1f}, 2, 1, 1, 6);
+    write_channels("flat.vol", (float[6]){.8f, .8f, .2f, 0, 0, 0}, 1, 1, 1, 6);
     write_grid("wall.vol", (float[2]){1, 0}, 2, 1, 1);
     write_grid("layers.vol", layers, 1, 1, 16);
     write_grid("smoke.vol", (float[12]){0, .5f, 1, .25f, 0, .75f, .1f, .9f, 0, 0, .4f, .6f}, 3, 2, 2);
@@ -368,11 +392,11 @@ int main(void)
         cmocka_unit_test(transmittance),        cmocka_unit_test(shadow_rays_are_dimmed), cmocka_unit_test(light_comes_through_masks),
         cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
         cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
-        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit),        cmocka_unit_test(thin_cells_are_crossed),
+        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit), cmocka_unit_test(flakes_dim_by_direction),       cmocka_unit_test(thin_cells_are_crossed),
         cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol");
+    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("flakes.vol"), unlink("flat.vol");
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;

@@ -247,6 +247,7 @@ const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 #define SUN "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>"
 #define SKY "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>"
 
+const float scene_flakes[6] = {.3f, .9f, .5f, .1f, -.2f, .15f};
 const scene_case scene_media_cases[] = {
     {.name = "homogeneous",
      .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/><float name='scale' value='1.2'/>" RGB("albedo", ".9,.7,.5") HG(".4"))
@@ -310,6 +311,14 @@ const scene_case scene_media_cases[] = {
      .volumetric = true,
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
+    {.name = "flakes",
+     .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/>" RGB("albedo", ".9,.7,.5")
+             "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-4,
+     .parameters = {"fog.sigma_t.value.value", "fog.phase_function.S.data", "white.reflectance.value"}},
     {.name = "glass and smoke in fog",
      .body = FOG("homogeneous", RGB("sigma_t", ".3,.5,.4") HG(".2"))
          "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol") "</medium>"
@@ -423,6 +432,17 @@ static bl_result write_volume(const char *folder, const char *name, const uint32
     return r;
 }
 
+/* One voxel of the matrix of an ellipsoid. */
+static bl_result write_flakes(const char *folder, bl_error *err)
+{
+    arena a = {0};
+    uint32_t words[18] = {0x034C4F56 /* VOL 3 */, 1, 1, 1, 1, 6, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    memcpy(words + 12, scene_flakes, sizeof scene_flakes);
+    bl_result r = file_write(arena_printf(&a, "%s/flakes.vol", folder), words, sizeof words, err);
+    arena_free(&a);
+    return r;
+}
+
 /* Distances from a sphere, as a grid. */
 static bl_result write_ball(const char *folder, bl_error *err)
 {
@@ -452,6 +472,7 @@ char *scene_files_create(void)
         write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
+        write_flakes(folder, &err) != BL_OK ||
         write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
@@ -462,7 +483,7 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol"};
     arena a = {0};
     for (int i = 0; i < 9; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));

@@ -26,6 +26,7 @@ extern const scene_case scene_cases[];
 extern const uint32_t scene_case_count;
 /* Participating media; all volumetric. */
 extern const scene_case scene_media_cases[];
+extern const float scene_flakes[6]; /* of flakes.vol, one voxel: xx, yy, zz, xy, xz, yz */
 extern const uint32_t scene_media_case_count;
 
 uint32_t scene_case_parameter_count(const scene_case *c);

@@ -120,7 +120,7 @@ static void what_is_missing_is_said(void **state)
                                                "<bsdf type='diffuse'/></bsdf>"), "no attribute \"face_none\""},
         {SENSOR PLY_SHAPE("colours_ascii.ply", "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'/></bsdf>"), "needs the parameter \"name\""},
         {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' name='radiance'><string name='name' value='vertex_color'/>"
-                                               "</texture></emitter>"), "not implemented yet"},
+                                               "</texture></emitter>"), "in a light it is not implemented"},
     };
     (void)state;
     char folder[1100];

@@ -32,6 +32,7 @@ typedef struct track {
     ir_ref near, far; /* where the ray is in the medium's box, before the limit */
     vec3 diagonal;    /* of the box */
     vec3 o, d;        /* of walk.cells: the ray in the volume */
+    ir_ref most_area; /* where walk.flakes */
     bool shortened;   /* set by who wants more collisions than the extinction asks for: */
     ir_ref longest;   /* mean distances are no longer than this */
 } track;
@@ -51,6 +52,8 @@ track track_begin(walk *w, const walk_stretch *s);
 tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step);
 /* bool: more of them than tracking can do; what is computed is then to be not finite */
 ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
+/* Of media of flakes (walk.flakes; 1 of others): a bound of the area that they show. */
+ir_ref stretch_most_area(walk *w, const walk_stretch *s);
 color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked); /* extinction over majorant */
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
 

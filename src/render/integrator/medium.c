@@ -65,8 +65,46 @@ static ir_func *make_cell(walk *w, const class_node *n)
     return f;
 }
 
+/* record, direction 3, p 3 -> area that flakes show, 1 where there are none */
+static ir_func *make_area(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, tracked ? "area_tracked" : "area");
+    tracer t = {.f = f, .plan = w->plan, .tracked = tracked, .frozen = w->pass == RENDER_FROZEN};
+    ir_ref record = ir_param(f, IR_U32);
+    vec3 d = vec3_param(f), p = vec3_param(f);
+    ir_ref area = phase_of(n)->area ? phase_of(n)->area(&t, n, record, d, p) : t_f32(&t, 1);
+    ir_return(f, &area, 1);
+    return f;
+}
+
+static ir_func *make_most_area(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "most_area");
+    tracer t = {.f = f, .plan = w->plan};
+    ir_ref record = ir_param(f, IR_U32), most = phase_of(n)->most_area ? phase_of(n)->most_area(&t, n, record) : t_f32(&t, 1);
+    ir_return(f, &most, 1);
+    return f;
+}
+
+static void area_functions(walk *w)
+{
+    const plan *p = w->plan;
+    arena *a = &w->t.f->module->arena;
+    size_t size = p->phases.count * sizeof(ir_func *);
+    for (uint32_t i = 0; i < p->phases.count; i++)
+        w->flakes |= phase_of(p->phases.data[i])->area != NULL;
+    if (!w->flakes)
+        return;
+    w->fn.area = arena_alloc(a, size), w->fn.area_tracked = arena_alloc(a, size), w->fn.most_area = arena_alloc(a, size);
+    for (uint32_t i = 0; i < p->phases.count; i++) {
+        w->fn.area[i] = make_area(w, p->phases.data[i], false), w->fn.area_tracked[i] = make_area(w, p->phases.data[i], true);
+        w->fn.most_area[i] = make_most_area(w, p->phases.data[i]);
+    }
+}
+
 void flight_functions(walk *w)
 {
+    area_functions(w);
     const plan *p = w->plan;
     arena *a = &w->t.f->module->arena;
     uint32_t n = p->media.count;
@@ -103,9 +141,27 @@ static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functio
     return c;
 }
 
+static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
+{
+    tracer *t = &w->t;
+    vec3 d = v3_detach(t, s->d);
+    p = v3_detach(t, p);
+    ir_ref in[7] = {t_word(t, s->place, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
+    ir_call(t->f, t_word(t, s->place, MEDIUM_PHASE_CLASS), tracked ? w->fn.area_tracked : w->fn.area, w->plan->phases.count, in, 7, &area);
+    return area;
+}
+
+ir_ref stretch_most_area(walk *w, const walk_stretch *s)
+{
+    ir_ref record = t_word(&w->t, s->place, MEDIUM_PHASE_RECORD), most;
+    ir_call(w->t.f, t_word(&w->t, s->place, MEDIUM_PHASE_CLASS), w->fn.most_area, w->plan->phases.count, &record, 1, &most);
+    return most;
+}
+
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
-    return call_colour(w, s, tracked ? w->fn.extinction_tracked : w->fn.extinction, p);
+    color c = call_colour(w, s, tracked ? w->fn.extinction_tracked : w->fn.extinction, p);
+    return w->flakes ? color_scale(&w->t, c, stretch_area(w, s, p, tracked)) : c;
 }
 
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked)
@@ -132,6 +188,8 @@ bool media_want_extinction(const walk *w)
     bool any = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         any |= medium_wants_extinction(w->plan->media.data[i]);
+    for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the area of flakes is a factor of it */
+        any |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
     return any;
 }
 
@@ -151,7 +209,7 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
     ir_ref none = t_u32(t, 0), there = ir_ne(f, medium, none);
     ir_ref place = ir_select(f, there, medium, t_word(t, none, HEADER_MEDIA));
     o = v3_detach(t, o), d = v3_detach(t, d), limit = ir_detach(f, limit);
-    walk_stretch s = {.there = there, .cls = t_word(t, place, MEDIUM_CLASS), .record = t_word(t, place, MEDIUM_RECORD),
+    walk_stretch s = {.there = there, .place = place, .cls = t_word(t, place, MEDIUM_CLASS), .record = t_word(t, place, MEDIUM_RECORD),
                       .homogeneous = ir_bool(f, false), .o = o, .d = d, .limit = limit, .sample = sample, .key = key, .step = none};
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         if (medium_of(w->plan->media.data[i])->homogeneous)

@@ -23,8 +23,13 @@ track track_begin(walk *w, const walk_stretch *s)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref b[7], zero = t_f32(t, 0);
+    track k = {.near = zero, .far = s->limit};
     ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
-    track k = {.mean = mean_distance(t, b[0]), .near = zero, .far = s->limit};
+    if (w->flakes) {
+        k.most_area = stretch_most_area(w, s);
+        b[0] = ir_mul(f, b[0], k.most_area);
+    }
+    k.mean = mean_distance(t, b[0]);
     k.diagonal = v3_sub(t, vec3_at(b + 4), vec3_at(b + 1));
     if (w->cells) {
         ir_ref in[7] = {s->record, s->o.x, s->o.y, s->o.z, s->d.x, s->d.y, s->d.z}, out[6];
@@ -56,7 +61,7 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
     if (w->cells) {
         ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
         ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
-        c.mean = mean_distance(t, cell[0]);
+        c.mean = mean_distance(t, w->flakes ? ir_mul(f, cell[0], k->most_area) : cell[0]);
     }
     if (k->shortened)
         c.mean = ir_min(f, c.mean, k->longest);

@@ -29,6 +29,7 @@ typedef struct walk_functions {
     ir_func **bsdf_through, **bsdf_through_tracked; /* record, wi 3, uv 2 -> share that goes on as if there were no surface 3 */
     ir_func **extinction, **extinction_tracked;     /* record, p 3 -> 3 */
     ir_func **albedo, **albedo_tracked;             /* record, p 3 -> 3 */
+    ir_func **area, **area_tracked, **most_area;    /* of phase functions: record, direction 3, p 3 -> 1; record -> 1; where walk.flakes */
     ir_func **emission, **emission_tracked;         /* record, p 3 -> 3; NULL where no medium emits */
     ir_func **bounds;                               /* record -> majorant, low 3, high 3 of the box */
     ir_func **into, **cell;                         /* record, o 3, d 3 -> the same in the volume; record, these, distance -> bound, where it ends */
@@ -47,6 +48,7 @@ typedef struct walk {
     bool media;         /* there are any */
     bool spectral;      /* the extinction of some medium differs by channel */
     bool cells;         /* some medium has bounds in cells */
+    bool flakes;        /* the extinction of some medium goes by the direction */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -113,7 +115,8 @@ typedef struct walk_light {
 /* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
 typedef struct walk_stretch {
     ir_ref there;       /* bool: it does */
-    ir_ref cls, record; /* of the medium; valid also where there is none */
+    ir_ref cls, record; /* of the medium; valid also where there is none, as this: */
+    ir_ref place;       /* word of the scene buffer where it is described (enum medium_word) */
     ir_ref homogeneous; /* bool */
     vec3 o, d;
     ir_ref limit;       /* distance to the next surface */

@@ -15,8 +15,7 @@
  * that there are collisions to learn from (estimators.md 4). */
 #include "render/classes.h"
 
-enum { PART_COUNT = 256 };
-enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + PART_COUNT }; /* bounds of cells: x fastest */
+enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES }; /* bounds of cells: x fastest */
 enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
 enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 static const float margin = 1.25f;         /* of the majorant over the largest extinction */
@@ -88,18 +87,7 @@ static uint32_t majorant_words(const render_scene *s, const scene_object *o, con
 static uint32_t majorant_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {
     uint32_t cells = medium_variant(s, o), all = cells * cells * cells;
-    return step == STEP_PARTS ? PART_COUNT : step == STEP_CELLS && all ? all : 1;
-}
-
-static ir_ref largest_part(tracer *t, ir_ref table)
-{
-    ir_func *f = t->f;
-    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, loop = ir_loop(f, state, 2);
-    ir_while(f, ir_lt(f, state[0], t_u32(t, PART_COUNT)));
-    ir_ref part = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, state[0], TABLE_PARTS)));
-    ir_ref next[2] = {ir_add(f, state[0], t_u32(t, 1)), ir_max(f, state[1], part)};
-    ir_endloop(f, loop, next, 2);
-    return state[1];
+    return step == STEP_PARTS ? LARGEST_LANES : step == STEP_CELLS && all ? all : 1;
 }
 
 /* A bound for tracking from the largest value of the volume. */
@@ -119,10 +107,9 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
     ir_ref table = plan_table_at(t, n, record), at;
     const class_node *volume = extinction_volume(t, n, record, &at);
     if (step == STEP_PARTS) {
-        ir_ref most = volume_of(volume)->most(t, volume, at, lane, PART_COUNT);
-        ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_PARTS)), most);
+        largest_part(t, volume, at, t_offset(t, table, TABLE_PARTS), lane);
     } else if (step == STEP_MAJORANT) {
-        ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT), bound_from(t, n, record, largest_part(t, table)));
+        ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT), bound_from(t, n, record, largest_of(t, t_offset(t, table, TABLE_PARTS))));
     } else if (n->variant > 0) {
         ir_ref cells = t_u32(t, n->variant), row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
         ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};

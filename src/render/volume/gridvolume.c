@@ -12,6 +12,8 @@ static const render_parameter *grid_data(const render_scene *s, const scene_obje
     return &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
 }
 
+static uint32_t grid_channels(const render_scene *s, const scene_object *o) { return grid_data(s, o)->shape[3]; }
+
 /* filter | wrap << 2 | channels << 4 */
 static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 {
@@ -74,40 +76,37 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 /* ---- lookups ---- */
 
-static color voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3])
+/* Channels [0, count) of one. */
+static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
     uint32_t word = n->extra_word + EXTRA_VALUE;
     ir_ref row = t_mad(t, at[2], t_word(t, record, n->extra_word + EXTRA_SIZE + 1), at[1]);
     ir_ref index = t_mad(t, row, t_word(t, record, n->extra_word + EXTRA_SIZE), at[0]);
-    if (grid_grey(n))
-        return color_all(plan_load(t, n, record, word, PLAN_DATA_SLOT, index));
-    ir_ref first = ir_mul(f, index, t_u32(t, channels_of(n)));
-    COLOR_EACH(r, plan_load(t, n, record, word, PLAN_DATA_SLOT, t_offset(t, first, c)));
-    return r;
+    ir_ref first = channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
+    for (uint32_t c = 0; c < count; c++)
+        out[c] = plan_load(t, n, record, word, PLAN_DATA_SLOT, channels_of(n) == 1 ? first : t_offset(t, first, c));
 }
 
-static color trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], enum texture_wrap mode)
+static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], enum texture_wrap mode, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2];
+    ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[6];
     for (uint32_t k = 0; k < 3; k++) {
         ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x), size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         weight[k][1] = ir_sub(f, x, low), weight[k][0] = ir_sub(f, one, weight[k][1]);
         index[k][0] = texture_wrapped(t, mode, low, size), index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size);
     }
-    color sum = {0};
     for (uint32_t k = 0; k < 8; k++) {
         uint32_t x = k & 1, y = k >> 1 & 1, z = k >> 2;
-        color v = voxel(t, n, record, (ir_ref[3]){index[0][x], index[1][y], index[2][z]});
+        voxel(t, n, record, (ir_ref[3]){index[0][x], index[1][y], index[2][z]}, count, v);
         ir_ref w = ir_mul(f, weight[0][x], ir_mul(f, weight[1][y], weight[2][z]));
-        for (uint32_t c = 0; c < 3; c++)
-            sum.c[c] = k ? t_mad(t, v.c[c], w, sum.c[c]) : ir_mul(f, v.c[c], w);
+        for (uint32_t c = 0; c < count; c++)
+            out[c] = k ? t_mad(t, v[c], w, out[c]) : ir_mul(f, v[c], w);
     }
-    return sum;
 }
 
-static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
+static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
     enum texture_wrap mode = (enum texture_wrap)(n->variant >> 2 & 3);
@@ -117,12 +116,23 @@ static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
         ir_ref local = ir_add(f, v3_dot(t, v3_load(t, record, row), p), t_real(t, record, row + 3));
         at[k] = ir_mul(f, local, ir_to_f32(f, t_word(t, record, n->extra_word + EXTRA_SIZE + k)));
     }
-    if ((n->variant & 3) == FILTER_TRILINEAR)
-        return trilinear(t, n, record, at, mode);
+    if ((n->variant & 3) == FILTER_TRILINEAR) {
+        trilinear(t, n, record, at, mode, count, out);
+        return;
+    }
     for (uint32_t k = 0; k < 3; k++)
         at[k] = texture_wrapped(t, mode, ir_floor(f, at[k]), t_word(t, record, n->extra_word + EXTRA_SIZE + k));
-    return voxel(t, n, record, at);
+    voxel(t, n, record, at, count, out);
 }
+
+static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
+{
+    ir_ref v[3];
+    lookup(t, n, record, p, grid_grey(n) ? 1 : 3, v);
+    return grid_grey(n) ? color_all(v[0]) : (color){{v[0], v[1], v[2]}};
+}
+
+static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]) { lookup(t, n, record, p, 6, out); }
 
 /* Every lanes-th value from `lane` on. */
 static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
@@ -189,8 +199,11 @@ static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const 
     ir_while(f, ir_le(f, middle[0], last[1]));
     ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
     ir_while(f, ir_le(f, inner[0], last[0]));
-    color v = voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]});
-    ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), ir_max(f, inner[1], color_max(t, v))}, 2);
+    ir_ref v[3], most = inner[1];
+    voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
+    for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
+        most = ir_max(f, most, v[c]);
+    ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), most}, 2);
     ir_endloop(f, y, (ir_ref[2]){ir_add(f, middle[0], one), inner[1]}, 2);
     ir_endloop(f, z, (ir_ref[2]){ir_add(f, outer[0], one), middle[1]}, 2);
     return outer[1];
@@ -215,6 +228,8 @@ const volume_class volume_grid = {
              .extra = grid_extra,
              .variant = grid_variant},
     .eval = grid_eval,
+    .channels = grid_channels,
+    .six = grid_six,
     .grey = grid_grey,
     .most = grid_most,
     .cells = grid_cells,
