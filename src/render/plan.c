@@ -7,7 +7,7 @@
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
-const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "cells", "sharing", "shape_sharing"};
+const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "cells", "residual", "sharing", "shape_sharing"};
 
 /* ---- classes ---- */
 

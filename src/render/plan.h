@@ -87,10 +87,11 @@ typedef enum plan_switch {
     PLAN_FOLD = 1,         /* constants fold */
     PLAN_NUMBER = 2,       /* equal values are one */
     PLAN_CELLS = 4,        /* densities have bounds in cells, not one for all of a medium */
+    PLAN_RESIDUAL = 8,     /* and bounds from below, so that light sampling tracks only what lies between the two */
     /* last, because bench --ablation shows what is left with nothing but these: */
-    PLAN_SHARE = 8,        /* materials and lights of a class share its functions and differ by their records; else each has its own */
-    PLAN_SHARE_SHAPES = 16, /* the same for the interactions of shapes of a kind; where rays hit is asked by kind in any case */
-    PLAN_SWITCH_COUNT = 5
+    PLAN_SHARE = 16,        /* materials and lights of a class share its functions and differ by their records; else each has its own */
+    PLAN_SHARE_SHAPES = 32, /* the same for the interactions of shapes of a kind; where rays hit is asked by kind in any case */
+    PLAN_SWITCH_COUNT = 6
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 

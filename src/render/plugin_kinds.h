@@ -30,6 +30,7 @@ typedef struct volume_class {
     void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
     /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells at the border have no end outwards. */
     ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
+    ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells); /* the smallest */
 } volume_class;
 
 /* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes from as the path is walked, wo

@@ -267,6 +267,7 @@ static void grids_end_at_their_boxes(void **state)
 
 /* Sixteen layers along z, linear in between: bounds in cells. The slab lies in the middle half of the grid. */
 static const float layers[16] = {0, 0, 3, 1, 0, 0, 0, 2.5f, .2f, 0, 0, 0, 0, 1, 0, 0};
+static const double haze = 0.5;
 static double layered(double secant, int c)
 {
     enum { FINE = 4000 };
@@ -286,6 +287,17 @@ static void thin_cells_are_crossed(void **state)
     double expected[VALUES];
     over_pixels(expected, layered);
     judge(VOLPATH("2"), FOG("heterogeneous", GRID("layers.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB SKY("1"), 1024, expected, 2e-2);
+}
+
+/* The same layers in haze between a floor and its light: transmittance by residual ratio tracking, in places where cells have bounds from below. */
+static double lit_through_layers(double secant, int c) { return 0.5 / pi * 2 * layered(1 + secant, c) * exp(-haze * (1 + secant)); }
+
+static void light_comes_through_layers(void **state)
+{
+    (void)state;
+    double expected[VALUES];
+    over_pixels(expected, lit_through_layers);
+    judge(VOLPATH("2"), FOG("heterogeneous", GRID("hazy.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB LIT_FLOOR, 1024, expected, 3e-2);
 }
 
 /* ---- gradients ---- */
@@ -387,16 +399,20 @@ int main(void)
     write_channels("flat.vol", (float[6]){.8f, .8f, .2f, 0, 0, 0}, 1, 1, 1, 6);
     write_grid("wall.vol", (float[2]){1, 0}, 2, 1, 1);
     write_grid("layers.vol", layers, 1, 1, 16);
+    float hazy[16];
+    for (int i = 0; i < 16; i++)
+        hazy[i] = layers[i] + (float)haze;
+    write_grid("hazy.vol", hazy, 1, 1, 16);
     write_grid("smoke.vol", (float[12]){0, .5f, 1, .25f, 0, .75f, .1f, .9f, 0, 0, .4f, .6f}, 3, 2, 2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transmittance),        cmocka_unit_test(shadow_rays_are_dimmed), cmocka_unit_test(light_comes_through_masks),
         cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
         cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
-        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit), cmocka_unit_test(flakes_dim_by_direction),       cmocka_unit_test(thin_cells_are_crossed),
+        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit), cmocka_unit_test(light_comes_through_layers), cmocka_unit_test(flakes_dim_by_direction),       cmocka_unit_test(thin_cells_are_crossed),
         cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("flakes.vol"), unlink("flat.vol");
+    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("hazy.vol"), unlink("flakes.vol"), unlink("flat.vol");
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);
     return failed;

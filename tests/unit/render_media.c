@@ -14,12 +14,12 @@
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
-enum { RAYS = 60, PLACES = 12, CELLS_MOST = 60 };
+enum { RAYS = 60, PLACES = 12, RESULTS = 5, CELLS_MOST = 60 };
 
 typedef struct probe {
     scene_eval *e;
     ir_module *module;
-    ir_func *f; /* o 3, d 3, distance, part -> bound, where the cell ends, bound of all, extinction a part of the way there */
+    ir_func *f; /* o 3, d 3, distance, part -> bound, where the cell ends, bound of all, extinction a part of the way there, bound from below */
 } probe;
 
 static probe open_probe(const char *folder, bool wanted)
@@ -38,40 +38,40 @@ static probe open_probe(const char *folder, bool wanted)
     const class_node *n = p->media.data[p->words.data[medium + MEDIUM_CLASS]];
     ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, -1);
     tracer t = {.f = s.f = ir_func_create(s.module, "media"), .plan = p};
-    ir_ref in[8], record = t_u32(&t, p->words.data[medium + MEDIUM_RECORD]), out[4];
+    ir_ref in[8], record = t_u32(&t, p->words.data[medium + MEDIUM_RECORD]), out[RESULTS];
     for (int k = 0; k < 8; k++)
         in[k] = ir_param(t.f, IR_F32);
     vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]), o_in, d_in;
     assert_int_equal(medium_cells(&t, n), 5);
     medium_into(&t, n, record, o, d, &o_in, &d_in);
-    medium_cell(&t, n, record, o_in, d_in, in[6], &out[0], &out[1]);
+    medium_cell(&t, n, record, o_in, d_in, in[6], &out[0], &out[4], &out[1]);
     out[2] = medium_majorant(&t, n, record);
     ir_ref end = ir_min(t.f, out[1], ir_add(t.f, in[6], t_f32(&t, 2))), at = t_mad(&t, ir_sub(t.f, end, in[6]), in[7], in[6]);
     out[3] = medium_extinction(&t, n, record, v3_add(&t, o, v3_scale(&t, d, at))).c[0];
-    ir_return(t.f, out, 4);
+    ir_return(t.f, out, RESULTS);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s", err.text);
     arena_free(&a);
     return s;
 }
 
-static void ask(const probe *s, const double in[8], double out[4], bool f64)
+static void ask(const probe *s, const double in[8], double out[RESULTS], bool f64)
 {
-    ir_value values[8], results[4];
+    ir_value values[8], results[RESULTS];
     bl_error err = {0};
     for (int k = 0; k < 8; k++)
         values[k].f = f64 ? in[k] : (double)(float)in[k];
     ir_eval_buffer buffers[2] = {{.words = s->e->plan->words.data, .count = s->e->plan->words.count}, {.reals = s->e->values, .count = s->e->plan->value_count}};
     if (ir_eval(s->f, values, results, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = f64}, &err) != BL_OK)
         fail_msg("%s", err.text);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < RESULTS; k++)
         out[k] = results[k].f;
 }
 
 /* From cell to cell; counts cells, and those whose bound is well below that of all. */
 static void along_ray(const probe *s, uint32_t *state, bool f64, uint32_t *cells, uint32_t *low)
 {
-    double in[8], out[4], length = 0, distance = 0;
+    double in[8], out[RESULTS], length = 0, distance = 0;
     for (int k = 0; k < 3; k++) {
         in[k] = 3 * scene_random(state) - 1.5;
         in[3 + k] = scene_random(state) - in[k]; /* toward the grid */
@@ -88,8 +88,8 @@ static void along_ray(const probe *s, uint32_t *state, bool f64, uint32_t *cells
         for (int k = 0; k < PLACES; k++) {
             in[7] = k / (PLACES - 1.0);
             ask(s, in, out, f64);
-            if (!(out[3] <= out[0] * (1 + 1e-5)) || !(out[0] <= out[2] * (1 + 1e-6)) || !(out[1] > distance))
-                fail_msg("at %g to %g: extinction %g, bound %g, of all %g", distance, out[1], out[3], out[0], out[2]);
+            if (!(out[3] <= out[0] * (1 + 1e-5)) || !(out[4] <= out[3] * (1 + 1e-5)) || !(out[0] <= out[2] * (1 + 1e-6)) || !(out[1] > distance))
+                fail_msg("at %g to %g: extinction %g, bounds %g and %g, of all %g", distance, out[1], out[3], out[4], out[0], out[2]);
         }
         *low += out[0] < 0.8 * out[2];
         distance = out[1];

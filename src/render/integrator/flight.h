@@ -33,6 +33,7 @@ typedef struct track {
     vec3 diagonal;    /* of the box */
     vec3 o, d;        /* of walk.cells: the ray in the volume */
     ir_ref most_area; /* where walk.flakes */
+    bool residual;    /* set by who wants collisions with what exceeds the cell's bound from below only (track_residual) */
     bool shortened;   /* set by who wants more collisions than the extinction asks for: */
     ir_ref longest;   /* mean distances are no longer than this */
 } track;
@@ -43,6 +44,8 @@ typedef struct tentative {
     ir_ref inside;   /* bool: before the end */
     ir_ref collides; /* bool: inside, and no border */
     ir_ref mean;     /* mean distance between tentative collisions there */
+    ir_ref least;    /* where track.residual: what all extinction there is at least, */
+    ir_ref crossed;  /* and the distance up to here */
     ir_ref u;        /* a number that decides about it */
     vec3 p;
 } tentative;

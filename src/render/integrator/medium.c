@@ -54,14 +54,14 @@ static ir_func *make_cell(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "cell");
     tracer t = {.f = f, .plan = w->plan};
-    ir_ref record = ir_param(f, IR_U32), out[2] = {t_f32(&t, 0), t_f32(&t, 1e30f)};
+    ir_ref record = ir_param(f, IR_U32), out[3] = {t_f32(&t, 0), t_f32(&t, 0), t_f32(&t, 1e30f)};
     vec3 o = vec3_param(f), d = vec3_param(f);
     ir_ref distance = ir_param(f, IR_F32);
     if (medium_cells(&t, n))
-        medium_cell(&t, n, record, o, d, distance, &out[0], &out[1]);
+        medium_cell(&t, n, record, o, d, distance, &out[0], &out[1], &out[2]);
     else if (!medium_of(n)->homogeneous)
         out[0] = medium_majorant(&t, n, record);
-    ir_return(f, out, 2);
+    ir_return(f, out, 3);
     return f;
 }
 

@@ -56,23 +56,25 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
     tracer *t = &w->t;
     ir_func *f = t->f;
     random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
-    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[2];
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[3];
     tentative c = {.mean = k->mean, .u = r.u[1]};
     if (w->cells) {
         ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
         ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
-        c.mean = mean_distance(t, w->flakes ? ir_mul(f, cell[0], k->most_area) : cell[0]);
+        c.least = cell[1];
+        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell[0], cell[1]) : w->flakes ? ir_mul(f, cell[0], k->most_area) : cell[0]);
     }
     if (k->shortened)
         c.mean = ir_min(f, c.mean, k->longest);
     c.distance = ir_add(f, distance, ir_mul(f, depth, c.mean));
     if (w->cells) {
-        within = ir_lt(f, c.distance, cell[1]);
-        c.distance = ir_min(f, c.distance, cell[1]);
+        within = ir_lt(f, c.distance, cell[2]);
+        c.distance = ir_min(f, c.distance, cell[2]);
     }
     c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, track_exhausted(w, s, step)));
     c.collides = ir_and(f, c.inside, within);
     c.p = stretch_point(t, s, c.distance);
+    c.crossed = ir_max(f, t_f32(t, 0), ir_sub(f, ir_min(f, c.distance, k->far), distance));
     return c;
 }
 
@@ -238,12 +240,31 @@ color track_weight(walk *w, const walk_flight *fl, color share)
 
 /* ---- transmittance ---- */
 
+/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have bounds from below: what these take away is an exponential, and only the rest,
+ * which no collision calls real more often than bound and extinction differ, is met by chance. Both bounds are detached. */
+static track residual_track(walk *w, const walk_stretch *s)
+{
+    track k = track_begin(w, s);
+    k.residual = w->cells && !w->flakes && !(w->plan->off & PLAN_RESIDUAL);
+    return k;
+}
+
+/* What a collision leaves there. */
+static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c, bool tracked)
+{
+    tracer *t = &w->t;
+    color real = track_real(w, s, c->mean, c->p, tracked);
+    for (int i = 0; k->residual && i < 3; i++)
+        real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
+    return track_null(w, real);
+}
+
 /* Ratio tracking: the product of what null collisions leave. */
 color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    track k = track_begin(w, s);
+    track k = residual_track(w, s);
     loop_state state = {0}, next = {0};
     state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
     channels_put(w, &state, color_all(t_f32(t, 1)));
@@ -252,9 +273,12 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
     color product = channels_get(w, &state);
     ir_while(f, going);
     tentative c = track_next(w, s, &k, distance, step);
-    color left = color_mul(t, product, track_null(w, track_real(w, s, c.mean, c.p, tracked)));
+    color crossed = product;
+    if (k.residual)
+        crossed = color_scale(t, product, ir_exp(f, ir_neg(f, ir_mul(f, c.least, c.crossed))));
+    color left = color_mul(t, crossed, residual_share(w, s, &k, &c, tracked));
     state_put(&next, c.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, c.inside);
-    channels_put(w, &next, color_select(t, c.collides, left, product));
+    channels_put(w, &next, color_select(t, c.collides, left, crossed));
     ir_endloop(f, loop, next.r, next.count);
     ir_ref over = track_exhausted(w, s, step);
     s->step = step;
@@ -271,7 +295,7 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
     ir_ref state[3] = {k->near, s->step, when}, loop = ir_loop(f, state, 3);
     ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
     tentative at = track_next(w, s, k, state[0], state[1]);
-    color left = track_null(w, track_real(w, s, at.mean, at.p, false)), tracked = track_null(w, track_real(w, s, at.mean, at.p, true)), seed;
+    color left = residual_share(w, s, k, &at, false), tracked = residual_share(w, s, k, &at, true), seed;
     for (int c = 0; c < 3; c++)
         seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
     color_backward(&w->t, tracked, seed);
@@ -299,6 +323,6 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
 
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
 {
-    track k = track_begin(w, s);
+    track k = residual_track(w, s);
     s->step = null_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), t_u32(&w->t, 0xFFFFFFFFu), to_come);
 }

@@ -32,7 +32,7 @@ typedef struct walk_functions {
     ir_func **area, **area_tracked, **most_area;    /* of phase functions: record, direction 3, p 3 -> 1; record -> 1; where walk.flakes */
     ir_func **emission, **emission_tracked;         /* record, p 3 -> 3; NULL where no medium emits */
     ir_func **bounds;                               /* record -> majorant, low 3, high 3 of the box */
-    ir_func **into, **cell;                         /* record, o 3, d 3 -> the same in the volume; record, these, distance -> bound, where it ends */
+    ir_func **into, **cell;                         /* record, o 3, d 3 -> the same in the volume; record, these, distance -> bound, one from below, where it ends */
 } walk_functions;
 
 typedef struct walk {

@@ -8,14 +8,14 @@
  * that no channel's extinction exceeds.
  *
  * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what is thin or empty is crossed
- * in long steps.
+ * in long steps; and bounds from below, for what is crossed without a choice (integrator/track.c).
  *
  * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached. Where the gradient of the
  * extinction is wanted it lies strictly above it, so that collisions that change nothing have a chance everywhere, and is never 0, so
  * that there are collisions to learn from (estimators.md 4). */
 #include "render/classes.h"
 
-enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES }; /* bounds of cells: x fastest */
+enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES }; /* bounds of cells: x fastest; then bounds from below */
 enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
 enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 static const float margin = 1.25f;         /* of the majorant over the largest extinction */
@@ -81,7 +81,7 @@ static uint32_t majorant_words(const render_scene *s, const scene_object *o, con
 {
     (void)shape;
     uint32_t cells = medium_variant(s, o);
-    return TABLE_CELLS + cells * cells * cells;
+    return TABLE_CELLS + 2 * cells * cells * cells;
 }
 
 static uint32_t majorant_lanes(const render_scene *s, const scene_object *o, uint32_t step)
@@ -115,6 +115,9 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
         ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
         ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant);
         ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)), bound_from(t, n, record, most));
+        ir_ref least = ir_mul(f, volume_of(volume)->least_in(t, volume, at, cell, n->variant), plan_number(t, n, record, "scale"));
+        uint32_t behind = TABLE_CELLS + n->variant * n->variant * n->variant;
+        ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, behind)), least);
     }
 }
 
@@ -128,7 +131,7 @@ void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, 
 }
 
 /* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds reach a little beyond their cells. */
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves)
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *least, ir_ref *leaves)
 {
     ir_func *f = t->f;
     uint32_t cells = medium_cells(t, n);
@@ -149,7 +152,9 @@ void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 
     }
     *leaves = ir_max(f, *leaves, ahead);
     ir_ref cell = t_mad(t, t_mad(t, index[2], t_u32(t, cells), index[1]), t_u32(t, cells), index[0]);
-    *bound = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, plan_table_at(t, n, record), t_offset(t, cell, TABLE_CELLS)));
+    ir_ref table = plan_table_at(t, n, record);
+    *bound = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS)));
+    *least = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS + cells * cells * cells)));
 }
 
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record)

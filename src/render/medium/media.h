@@ -18,11 +18,11 @@ bool medium_grey(const class_node *n);              /* extinction is the same in
 bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */
 /* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
-/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into, is at `distance`: the bound, and the distance at
- * which it leaves the cell (1e30: never). */
+/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into, is at `distance`: the bound, one from below, and the
+ * distance at which it leaves the cell (1e30: never). */
 uint32_t medium_cells(const tracer *t, const class_node *n);
 void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *leaves);
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *least, ir_ref *leaves);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
 

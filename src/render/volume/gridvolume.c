@@ -185,7 +185,9 @@ static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_
     *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
 }
 
-static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+/* Of `start` and all values that a lookup within the cell can read, the one that `pick` (ir_max, ir_min) leaves. */
+static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells, float start,
+                         ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b))
 {
     ir_func *f = t->f;
     ir_ref size[3], first[3], last[3], one = t_u32(t, 1);
@@ -193,20 +195,30 @@ static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const 
         size[k] = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         cell_voxels(t, cell[k], cells, size[k], &first[k], &last[k]);
     }
-    ir_ref outer[2] = {first[2], t_f32(t, 0)}, z = ir_loop(f, outer, 2);
+    ir_ref outer[2] = {first[2], t_f32(t, start)}, z = ir_loop(f, outer, 2);
     ir_while(f, ir_le(f, outer[0], last[2]));
     ir_ref middle[2] = {first[1], outer[1]}, y = ir_loop(f, middle, 2);
     ir_while(f, ir_le(f, middle[0], last[1]));
     ir_ref inner[2] = {first[0], middle[1]}, x = ir_loop(f, inner, 2);
     ir_while(f, ir_le(f, inner[0], last[0]));
-    ir_ref v[3], most = inner[1];
+    ir_ref v[3], so_far = inner[1];
     voxel(t, n, record, (ir_ref[3]){inner[0], middle[0], outer[0]}, grid_grey(n) ? 1 : 3, v);
     for (uint32_t c = 0; c < (grid_grey(n) ? 1u : 3u); c++)
-        most = ir_max(f, most, v[c]);
-    ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), most}, 2);
+        so_far = pick(f, so_far, v[c]);
+    ir_endloop(f, x, (ir_ref[2]){ir_add(f, inner[0], one), so_far}, 2);
     ir_endloop(f, y, (ir_ref[2]){ir_add(f, middle[0], one), inner[1]}, 2);
     ir_endloop(f, z, (ir_ref[2]){ir_add(f, outer[0], one), middle[1]}, 2);
     return outer[1];
+}
+
+static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+{
+    return extreme_in(t, n, record, cell, cells, 0, ir_max);
+}
+
+static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+{
+    return extreme_in(t, n, record, cell, cells, 1e30f, ir_min);
 }
 
 static const plugin_param grid_params[] = {
@@ -235,4 +247,5 @@ const volume_class volume_grid = {
     .cells = grid_cells,
     .into = grid_into,
     .most_in = grid_most_in,
+    .least_in = grid_least_in,
 };
