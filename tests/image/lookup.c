@@ -40,6 +40,7 @@ static image load(const char *name)
 typedef struct lookup {
     const char *file, *filter, *wrap;
     double scale[2], shift[2]; /* to_uv */
+    const char *more;          /* operations before these that change nothing, or NULL */
 } lookup;
 
 static const char *const files[] = {"texture.pfm", "grey.pfm"}, *const filters[] = {"bilinear", "nearest"},
@@ -115,9 +116,9 @@ static void check_lookup(const image *m, const lookup *l)
                                           "<texture type='bitmap' name='radiance'><string name='filename' "
                                           "value='%s'/><string name='filter_type' value='%s'/>"
                                           "<string name='wrap_mode' value='%s'/><transform "
-                                          "name='to_uv'><scale value='%g,%g,1'/><translate value='%g,%g,0'/>"
+                                          "name='to_uv'>%s<scale value='%g,%g,1'/><translate value='%g,%g,0'/>"
                                           "</transform></texture>",
-                                          l->file, l->filter, l->wrap, l->scale[0], l->scale[1], l->shift[0],
+                                          l->file, l->filter, l->wrap, l->more ? l->more : "", l->scale[0], l->scale[1], l->shift[0],
                                           l->shift[1]));
     uint32_t compared = 0;
     for (uint32_t sample = 0; sample < SAMPLES; sample++) {
@@ -149,8 +150,9 @@ static void bitmaps(void **state)
         for (int k = 0; k < 2 * 3 * 4; k++) {
             const double *t = transforms[k / 6];
             check_lookup(&m,
-                         &(lookup){files[f], filters[k % 2], wraps[k / 2 % 3], {t[0], t[1]}, {t[2], t[3]}});
+                         &(lookup){files[f], filters[k % 2], wraps[k / 2 % 3], {t[0], t[1]}, {t[2], t[3]}, NULL});
         }
+        check_lookup(&m, &(lookup){files[f], "bilinear", "repeat", {1.5, 2}, {0.3, -0.2}, "<matrix value='1 0 .4 0 1 .7 0 0 1'/>"}); /* Mitsuba */
         free(m.pixels);
     }
 }

@@ -45,13 +45,13 @@ vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
     return (vec2){t_mad(t, m[0], uv.x, t_mad(t, m[1], uv.y, m[2])), t_mad(t, m[3], uv.x, t_mad(t, m[4], uv.y, m[5]))};
 }
 
-/* Six words: the first two rows of the 3x3 matrix in the upper left of to_uv (columns x, y, translation). A 3x3 <transform> stores its
- * third column there; one made of 3D operations has its translation in column 3. */
+/* Six words: of the first two rows of to_uv the columns x, y and translation, which is the last of four. A <matrix> of nine numbers has no translation:
+ * its third column is that of z (Mitsuba). */
 void texture_transform_words(const scene_object *o, uint32_t *words)
 {
     const double *m = scene_get(o, "to_uv")->matrix;
     for (int r = 0; r < 2; r++) {
-        float row[3] = {(float)m[4 * r], (float)m[4 * r + 1], (float)(m[4 * r + 2] + m[4 * r + 3])};
+        float row[3] = {(float)m[4 * r], (float)m[4 * r + 1], (float)m[4 * r + 3]};
         memcpy(words + 3 * r, row, sizeof row);
     }
 }
