@@ -18,9 +18,9 @@ import numpy as np
 
 BACKEND = os.environ.get("BL_RAY_BACKEND")
 CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "plastic", "blend_mask", "dielectric_rough", "shading_normals",
-         "homogeneous", "heterogeneous", "rgb_extinction", "smooth_glass_ior", "mirror_normal"]
-# Kernels of media take seconds to compile: in the ordinary tier each of these is judged on one device.
-ON_ONE_DEVICE = {"homogeneous": "swiftshader", "heterogeneous": "lavapipe", "rgb_extinction": "swiftshader"}
+         "homogeneous", "heterogeneous", "rgb_extinction", "principled", "smooth_glass_ior", "mirror_normal"]
+# Kernels of media and of principled glass take seconds to compile: in the ordinary tier each of these is judged on one device.
+ON_ONE_DEVICE = {"homogeneous": "swiftshader", "heterogeneous": "lavapipe", "rgb_extinction": "swiftshader", "principled": "swiftshader"}
 # Where the half vector turns with the index, the derivative at a fixed direction is noisy: three times the judge's most samples would do.
 NOISY = {"dielectric_rough": ["glass.eta"]}
 if BACKEND == "query" and os.environ.get("BL_LONG") != "1":
@@ -28,7 +28,7 @@ if BACKEND == "query" and os.environ.get("BL_LONG") != "1":
 if os.environ.get("BL_LONG") != "1":
     CASES = [case for case in CASES if ON_ONE_DEVICE.get(case, os.environ.get("BL_DEVICE")) == os.environ.get("BL_DEVICE")]
 SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "envmap": 64, "conductor": 384, "plastic": 384, "blend_mask": 512,
-       "dielectric_rough": 384, "shading_normals": 64, "homogeneous": 128, "heterogeneous": 96, "rgb_extinction": 256,
+       "dielectric_rough": 384, "shading_normals": 64, "homogeneous": 128, "heterogeneous": 96, "rgb_extinction": 256, "principled": 384,
        "smooth_glass_ior": 32, "mirror_normal": 16}
 SHARE = 2 if BACKEND == "query" else 1  # of the samples: CPU devices are slow at ray queries
 SEEDS, MAX_SEEDS = 4, 16
