@@ -155,6 +155,9 @@ set(render_sources
     src/render/integrator/glow.c
     src/render/integrator/integrators.c
     src/render/integrator/light.c
+    src/render/integrator/light_path.c
+    src/render/integrator/light_tracer.c
+    src/render/integrator/splat.c
     src/render/integrator/geometry.c
     src/render/integrator/intersect.c
     src/render/integrator/kernel.c

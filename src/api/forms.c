@@ -77,6 +77,12 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
 {
     if ((unsigned)wish->form >= BL_FORM_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)wish->form);
+    if (job->scene->light_tracing && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
+        return error_set(err, BL_ERROR_ARGUMENT, "the gradient of light tracing has one form, the fused one");
+    if (job->scene->light_tracing) {
+        *out = BL_FORM_FUSED;
+        return BL_OK;
+    }
     const char *obstacle = two_walk_obstacle(job, wish);
     if (wish->form == BL_FORM_TWO_WALK && obstacle)
         return error_set(err, BL_ERROR_ARGUMENT, "no gradient in two walks: %s", obstacle);

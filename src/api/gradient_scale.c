@@ -77,3 +77,15 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
     free(scales);
     return r;
 }
+
+bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(job->scene);
+    float *scales = malloc(n * sizeof *scales), scale = scale_for(brightness(job) / spp, coarser);
+    BL_ASSERT(scales, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        scales[i] = scale;
+    bl_result r = gpu_buffer_write(job->splat_scale, 0, scales, n * sizeof *scales, err);
+    free(scales);
+    return r;
+}

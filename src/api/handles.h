@@ -46,6 +46,8 @@ enum { LOCAL_SIZE = 64 /* of generated kernels */, LANES_LEAST = 1 << 12 /* of a
 /* Takes the description. desc: NULL. */
 bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out);
 
+enum { REPEATS_MOST = 4 /* of a pass, with a coarser fixed-point scale each */ };
+
 /* ---- bounds.c ---- */
 
 /* BL_DEBUG: sets *checked, or says what is wrong with it. */
@@ -91,6 +93,7 @@ struct bl_job {
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
         *samples, /* of a tile: what a replay pass leaves for the adjoint pass */
         *refit;   /* render/refit.h */
+    gpu_buffer *splats, *splat_scale; /* of light tracing: the image in fixed point, and its scale */
     uint64_t film_words;
     uint64_t bytes;
 };
@@ -199,6 +202,9 @@ bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *
 
 /* ---- gradient_scale.c ---- */
 
+bool job_splats(const bl_job *job, render_pass pass); /* the pass adds to an image of splats, instead of to film or gradient */
+/* Scale of that image; `coarser` as below. */
+bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);
 /* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 

@@ -25,6 +25,23 @@ static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_
     return BL_OK;
 }
 
+/* What moves rays has no derivative in light tracing yet: the sensor, meshes, places of lights. */
+static bl_result check_light_tracing(const bl_job *job, bl_error *err)
+{
+    for (uint32_t k = 0; k < job->requested_count; k++) {
+        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+        bool place = false;
+        for (uint32_t i = 0; i < job->scene->emitters.count; i++) {
+            const scene_object *light = job->scene->emitters.data[i];
+            place |= light->index == p->object && p->slot < 32 && ((const emitter_class *)(const void *)light->cls)->place_params >> p->slot & 1;
+        }
+        bool vertices = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
+        if (place || vertices || job->plan->sensor)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "%s: gradients of what moves are not implemented for ptracer", p->name);
+    }
+    return BL_OK;
+}
+
 bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
 {
     static const bl_job_desc defaults;
@@ -55,6 +72,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_POSITIONS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions, in one job with those of the camera or of what turns mirrors and glass, "
                                                   "are not implemented yet: ask for one of them at a time");
+    if (r == BL_OK && job->scene->light_tracing)
+        r = check_light_tracing(job, &err);
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK && job->context->checked)

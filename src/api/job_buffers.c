@@ -55,6 +55,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
+    TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
+    TRY(make_buffer(job, s->light_tracing ? image : 0, "splat scale", &job->splat_scale, err));
     TRY(gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err));
     job->host_values = malloc(4 * (size_t)p->stored_count + 4);
     BL_ASSERT(job->host_values, "out of memory");
@@ -107,7 +109,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 void job_drop_buffers(bl_job *job)
 {
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples, &job->refit};
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples, &job->splats, &job->splat_scale, &job->refit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
 }
@@ -119,4 +121,6 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
         [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
     memcpy(buffers, all, sizeof all);
+    if (job_splats(job, pass))
+        buffers[BUFFER_GRADIENT] = job->splats, buffers[BUFFER_SCALE] = job->splat_scale;
 }

@@ -21,6 +21,8 @@ opt_options job_lowering(const bl_job *job)
 
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
+    if (job->scene->light_tracing && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT && pass != RENDER_CHANNELS && pass < RENDER_UPDATE)
+        return error_set(err, BL_ERROR_UNSUPPORTED, "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
     render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
 }
@@ -56,6 +58,8 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
     opt_options passes = job_lowering(job);
+    if (job_splats(job, pass))
+        passes.accumulate = OPT_ACCUMULATE_FIXED;
     spv_options options = generation(job, pass);
     kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
                             .passes = &passes, .generate = &options};

@@ -167,6 +167,8 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
         record_update(job, RENDER_UPDATE_TANGENT, job->values);
     if (w->pass == RENDER_GRADIENT && !w->adds)
         gpu_batch_fill(job->batch, job->gradient, 0, gpu_buffer_size(job->gradient), 0);
+    if (job_splats(job, w->pass))
+        gpu_batch_fill(job->batch, job->splats, 0, gpu_buffer_size(job->splats), 0);
     gpu_batch_fill(job->batch, job->film, 0, gpu_buffer_size(job->film), 0);
     gpu_batch_fill(job->batch, job->status, 0, gpu_buffer_size(job->status), 0);
     TRY(job_submit(job->batch, stats, &seconds, err));
@@ -213,13 +215,32 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
     return bounds_check(job->bounds, err);
 }
 
+bool job_splats(const bl_job *job, render_pass pass) { return job->scene->light_tracing && pass == RENDER_PRIMAL; }
+
+/* An image of splats; again with a coarser scale after an overflow. */
+static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+{
+    for (uint32_t coarser = 0;; coarser++) {
+        uint32_t status[STATUS_COUNT];
+        TRY(job_set_splat_scale(job, w->spp, coarser, err));
+        TRY(prepare_pass(job, w, stats, err));
+        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));
+        TRY(job_read_status(job, status, err));
+        if (status[STATUS_OVERFLOW] == 0)
+            return BL_OK;
+        if (coarser == REPEATS_MOST)
+            return error_set(err, BL_ERROR_DEVICE, "the image overflows: %u contributions are too large or not finite", status[STATUS_OVERFLOW]);
+    }
+}
+
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     TRY(job_reserve_film(job, w->pass, w->strips, err));
-    TRY(prepare_pass(job, w, stats, err));
+    bool splats = job_splats(job, w->pass);
+    TRY(splats ? run_splats(job, w, stats, err) : prepare_pass(job, w, stats, err));
     if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
         TRY(forms_run(job, w, stats, err));
-    else
+    else if (!splats)
         TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));
     stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
@@ -227,6 +248,11 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
 
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
 {
+    if (job->scene->light_tracing) {
+        fit_record_gradient_read(job->batch, job->device->fixed, &(fit_gradient_read){.gradient = job->splats, .scale = job->splat_scale,
+                                                                                      .output = job->image, .count = 3 * job_pixels(job->scene)});
+        return;
+    }
     fit_resolve r = {.film = job->film, .image = job->image, .pixels = job_pixels(job->scene), .strips = strips, .scale = 1.0f / (float)spp};
     fit_record_resolve(job->batch, job->device->fixed, &r);
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS_MOST = 4 };
-
 uint32_t job_seed(const bl_job *job, uint32_t seed)
 {
     return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
@@ -191,7 +189,8 @@ static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *s
     uint32_t n = job->plan->gradient_count;
     TRY(gpu_batch_begin(job->batch, err));
     if (with_loss) {
-        job_record_resolve(job, spp, job_strips(job->scene, spp));
+        if (!job->scene->light_tracing) /* whose image is there from before */
+            job_record_resolve(job, spp, job_strips(job->scene, spp));
         fit_record_loss_dot(job->batch, job->device->fixed, &(fit_loss_dot){.image = job->image, .weights = job->adjoint,
                                                                             .partials = job->partials, .results = job->results,
                                                                             .n = 3 * job_pixels(job->scene)});
@@ -266,7 +265,7 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
     if (stats->form == BL_FORM_TWO_WALK)
         return replay(job, desc, spp, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0, stats, err);
-    bool image = desc->target || desc->image;
+    bool image = desc->target || desc->image || job->scene->light_tracing; /* whose gradient pass leaves none of its own */
     if (image)
         TRY(primal_of_gradient(job, desc, spp_primal, stats, err));
     if (desc->target)

@@ -34,7 +34,7 @@ extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthograph
 extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
 extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
     integrator_moment, integrator_volpath, integrator_volpathmis, integrator_prbvolpath,
-    integrator_prb_basic, integrator_aov, integrator_depth, class_scene;
+    integrator_prb_basic, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
 
 /* What every shape can hold. */
 enum { SHAPE_SLOT_COUNT = 5 };
@@ -90,6 +90,8 @@ bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
 /* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius + 1. */
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
+/* `ray` of a light at infinity: a direction as `sample` chooses it, through a point of the disk across the scene's bounding sphere. */
+emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
 /* What a gradient by a light's place lacks (render_parameter.reason). */
 extern const char emitter_moving_shadows[];
 

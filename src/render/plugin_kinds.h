@@ -100,6 +100,15 @@ typedef struct emitter_hit {
     vec2 at;         /* and where on it: what the kind's `intersect` returns behind the distance */
 } emitter_hit;
 
+/* How light leaves an emitter: a ray, for paths that begin there. */
+typedef struct emitter_ray {
+    vec3 p, d;           /* starts on the light itself and goes along d, unit */
+    vec3 n;              /* geometric normal of a light on a shape, else 0 */
+    vec2 uv;             /* where radiance(.., uv, 1, true) is what goes along d */
+    ir_ref weight;       /* |cos| over the density of the ray: area times solid angle, or what the light has of these */
+    ir_ref point_weight; /* for what can be seen: 1 over the density of p by area, of an environment over that of -d by solid angle; else 0 */
+} emitter_ray;
+
 typedef struct emitter_class {
     render_class base;
     bool delta;       /* cannot be hit by a ray */
@@ -113,6 +122,10 @@ typedef struct emitter_class {
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
     /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of lights by power. Untracked. */
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
+    /* Light tracing: a ray by four uniform numbers. Untracked. NULL: paths cannot begin there. */
+    emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
+    /* What goes along it, where `radiance` does not say so. */
+    color (*emission)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
     /* Of an environment that is not the same everywhere: uv of a direction. */
     vec2 (*locate)(tracer *t, const class_node *n, ir_ref record, vec3 d);
 } emitter_class;
@@ -130,6 +143,9 @@ typedef struct filter_class {
     render_class base;
     bool weighted;
     vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight);
+    /* For splats: the filter of one dimension at a distance >= 0 in pixels, not normalised, and where it ends. NULL: the box. */
+    ir_ref (*value)(tracer *t, ir_ref record, ir_ref distance);
+    double (*radius)(const scene_object *filter);
 } filter_class;
 
 #endif

@@ -104,6 +104,7 @@ typedef struct render_scene {
     bool hide_emitters, use_next_event, use_bsdf_sampling;
     uint32_t paths_per_sample;         /* of direct with more than one sample of a kind: as many paths stand in for one sample */
     bool depth_image; /* the image is the depth of the first hit */
+    bool light_tracing; /* paths begin at lights; the image is a sum of splats */
     bool no_image;    /* channels are all there is */
     ARRAY(render_channel) channels; /* alpha first, if the film has it */
     bool volumetric;                   /* the integrator knows media, and surfaces that are not there */

@@ -362,13 +362,13 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     const scene_object *i = s->integrator;
     const char *kind = o && o->integrator ? o->integrator : i ? i->cls->name : "path";
     bool path = strcmp(kind, "path") == 0, basic = strcmp(kind, "prb_basic") == 0, prb = basic || strcmp(kind, "prb") == 0;
-    bool direct = strcmp(kind, "direct") == 0, depth = strcmp(kind, "depth") == 0;
+    bool direct = strcmp(kind, "direct") == 0, depth = strcmp(kind, "depth") == 0, light = strcmp(kind, "ptracer") == 0;
     s->volumetric = strcmp(kind, "volpath") == 0 || strcmp(kind, "volpathmis") == 0 || strcmp(kind, "prbvolpath") == 0;
-    if (!path && !prb && !direct && !depth && !s->volumetric)
+    if (!path && !prb && !direct && !depth && !light && !s->volumetric)
         return error_set(err, BL_ERROR_UNSUPPORTED,
-                         "integrator \"%s\" is not implemented; path, prb, prb_basic, direct, depth, volpath, volpathmis and prbvolpath are", kind);
+                         "integrator \"%s\" is not implemented; path, prb, prb_basic, direct, depth, ptracer, volpath, volpathmis and prbvolpath are", kind);
     prb |= strcmp(kind, "prbvolpath") == 0;
-    s->depth_image = depth;
+    s->depth_image = depth, s->light_tracing = light;
     bool own = i && strcmp(kind, i->cls->name) == 0;
     bool walks = i && scene_walks(i);
     s->max_depth = direct ? 2 : walks ? (int32_t)scene_number(i, "max_depth") : prb ? 6 : -1;
@@ -451,6 +451,23 @@ static bl_result read_structure(render_scene *s, const render_overrides *o, bl_e
     return read_integrator(s, o, err);
 }
 
+/* Light tracing needs to know how rays leave the lights and how the sensor sees places. */
+static bl_result check_light_tracing(const render_scene *s, bl_error *err)
+{
+    if (!s->light_tracing)
+        return BL_OK;
+    if (s->emitters.count == 0)
+        return error_set(err, BL_ERROR_SCENE, "ptracer: the scene has no light that paths could begin at");
+    if (!sensor_of(s->sensor)->link)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->sensor->where, "ptracer: paths cannot be connected to the sensor \"%s\"", s->sensor->cls->name);
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        const scene_object *o = s->emitters.data[i];
+        if (!((const emitter_class *)(const void *)o->cls)->ray)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ptracer: paths cannot begin at the light \"%s\"", o->cls->name);
+    }
+    return BL_OK;
+}
+
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err)
 {
     render_scene *s = calloc(1, sizeof *s);
@@ -474,6 +491,8 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
         r = render_build_levels(s, err);
     if (r == BL_OK && sensor_of(s->sensor)->bind)
         r = sensor_of(s->sensor)->bind(s, s->sensor, err);
+    if (r == BL_OK)
+        r = check_light_tracing(s, err);
     if (r != BL_OK) {
         render_scene_destroy(s);
         return r;

@@ -33,19 +33,39 @@ static ir_ref within_cell(tracer *t, ir_ref index, ir_ref rest)
     return ir_min(f, ir_mul(f, ir_add(f, ir_to_f32(f, index), rest), t_f32(t, 1.0f / SIDE)), t_f32(t, 0x1.fffffep-1f));
 }
 
-static emitter_sample area_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+/* A point, with its density relative to uniform ones. */
+static interaction area_point(tracer *t, const class_node *n, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *density)
 {
+    *density = t_f32(t, 1);
     if (!n->tabled)
-        return kind_of(n)->sample(t, shape_data(t, n, record), inverse_area(t, n, record), ref, u1, u2);
+        return kind_of(n)->point(t, shape_data(t, n, record), u1, u2);
     ir_ref table = plan_table_at(t, n, record), side = t_u32(t, SIDE), rest1, rest2;
     ir_ref rows = t_offset(t, table, TABLE_ROWS), total = value(t, t_offset(t, rows, SIDE - 1));
     ir_ref row = warp_discrete_rest(t, rows, side, total, u1, &rest1);
     ir_ref cells = ir_add(t->f, t_offset(t, table, TABLE_CELLS), ir_mul(t->f, row, side));
     ir_ref column = warp_discrete_rest(t, cells, side, value(t, t_offset(t, cells, SIDE - 1)), u2, &rest2);
-    interaction at = kind_of(n)->point(t, shape_data(t, n, record), within_cell(t, row, rest1), within_cell(t, column, rest2));
+    *density = value(t, ir_add(t->f, t_offset(t, table, TABLE_DENSITY), cell_of(t, row, column)));
+    return kind_of(n)->point(t, shape_data(t, n, record), within_cell(t, row, rest1), within_cell(t, column, rest2));
+}
+
+static emitter_sample area_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+{
+    if (!n->tabled)
+        return kind_of(n)->sample(t, shape_data(t, n, record), inverse_area(t, n, record), ref, u1, u2);
+    ir_ref density;
+    interaction at = area_point(t, n, record, u1, u2, &density);
     emitter_sample s = area_toward(t, inverse_area(t, n, record), ref, &at);
-    s.pdf = ir_mul(t->f, s.pdf, value(t, ir_add(t->f, t_offset(t, table, TABLE_DENSITY), cell_of(t, row, column))));
+    s.pdf = ir_mul(t->f, s.pdf, density);
     return s;
+}
+
+static emitter_ray area_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    ir_ref density;
+    interaction at = area_point(t, n, record, u[0], u[1], &density);
+    ir_ref area = ir_div(t->f, t_f32(t, 1), ir_mul(t->f, inverse_area(t, n, record), density));
+    return (emitter_ray){.p = at.p, .d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3])), .n = at.ng, .uv = at.uv,
+                         .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)), .point_weight = area};
 }
 
 static color area_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
@@ -168,4 +188,5 @@ const emitter_class emitter_area = {
     .radiance = area_radiance,
     .pdf = area_pdf,
     .power = area_power,
+    .ray = area_ray,
 };

@@ -35,6 +35,21 @@ ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *p
     return ir_mul(f, state[1], t_f32(t, 1.0f / (MEAN_SIDE * MEAN_SIDE)));
 }
 
+emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    const render_scene *s = t->plan->scene;
+    const float pi = 3.14159265358979323846f, radius = s->radius * 1.0001f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), r = t_f32(t, radius);
+    vec3 none = v3(zero, zero, zero), center = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
+    emitter_sample toward = emitter_of(n)->sample(t, n, record, none, u[0], u[1]);
+    frame fr = frame_around(t, toward.d);
+    vec2 disk = warp_disk_concentric(t, u[2], u[3]);
+    vec3 p = v3_add(t, center, v3_scale(t, frame_to_world(t, fr, v3(disk.x, disk.y, one)), r));
+    ir_ref inverse = t_ratio(t, one, toward.pdf);
+    return (emitter_ray){.p = p, .d = v3_neg(t, toward.d), .n = none, .uv = toward.uv, .weight = ir_mul(t->f, inverse, t_f32(t, pi * radius * radius)),
+                         .point_weight = emitter_of(n)->delta ? zero : inverse};
+}
+
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far)
 {
     const float pi = 3.14159265358979323846f;

@@ -59,4 +59,5 @@ const emitter_class emitter_constant = {
     .radiance = constant_radiance,
     .pdf = constant_pdf,
     .power = constant_power,
+    .ray = emitter_far_ray,
 };

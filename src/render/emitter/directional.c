@@ -70,4 +70,5 @@ const emitter_class emitter_directional = {
     .radiance = directional_radiance,
     .pdf = emitter_no_density,
     .power = directional_power,
+    .ray = emitter_far_ray,
 };

@@ -16,6 +16,20 @@ static color directionalarea_radiance(tracer *t, const class_node *n, ir_ref rec
     return color_all(t_f32(t, 0));
 }
 
+/* Along the normal, uniformly in area; what is met by no path from the camera is what the light gives along such a ray. */
+static emitter_ray directionalarea_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    interaction at = shape_kinds[n->variant]->point(t, t_word(t, record, n->extra_word + AREA_SHAPE_DATA), u[0], u[1]);
+    ir_ref area = ir_div(t->f, t_f32(t, 1), t_real(t, record, n->extra_word + AREA_INVERSE_AREA));
+    return (emitter_ray){.p = at.p, .d = at.ng, .n = at.ng, .uv = at.uv, .weight = area, .point_weight = t_f32(t, 0)};
+}
+
+static color directionalarea_emission(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+{
+    (void)distance, (void)facing;
+    return plan_texture(t, n, record, "radiance", uv);
+}
+
 static ir_ref directionalarea_power(tracer *t, const class_node *n, ir_ref record)
 {
     (void)n, (void)record;
@@ -44,4 +58,6 @@ const emitter_class emitter_directionalarea = {
     .radiance = directionalarea_radiance,
     .pdf = emitter_no_density,
     .power = directionalarea_power,
+    .ray = directionalarea_ray,
+    .emission = directionalarea_emission,
 };

@@ -277,5 +277,6 @@ const emitter_class emitter_envmap = {
     .radiance = envmap_radiance,
     .pdf = envmap_pdf,
     .power = envmap_power,
+    .ray = emitter_far_ray,
     .locate = envmap_locate,
 };

@@ -18,6 +18,14 @@ static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 
     return color_scale(t, plan_texture(t, n, record, "intensity", uv), ir_div(t->f, t_f32(t, 1), t_sqr(t, distance)));
 }
 
+static emitter_ray point_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    color p = plan_color(t, n, record, "position");
+    ir_ref zero = t_f32(t, 0);
+    return (emitter_ray){.p = v3(p.c[0], p.c[1], p.c[2]), .d = warp_uniform_sphere(t, u[0], u[1]), .n = v3(zero, zero, zero), .uv = {zero, zero},
+                         .weight = t_f32(t, 4 * 3.14159265358979323846f), .point_weight = zero};
+}
+
 static ir_ref point_power(tracer *t, const class_node *n, ir_ref record)
 {
     return ir_mul(t->f, emitter_mean(t, n, record, "intensity"), t_f32(t, 4 * 3.14159265358979323846f));
@@ -52,4 +60,5 @@ const emitter_class emitter_point = {
     .radiance = point_radiance,
     .pdf = emitter_no_density,
     .power = point_power,
+    .ray = point_ray,
 };

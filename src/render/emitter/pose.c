@@ -36,6 +36,14 @@ vec3 pose_to_local(tracer *t, const class_node *n, ir_ref record, uint32_t first
     return v3(v3_dot(t, v3(r[0], r[1], r[2]), d), v3_dot(t, v3(r[3], r[4], r[5]), d), v3_dot(t, v3(r[6], r[7], r[8]), d));
 }
 
+vec3 pose_to_world(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 local, ir_ref *length)
+{
+    vec3 d = v3_add(t, v3_scale(t, pose_column(t, n, record, slot, 0), local.x),
+                    v3_add(t, v3_scale(t, pose_column(t, n, record, slot, 1), local.y), v3_scale(t, pose_column(t, n, record, slot, 2), local.z)));
+    *length = v3_length(t, d);
+    return v3_scale(t, d, t_ratio(t, t_f32(t, 1), *length));
+}
+
 bl_result pose_check(const scene_object *o, bl_error *err)
 {
     const scene_value *pose = scene_get(o, "to_world");

@@ -16,6 +16,8 @@ vec3 pose_to_local(tracer *t, const class_node *n, ir_ref record, uint32_t first
 bl_result pose_check(const scene_object *o, bl_error *err); /* an error unless it has an inverse */
 
 /* Direction and distance from ref to the position; pdf 1, uv 0. */
+/* A local vector in the world, unit; *length: what it was. */
+vec3 pose_to_world(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 local, ir_ref *length);
 emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref);
 /* Whether light that the texture colours has no steps, so that moving the texture has a complete gradient. */
 bool emitter_texture_smooth(const scene_object *texture);

@@ -51,6 +51,22 @@ static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref re
     return s;
 }
 
+/* Uniform on the image, which fills 1 / (X Y) of the plane z = 1 of its space; of that, dA is the solid angle |det| dA / r^3 in the world. */
+static emitter_ray projector_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), half = t_f32(t, 0.5f), one = t_f32(t, 1), length;
+    ir_ref x = plan_derived(t, n, record, t_u32(t, DERIVED_X)), y = plan_derived(t, n, record, t_u32(t, DERIVED_Y));
+    emitter_ray r = {.p = pose_column(t, n, record, PARAM_TO_WORLD, 3), .n = v3(zero, zero, zero)};
+    r.uv = (vec2){ir_div(f, ir_sub(f, half, u[0]), x), ir_div(f, ir_sub(f, half, u[1]), y)};
+    r.d = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(r.uv.x, r.uv.y, one), &length);
+    vec3 across = v3_cross(t, pose_column(t, n, record, PARAM_TO_WORLD, 0), pose_column(t, n, record, PARAM_TO_WORLD, 1));
+    ir_ref determinant = ir_abs(f, v3_dot(t, across, pose_column(t, n, record, PARAM_TO_WORLD, 2)));
+    ir_ref cube = ir_mul(f, length, t_sqr(t, length));
+    r.weight = ir_div(f, determinant, ir_mul(f, ir_mul(f, x, y), cube)), r.point_weight = zero;
+    return r;
+}
+
 static color projector_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
 {
     ir_func *f = t->f;
@@ -121,4 +137,5 @@ const emitter_class emitter_projector = {
     .radiance = projector_radiance,
     .pdf = emitter_no_density,
     .power = projector_power,
+    .ray = projector_ray,
 };

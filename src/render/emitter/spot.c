@@ -49,6 +49,20 @@ static emitter_sample spot_sample(tracer *t, const class_node *n, ir_ref record,
     return s;
 }
 
+/* Uniform in the cone; `to_world` keeps angles. */
+static emitter_ray spot_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), narrow = ir_sub(f, t_f32(t, 1), ir_cos(f, derived_value(t, n, record, DERIVED_CUTOFF))), length;
+    vec3 local = warp_uniform_cone(t, u[0], u[1], narrow);
+    emitter_ray r = {.p = pose_column(t, n, record, PARAM_TO_WORLD, 3), .n = v3(zero, zero, zero), .uv = {angle_to_axis(t, local.x, local.y, local.z), zero}};
+    r.d = pose_to_world(t, n, record, PARAM_TO_WORLD, local, &length);
+    if (textured(n))
+        r.uv = (vec2){t_ratio(t, local.x, local.z), t_ratio(t, local.y, local.z)};
+    r.weight = ir_mul(f, narrow, t_f32(t, 2 * 3.14159265358979323846f)), r.point_weight = zero;
+    return r;
+}
+
 static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
 {
     ir_func *f = t->f;
@@ -118,4 +132,5 @@ const emitter_class emitter_spot = {
     .radiance = spot_radiance,
     .pdf = emitter_no_density,
     .power = spot_power,
+    .ray = spot_ray,
 };

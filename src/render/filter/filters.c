@@ -38,8 +38,17 @@ static vec2 tent_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *
     return (vec2){tent_axis(t, record, u1), tent_axis(t, record, u2)};
 }
 
+static ir_ref tent_value(tracer *t, ir_ref record, ir_ref distance)
+{
+    return ir_max(t->f, t_f32(t, 0), ir_sub(t->f, t_f32(t, 1), ir_div(t->f, distance, t_real(t, record, 0))));
+}
+
+static double tent_radius(const scene_object *filter) { return scene_number(filter, "radius"); }
+
 static const plugin_param tent_params[] = {{"radius", PLUGIN_FLOAT, 0, "1", 1e-3, 1e3, "in pixels"}};
 const filter_class filter_tent = {
     .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"}, .extra_words = 1, .extra = tent_extra},
     .sample = tent_sample,
+    .value = tent_value,
+    .radius = tent_radius,
 };

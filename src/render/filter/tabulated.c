@@ -4,10 +4,11 @@
  *
  * A filter that changes its sign has cells on one side of a zero only: between two zeros lie n cells of equal mass m / n, each drawn with the
  * probability 1 / CELLS, so that a sample there has the weight (m / n) CELLS / (mass of the filter), m with its sign. The mean weight is 1, exactly.
- * Record: CELLS + 1 positions, then, of a filter that changes its sign, CELLS weights. */
+ * Record: CELLS + 1 positions, then, of a filter that changes its sign, CELLS weights; last 1 over the radius and, for splats, VALUES + 1 values of the
+ * filter from its middle to its end. */
 #include "render/classes.h"
 
-enum { CELLS = 1024, STEPS = 65536, ZEROS_MOST = 64 };
+enum { CELLS = 1024, STEPS = 65536, ZEROS_MOST = 64, VALUES = 1024, VALUE_WORDS = VALUES + 2 };
 
 static const double pi = 3.14159265358979323846;
 
@@ -87,6 +88,13 @@ static void tabulate(const profile *p, uint32_t *words)
     words[CELLS] = float_word((float)p->radius);
 }
 
+static void tabulate_values(const profile *p, uint32_t *words)
+{
+    words[0] = float_word((float)(1 / p->radius));
+    for (int i = 0; i <= VALUES; i++)
+        words[1 + i] = float_word(i < VALUES ? (float)p->value(p, p->radius * i / VALUES) : 0);
+}
+
 /* ---- traced ---- */
 
 static ir_ref axis(tracer *t, ir_ref record, ir_ref u, ir_ref *weight)
@@ -112,6 +120,19 @@ static vec2 signed_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref
     return (vec2){x, y};
 }
 
+/* words: of the record before the values. */
+static ir_ref value_at(tracer *t, ir_ref record, uint32_t words, ir_ref distance)
+{
+    ir_func *f = t->f;
+    ir_ref x = ir_min(f, ir_mul(f, ir_mul(f, distance, t_real(t, record, words)), t_f32(t, VALUES)), t_f32(t, VALUES));
+    ir_ref base = ir_min(f, ir_floor(f, x), t_f32(t, VALUES - 1)), at = ir_add(f, record, ir_to_u32(f, base));
+    ir_ref low = t_real(t, at, words + 1), high = t_real(t, at, words + 2);
+    return t_mad(t, ir_sub(f, high, low), ir_sub(f, x, base), low);
+}
+
+static ir_ref positive_value(tracer *t, ir_ref record, ir_ref distance) { return value_at(t, record, CELLS + 1, distance); }
+static ir_ref signed_value(tracer *t, ir_ref record, ir_ref distance) { return value_at(t, record, 2 * CELLS + 1, distance); }
+
 /* ---- gaussian: exp(-x^2 / 2 s^2) - exp(-r^2 / 2 s^2), r = 4 s ---- */
 
 static double gaussian_value(const profile *p, double x) { return exp(-x * x / (2 * p->a * p->a)) - exp(-8.0); }
@@ -120,15 +141,19 @@ static void gaussian_extra(const plan *p, const scene_object *o, uint32_t *words
 {
     (void)p;
     double sigma = scene_number(o, "stddev");
-    tabulate(&(profile){.value = gaussian_value, .radius = 4 * sigma, .a = sigma}, words);
+    const profile f = {.value = gaussian_value, .radius = 4 * sigma, .a = sigma};
+    tabulate(&f, words);
+    tabulate_values(&f, words + CELLS + 1);
 }
+
+static double gaussian_radius(const scene_object *filter) { return 4 * scene_number(filter, "stddev"); }
 
 static const plugin_param gaussian_params[] = {
     {"stddev", PLUGIN_FLOAT, 0, "0.5", 1e-3, 1e3, "standard deviation in pixels; the radius is four times that"},
 };
 const filter_class filter_gaussian = {
-    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"}, .extra_words = CELLS + 1, .extra = gaussian_extra},
-    .sample = positive_sample,
+    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"}, .extra_words = CELLS + 1 + VALUE_WORDS, .extra = gaussian_extra},
+    .sample = positive_sample, .value = positive_value, .radius = gaussian_radius,
 };
 
 /* ---- mitchell, catmullrom: cubic pieces (Mitchell and Netravali 1988, equation 8) ---- */
@@ -174,6 +199,13 @@ static void cubic_table(double b, double c, uint32_t *words)
     tabulate(&p, words);
     for (int i = 0; p.zero_count == 0 && i < CELLS; i++) /* nowhere negative */
         words[CELLS + 1 + i] = float_word(1);
+    tabulate_values(&p, words + 2 * CELLS + 1);
+}
+
+static double cubic_radius(const scene_object *filter)
+{
+    (void)filter;
+    return 2;
 }
 
 static void mitchell_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -193,12 +225,12 @@ static const plugin_param mitchell_params[] = {
     {"C", PLUGIN_FLOAT, 0, "0.33333333333333333", -2, 2, "and C"},
 };
 const filter_class filter_mitchell = {
-    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0, "cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1, .extra = mitchell_extra},
-    .weighted = true, .sample = signed_sample,
+    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0, "cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = mitchell_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = cubic_radius,
 };
 const filter_class filter_catmullrom = {
-    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0, "interpolating cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1, .extra = catmullrom_extra},
-    .weighted = true, .sample = signed_sample,
+    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0, "interpolating cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = catmullrom_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = cubic_radius,
 };
 
 /* ---- lanczos: sinc(x) sinc(x / lobes) ---- */
@@ -220,10 +252,13 @@ static void lanczos_extra(const plan *p, const scene_object *o, uint32_t *words)
     tabulate(&f, words);
     for (int i = 0; lobes == 1 && i < CELLS; i++)
         words[CELLS + 1 + i] = float_word(1);
+    tabulate_values(&f, words + 2 * CELLS + 1);
 }
+
+static double lanczos_radius(const scene_object *filter) { return scene_number(filter, "lobes"); }
 
 static const plugin_param lanczos_params[] = {{"lobes", PLUGIN_INTEGER, 0, "3", 1, 16, "the radius in pixels"}};
 const filter_class filter_lanczos = {
-    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"}, .extra_words = 2 * CELLS + 1, .extra = lanczos_extra},
-    .weighted = true, .sample = signed_sample,
+    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = lanczos_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = lanczos_radius,
 };

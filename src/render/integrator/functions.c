@@ -156,13 +156,28 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     return f;
 }
 
+static ir_func *make_emitter_ray(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), u[4], out[13];
+    params_f32(f, u, 4);
+    emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
+    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6);
+    out[9] = r.uv.x, out[10] = r.uv.y, out[11] = r.weight, out[12] = r.point_weight;
+    ir_return(f, out, 13);
+    return f;
+}
+
 static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, tracked ? "emitter_radiance_tracked" : "emitter_radiance");
     tracer t = sub_tracer(w, f, tracked);
     ir_ref record = ir_param(f, IR_U32), p[3];
     params_f32(f, p, 3);
-    color r = emitter_of(n)->radiance(&t, n, record, (vec2){p[0], p[1]}, p[2], ir_param(f, IR_BOOL));
+    const emitter_class *cls = emitter_of(n);
+    bool emits = w->plan->scene->light_tracing && cls->emission;
+    color r = (emits ? cls->emission : cls->radiance)(&t, n, record, (vec2){p[0], p[1]}, p[2], ir_param(f, IR_BOOL));
     ir_return(f, r.c, 3);
     return f;
 }
@@ -318,6 +333,11 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
         fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
+    }
+    if (p->scene->light_tracing) {
+        fn->emitter_ray = func_array(w, p->emitters.count);
+        for (uint32_t i = 0; i < p->emitters.count; i++)
+            fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
     if (w->next_event && (w->follows || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);

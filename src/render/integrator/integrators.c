@@ -14,6 +14,7 @@ static const plugin_param path_params[] = {INTEGRATOR_PARAMS("-1")};
 static const plugin_param prb_params[] = {INTEGRATOR_PARAMS("6")};
 const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0, "path tracing with next-event estimation"}};
 const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
+const render_class integrator_ptracer = {.plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0, "light tracing: paths from lights, connected to the sensor"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};
 

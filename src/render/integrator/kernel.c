@@ -427,6 +427,8 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
     TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
     if (pass == RENDER_CHANNELS)
         return kernel_channels(&w, m, s->channels.data, s->channels.count, false);
+    if (s->light_tracing)
+        return kernel_light(&w, m);
     if (s->depth_image && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)) {
         static const render_channel grey[3] = {{.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}};
         return kernel_channels(&w, m, grey, 3, pass == RENDER_VARIANCE);

@@ -85,6 +85,7 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 void color_backward(tracer *t, color value, color seed); /* backpropagates a seed per channel */
 
 bl_result kernel_primal(walk *w, ir_module *m);
+bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, or its gradient, by w->pass */
 /* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind them. */
 bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count, bool squares);
 bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */

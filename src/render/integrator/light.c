@@ -89,6 +89,14 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
 
 ir_ref walk_far(walk *w, ir_ref length) { return ir_mul(w->t.f, length, t_f32(&w->t, 1 - 10 * RAY_EPSILON)); }
 
+ir_ref light_occluded(walk *w, const ray *r)
+{
+    if (w->plan->baked)
+        return baked_any(w, r);
+    ir_ref args[8] = {r->o.x, r->o.y, r->o.z, r->d.x, r->d.y, r->d.z, t_f32(&w->t, 0), r->tmax};
+    return ir_ray_any(w->t.f, w->fn.intersect, w->fn.kinds, args);
+}
+
 static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
 {
     tracer *t = &w->t;
@@ -98,11 +106,7 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
     ir_ref far = walk_far(w, length);
-    ir_ref tmax = ir_select(f, wanted, far, t_f32(t, -1));
-    if (w->plan->baked)
-        return ir_not(f, baked_any(w, &(ray){o, to, tmax}));
-    ir_ref args[8] = {o.x, o.y, o.z, to.x, to.y, to.z, t_f32(t, 0), tmax};
-    return ir_not(f, ir_ray_any(f, w->fn.intersect, w->fn.kinds, args));
+    return ir_not(f, light_occluded(w, &(ray){o, to, ir_select(f, wanted, far, t_f32(t, -1))}));
 }
 
 /* Volumetric: what is known to be dark from an earlier walk is not asked again. */
@@ -157,18 +161,29 @@ static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e)
     return is;
 }
 
-void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
+static bool is_environment(const emitter_class *e) { return e->environment; }
+ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
+
+ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     uint32_t n = w->plan->scene->emitters.count;
-    ir_ref index = t_u32(t, 0);
+    ir_ref index = t_u32(t, 0), probability = {0};
     if (w->plan->lights_tabled)
-        index = choice_sample(t, r->u[0], &v->light_probability);
+        index = choice_sample(t, u, &probability);
     else if (n > 1)
-        index = ir_min(f, ir_to_u32(f, ir_mul(f, r->u[0], t_f32(t, (float)n))), t_u32(t, n - 1));
+        index = ir_min(f, ir_to_u32(f, ir_mul(f, u, t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
-    v->light.cls = t_word(t, at, 0), v->light.record = t_word(t, at, 1);
+    *cls = t_word(t, at, 0), *record = t_word(t, at, 1);
+    return w->plan->lights_tabled ? probability : t_f32(t, 1 / (float)n);
+}
+
+void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
     ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[11];
     ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
     *d = vec3_at(out);

@@ -9,7 +9,7 @@
 
 /* ---- camera ---- */
 
-static random4 numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
     const sampler_place at = {.pixel = w->pixel, .sample = sample, .spp = w->spp, .seed = w->seed, .stream = w->stream,
                               .jittered = sampler_jitters(w->plan->scene)};
@@ -21,7 +21,7 @@ walk_position walk_camera(walk *w, ir_ref sample)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_u32(t, 0), header = zero;
-    random4 r = numbers(w, sample, zero, SAMPLER_PAIRS);
+    random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
     ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
     const filter_class *cls = (const filter_class *)w->plan->filter->cls;
     vec2 offset = cls->sample(t, t_word(t, header, HEADER_FILTER), r.u[0], r.u[1], &weight);
@@ -50,7 +50,7 @@ color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? colo
 
 /* ---- the vertex ---- */
 
-static void sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
     ir_ref in[13 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      u_lobe, u1, u2};
@@ -218,8 +218,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.frame = w->media ? vertex_frame(w, &v) : surface_frame(t, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
-    random4 r1 = numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
-    random4 r2 = numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
+    random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
+    random4 r2 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
     v.u_roulette = r1.u[3];
     vec3 d = v.si.ns;
     ir_ref light_pdf = zero, bsdf_pdf;
@@ -227,7 +227,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         light_choose(w, &v, &r1, &d, &light_pdf);
     v.light_d = d;
     v.to_light = frame_to_local(t, v.frame, d);
-    sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
+    walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
         /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */

@@ -17,6 +17,7 @@ typedef struct walk_functions {
     ir_func **bsdf_value;      /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value of the sample 3 */
     ir_func **bsdf_value_tracked;
     ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing */
+    ir_func **emitter_ray;     /* record, u 4 -> p 3, d 3, normal 3, uv 2, weight, point weight; of light tracing alone */
     ir_func **emitter_radiance; /* record, uv 2, distance, facing -> 3 */
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
@@ -183,6 +184,10 @@ uint32_t walk_scatterers(const walk *w);     /* materials, and phase functions w
 /* light.c */
 void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* v->hit, hit_mis */
 /* v->light, but for where it is seen from there; d: toward it, pdf: of d */
+/* The light that u chooses, its class and record, and with which probability. */
+ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record);
+ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
+ir_ref light_occluded(walk *w, const ray *r);     /* bool: something is met; tmax < 0: nothing is asked */
 void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted); /* bool; only where wanted */
 ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
@@ -193,9 +198,12 @@ vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
 bool walk_locates(const plan *p);          /* the environment has a uv of its own for each direction */
 
 /* vertex.c */
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots); /* of the lane's pixel */
 walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
 /* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
+/* v's sample from its material and three numbers; *light_pdf: of the direction v->to_light. */
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
 walk_vertex walk_visit(walk *w, walk_position at);
 /* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1 before rr_depth. */
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);

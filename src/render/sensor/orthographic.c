@@ -36,6 +36,28 @@ static ray orthographic_ray(tracer *t, const sensor_view *v, vec2 position, vec2
     return (ray){v3_add(t, v3_load(t, v->record, POSE_ORIGIN), across), v3_load(t, v->record, DIRECTION), t_real(t, v->record, LENGTH)};
 }
 
+/* Light tracing: p's way back along the rays to the near plane, found by Cramer's rule. Importance is 1 over the window's area across the rays. */
+static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, vec2 lens)
+{
+    (void)lens;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f);
+    vec3 x = v3_load(t, v->record, POSE_X), y = v3_load(t, v->record, POSE_Y), z = v3_load(t, v->record, DIRECTION);
+    vec3 to = v3_sub(t, p, v3_load(t, v->record, POSE_ORIGIN)), yz = v3_cross(t, y, z);
+    ir_ref determinant = v3_dot(t, x, yz), depth = ir_div(f, v3_dot(t, to, v3_cross(t, x, y)), determinant);
+    ir_ref film_x = ir_div(f, v3_dot(t, to, yz), determinant), film_y = ir_div(f, v3_dot(t, to, v3_cross(t, z, x)), determinant);
+    ir_ref scale_x = t_real(t, v->record, WINDOW + WINDOW_SCALE_X), scale_y = t_real(t, v->record, WINDOW + WINDOW_SCALE_Y);
+    film_x = ir_mul(f, half, ir_sub(f, one, film_x)), film_y = ir_mul(f, half, ir_sub(f, one, film_y));
+    sensor_link l = {.point = v3_sub(t, p, v3_scale(t, z, depth)), .near = t_f32(t, 0)};
+    l.position = (vec2){ir_div(f, ir_sub(f, film_x, t_real(t, v->record, WINDOW + WINDOW_OFFSET_X)), scale_x),
+                        ir_div(f, ir_sub(f, film_y, t_real(t, v->record, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
+    l.within = ir_and(f, ir_ge(f, depth, t_f32(t, 0)), ir_le(f, depth, t_real(t, v->record, LENGTH)));
+    l.seen = sensor_in_window(t, l.position);
+    ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, 4), ir_abs(f, determinant)), ir_mul(f, scale_x, scale_y));
+    l.weight = ir_div(f, one, area);
+    return l;
+}
+
 static const plugin_param orthographic_params[] = {
     {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 0, 1e30, "where rays start"},
     {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},
@@ -48,4 +70,6 @@ const sensor_class sensor_orthographic = {
     .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3, "parallel rays"}, .load = orthographic_load},
     .record = orthographic_record,
     .ray = orthographic_ray,
+    .link = orthographic_link,
+    .parallel = true,
 };

@@ -151,6 +151,47 @@ static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 len
     return between_clips(t, v, from, local, v3_length(t, local));
 }
 
+/* ---- light tracing ---- */
+
+/* The place of p on the image, seen from the point (x, y) of the aperture with the plane z = focus held; without aperture 0, 0 and any focus. The
+ * slopes (x, y) / z of the camera's space and the film differ by scales and shifts alone, so its importance is 1 / (A cos^3) in solid angle,
+ * with A the area of the window at z = 1. */
+static sensor_link view_link(tracer *t, const sensor_view *v, vec3 p, ir_ref x, ir_ref y, ir_ref focus)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), half = t_f32(t, 0.5f);
+    vec3 axis_x = sensor_vector(t, v, POSE_X), axis_y = sensor_vector(t, v, POSE_Y);
+    vec3 from = v3_add(t, sensor_vector(t, v, POSE_ORIGIN), v3_add(t, v3_scale(t, axis_x, x), v3_scale(t, axis_y, y))), to = v3_sub(t, p, from);
+    ir_ref depth = v3_dot(t, to, sensor_vector(t, v, POSE_Z)), ahead = ir_gt(f, depth, zero), by = t_ratio(t, one, depth);
+    ir_ref nearer = t_ratio(t, one, focus);
+    ir_ref film_x = t_mad(t, v3_dot(t, to, axis_x), by, ir_mul(f, x, nearer)), film_y = t_mad(t, v3_dot(t, to, axis_y), by, ir_mul(f, y, nearer));
+    ir_ref tangent_x = sensor_real(t, v, TANGENT_X), tangent_y = sensor_real(t, v, TANGENT_Y);
+    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X), scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
+    film_x = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_x, tangent_x))), film_y = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_y, tangent_y)));
+    sensor_link l = {.point = from, .near = ir_min(f, one, ir_mul(f, sensor_real(t, v, NEAR_CLIP), by))};
+    l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
+                        ir_div(f, ir_sub(f, film_y, sensor_real(t, v, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
+    l.within = ir_and(f, ir_ge(f, depth, sensor_real(t, v, NEAR_CLIP)), ir_le(f, depth, sensor_real(t, v, FAR_CLIP)));
+    l.seen = ir_and(f, ahead, sensor_in_window(t, l.position));
+    ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, 4), ir_mul(f, tangent_x, tangent_y)), ir_mul(f, scale_x, scale_y));
+    l.weight = t_ratio(t, v3_length(t, to), ir_mul(f, area, ir_mul(f, depth, t_sqr(t, depth)))); /* 1 / (A cos^3 r^2) */
+    return l;
+}
+
+static sensor_link perspective_link(tracer *t, const sensor_view *v, vec3 p, vec2 lens)
+{
+    (void)lens;
+    ir_ref zero = t_f32(t, 0);
+    return view_link(t, v, p, zero, zero, t_f32(t, 1));
+}
+
+static sensor_link thinlens_link(tracer *t, const sensor_view *v, vec3 p, vec2 lens)
+{
+    ir_ref radius = sensor_real(t, v, APERTURE);
+    vec2 disk = warp_disk_concentric(t, lens.x, lens.y);
+    return view_link(t, v, p, ir_mul(t->f, radius, disk.x), ir_mul(t->f, radius, disk.y), sensor_real(t, v, FOCUS));
+}
+
 /* ---- classes ---- */
 
 #define VIEW_PARAMS                                                                                                          \
@@ -183,10 +224,12 @@ const sensor_class sensor_perspective = {
              .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
     .record = perspective_record,
     .ray = perspective_ray,
+    .link = perspective_link,
 };
 const sensor_class sensor_thinlens = {
     .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 12, sensor_slots, 3, "camera with depth of field"}, .load = perspective_load, .data_name = "x_fov",
              .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
     .record = thinlens_record,
     .ray = thinlens_ray,
+    .link = thinlens_link,
 };

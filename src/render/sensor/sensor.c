@@ -199,6 +199,14 @@ vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2
     return (vec2){ir_sub(f, one, ir_mul(f, two, x)), ir_sub(f, one, ir_mul(f, two, y))};
 }
 
+ir_ref sensor_in_window(tracer *t, vec2 position)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref across = ir_and(f, ir_ge(f, position.x, zero), ir_lt(f, position.x, one));
+    return ir_and(f, across, ir_and(f, ir_ge(f, position.y, zero), ir_lt(f, position.y, one)));
+}
+
 ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens) { return sensor_of(v->object)->ray(t, v, position, lens); }
 
 float sensor_weight(const render_scene *s)

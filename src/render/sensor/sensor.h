@@ -35,6 +35,16 @@ typedef struct sensor_view {
 
 enum { SENSOR_WORDS = 32 /* of a record, at most; a batch has one more for each of its sensors */ };
 
+/* A place seen by a sensor. */
+typedef struct sensor_link {
+    ir_ref seen;   /* bool: it is in the window; the rest means something all the same */
+    ir_ref within; /* bool: it lies between the clip planes */
+    vec2 position; /* on the image, in [0,1]^2 */
+    vec3 point;    /* of the sensor, where the place is seen from */
+    ir_ref near;   /* share of the way from there that lies before the near plane */
+    ir_ref weight; /* importance: of radiance times |cos| per area at the place, in units of the mean over the image */
+} sensor_link;
+
 typedef struct sensor_class {
     render_class base;
     bool one_pixel; /* the film must be a single pixel */
@@ -45,6 +55,9 @@ typedef struct sensor_class {
     void (*record)(const render_scene *s, const scene_object *sensor, const double to_world[16], const sensor_film *film, uint32_t *words);
     /* position: on the image, in [0,1]^2, y down (filters reach beyond); lens: uniform numbers for what else is sampled. */
     ray (*ray)(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
+    /* Light tracing: the place p as it is seen from the point that `lens` chooses. NULL: nothing can be connected to it. */
+    sensor_link (*link)(tracer *t, const sensor_view *v, vec3 p, vec2 lens);
+    bool parallel; /* all rays are: what is infinitely far cannot be linked */
 } sensor_class;
 
 uint32_t sensor_words(const scene_object *sensor); /* of its record in the scene buffer */
@@ -68,6 +81,7 @@ void sensor_pose_words(const double to_world[16], uint32_t *words);
 void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words); /* shift: relative to the film's size */
 /* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
 vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
+ir_ref sensor_in_window(tracer *t, vec2 position); /* bool: the position on the image is in [0,1)^2 */
 /* Number `word` of what `record` makes, and three of them. */
 ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
 vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);

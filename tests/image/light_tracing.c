@@ -1,0 +1,390 @@
+/* LABELS: swiftshader */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light tracing against path tracing: images and gradients have the same expectation, for every light,
+ * through lenses, filters, glass and smoothed normals; the same seed gives the same bytes however the work
+ * is sliced; and what it cannot do says so. With BL_LONG all cases, else the first ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_cases.h"
+#include "support/scene_device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WIDTH = 16,
+    HEIGHT = 12,
+    VALUES = 3 * WIDTH * HEIGHT,
+    BLOCK = 4,
+    BLOCKS = 3 * WIDTH * HEIGHT / (BLOCK * BLOCK),
+    RUNS = 12
+};
+
+static scene_device device;
+static char *folder;
+
+typedef struct light_case {
+    const char *name, *sensor, *film, *body, *depth;
+    uint32_t spp;
+    const char *const *parameters;
+} light_case;
+
+#define LOOK "<transform name='to_world'><lookat origin='1,2,8' target='.3,.1,0' up='.2,1,0'/></transform>"
+#define WALL                                                                                                 \
+    "<shape type='rectangle'><transform name='to_world'><scale value='5'/><rotate y='1' "                    \
+    "angle='12'/><translate z='-2'/></transform>"                                                            \
+    "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,0'/></bsdf></shape>"
+#define BALL                                                                                                 \
+    "<shape type='sphere'><float name='radius' value='1.2'/><point name='center' x='.4' y='-.3' z='1'/>"     \
+    "<bsdf type='diffuse' id='ball'><rgb name='reflectance' value='.3,.7,.5'/></bsdf></shape>"
+#define SMOOTH                                                                                               \
+    "<shape type='obj'><string name='filename' value='smooth.obj'/><bsdf type='twosided'><bsdf "             \
+    "type='diffuse'/></bsdf></shape>"
+#define GLASS                                                                                                \
+    "<shape type='sphere'><float name='radius' value='1'/><point name='center' x='.8' y='-.5' z='2.2'/>"     \
+    "<bsdf type='roughdielectric'><float name='alpha' value='.4'/></bsdf></shape>"
+#define POSE "<transform name='to_world'><lookat origin='2,3,4' target='0,0,0' up='0,1,0'/></transform>"
+#define DOWN                                                                                                 \
+    "<transform name='to_world'><scale value='.9'/><rotate x='1' angle='150'/><translate x='1' y='2' "       \
+    "z='4'/></transform>"
+#define PANEL(radiance)                                                                                      \
+    "<shape type='rectangle'>" DOWN "<emitter type='area' id='panel'>" radiance "</emitter></shape>"
+#define PICTURE(name)                                                                                        \
+    "<texture type='bitmap' name='" name                                                                     \
+    "' id='picture'><string name='filename' value='picture.pfm'/></texture>"
+
+static const char *const lamps[] = {"wall.reflectance.value",
+                                    "ball.reflectance.value",
+                                    "point.intensity.value",
+                                    "spot.intensity.value",
+                                    "sun.irradiance.value",
+                                    "thrower.scale",
+                                    NULL};
+static const char *const panels[] = {"wall.reflectance.value", "picture.data", NULL};
+static const light_case cases[] = {
+    {"lamps", "perspective", "<rfilter type='box'/>",
+     WALL BALL
+     "<emitter type='point' id='point'><point name='position' x='3' y='4' z='6'/><rgb name='intensity' "
+     "value='40,30,20'/></emitter>"
+     "<emitter type='spot' id='spot'>" POSE
+     "<rgb name='intensity' value='60,50,40'/><float name='cutoff_angle' value='30'/></emitter>"
+     "<emitter type='directional' id='sun'><vector name='direction' x='-.3' y='-.5' z='-1'/><rgb "
+     "name='irradiance' value='2,1,1.5'/></emitter>"
+     "<emitter type='projector' id='thrower'>" POSE
+     "<float name='fov' value='40'/><float name='scale' value='20'/>" PICTURE("irradiance") "</emitter>",
+     "4", 48, lamps},
+    {"panels", "thinlens", "<rfilter type='gaussian'/>",
+     WALL SMOOTH PANEL(PICTURE("radiance")) "<shape type='sphere'><float name='radius' value='.5'/><point "
+                                            "name='center' x='-1.5' y='-1' z='2'/><emitter type='area'>"
+                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>",
+     "3", 48, panels},
+    {"sky", "perspective", "<rfilter type='mitchell'/>",
+     WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
+     "4", 64, NULL},
+    {"parallel", "orthographic", "<rfilter type='tent'/>",
+     WALL BALL PANEL("<rgb name='radiance' value='8,7,6'/>"), "3", 48, NULL},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static char *scene_of(arena *a, const light_case *c, const char *integrator)
+{
+    const char *more =
+        strcmp(c->sensor, "thinlens") == 0
+            ? "<float name='aperture_radius' value='.4'/><float name='focus_distance' value='7'/>"
+            : "";
+    const char *look = strcmp(c->sensor, "orthographic") == 0
+                           ? "<transform name='to_world'><scale x='4' y='4'/><lookat origin='1,2,8' "
+                             "target='.3,.1,0' up='.2,1,0'/></transform>"
+                           : LOOK "<float name='fov' value='45'/>";
+    return scene_xml(a,
+                     arena_printf(a,
+                                  "<integrator type='%s'><integer name='max_depth' value='%s'/></integrator>",
+                                  integrator, c->depth),
+                     arena_printf(a,
+                                  "<sensor type='%s'>%s%s<film type='hdrfilm'><integer name='width' "
+                                  "value='%d'/><integer name='height' value='%d'/>"
+                                  "<integer name='crop_width' value='%d'/><integer name='crop_offset_x' "
+                                  "value='2'/>%s</film></sensor>",
+                                  c->sensor, look, more, WIDTH + 4, HEIGHT, WIDTH, c->film),
+                     c->body);
+}
+
+/* ---- means and their errors over runs ---- */
+
+typedef struct estimate {
+    double sum[BLOCKS + 1],
+        squares[BLOCKS + 1]; /* the last: of all values together, which are not independent within a run */
+    uint32_t count;
+} estimate;
+
+static void add_run(estimate *e, const double *values, uint32_t count)
+{
+    double all = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        double v = i < count ? values[i] : all;
+        uint32_t at = i < count ? i : BLOCKS;
+        e->sum[at] += v, e->squares[at] += v * v;
+        all += v;
+    }
+    e->count++;
+}
+
+static double mean_of(const estimate *e, uint32_t i) { return e->sum[i] / e->count; }
+static double variance_of_mean(const estimate *e, uint32_t i)
+{
+    double mean = mean_of(e, i);
+    return fmax(0, e->squares[i] / e->count - mean * mean) / (e->count - 1);
+}
+
+/* Student's t of about 22 degrees is above 7 with a probability of 5e-7. Filters' tables differ in their
+ * tails by about 1e-5 of the largest value. */
+static void compare(const char *name, const estimate *a, const estimate *b, uint32_t count, double noise)
+{
+    double largest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(mean_of(b, i)));
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t k = i < count ? i : BLOCKS;
+        double error = sqrt(variance_of_mean(a, k) + variance_of_mean(b, k));
+        if (fabs(mean_of(a, k) - mean_of(b, k)) > 7 * error + 1e-4 * largest)
+            fail_msg("%s: value %u is %g by light tracing and %g by path tracing, error %g", name, i,
+                     mean_of(a, k), mean_of(b, k), error);
+    }
+    double error = sqrt(variance_of_mean(a, BLOCKS) + variance_of_mean(b, BLOCKS)),
+           difference = mean_of(a, BLOCKS) - mean_of(b, BLOCKS);
+    print_message("%s: z of the mean %.1f, noise %.3g of the mean\n", name, difference / error,
+                  error / fabs(mean_of(b, BLOCKS)));
+    assert_true(fabs(difference) < 4.5 * error && error < noise * fabs(mean_of(b, BLOCKS)));
+}
+
+/* ---- images ---- */
+
+static void blocks_of(const float *image, double *out)
+{
+    memset(out, 0, BLOCKS * sizeof *out);
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            for (int c = 0; c < 3; c++)
+                out[3 * (y / BLOCK * (WIDTH / BLOCK) + x / BLOCK) + c] +=
+                    (double)image[3 * (y * WIDTH + x) + c] / (BLOCK * BLOCK);
+}
+
+/* Near the border pixels share out what falls on the film alone, splats also what would fall beyond
+ * (Mitsuba): the outermost pixels are left out. */
+static void without_border(float *image)
+{
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            if (x < 2 || y < 2 || x >= WIDTH - 2 || y >= HEIGHT - 2)
+                memset(image + 3 * (y * WIDTH + x), 0, 3 * sizeof *image);
+}
+
+static estimate image_runs(const light_case *c, const char *integrator)
+{
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, c, integrator), folder, NULL, 0);
+    estimate e = {0};
+    for (uint32_t run = 0; run < RUNS; run++) {
+        double blocks[BLOCKS];
+        bl_stats stats;
+        const bl_render_desc d = {.spp = c->spp, .seed = 1 + run};
+        SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, &stats));
+        assert_int_equal(stats.non_finite, 0);
+        without_border(p.image);
+        blocks_of(p.image, blocks);
+        add_run(&e, blocks, BLOCKS);
+    }
+    scene_picture_free(&p);
+    arena_free(&a);
+    return e;
+}
+
+static void images_equal_those_of_paths(void **state)
+{
+    (void)state;
+    for (int k = 0; k < (getenv("BL_LONG") ? CASES : 2); k++) {
+        estimate light = image_runs(&cases[k], "ptracer"), path = image_runs(&cases[k], "path");
+        compare(cases[k].name, &light, &path, BLOCKS, 4e-2);
+    }
+}
+
+/* ---- gradients ---- */
+
+static estimate gradient_runs(const light_case *c, const char *integrator, uint32_t *count)
+{
+    arena a = {0};
+    uint32_t parameters = 0;
+    while (c->parameters[parameters])
+        parameters++;
+    scene_picture p =
+        scene_picture_load(&device, scene_of(&a, c, integrator), folder, c->parameters, parameters);
+    float adjoint[VALUES];
+    for (int i = 0; i < VALUES; i++)
+        adjoint[i] = (float)(1 + 0.5 * sin(0.3 * i) + 0.02 * (i / 3 % WIDTH));
+    without_border(adjoint);
+    estimate e = {0};
+    for (uint32_t run = 0; run < RUNS; run++) {
+        double values[BLOCKS];
+        bl_stats stats;
+        const bl_gradient_desc d = {.spp = c->spp / 2, .seed = 1 + run, .adjoint = adjoint};
+        SCENE_MUST(&device, bl_job_gradient(p.job, &d, &stats));
+        assert_int_equal(stats.drifted, 0);
+        *count = 0;
+        for (uint32_t k = 0; k < parameters; k++) {
+            bl_parameter_info info;
+            float g[64];
+            SCENE_MUST(&device, bl_scene_parameter_info(
+                                    p.scene, scene_device_find(&device, p.scene, c->parameters[k]), &info));
+            assert_true(info.count <= 64 && *count + info.count <= BLOCKS);
+            SCENE_MUST(&device, bl_job_read_gradient(p.job, k, g));
+            for (uint32_t i = 0; i < info.count; i++)
+                values[(*count)++] = (double)g[i];
+        }
+        add_run(&e, values, *count);
+    }
+    scene_picture_free(&p);
+    arena_free(&a);
+    return e;
+}
+
+static void gradients_equal_those_of_paths(void **state)
+{
+    (void)state;
+    for (int k = 0; k < (getenv("BL_LONG") ? CASES : 1); k++) {
+        if (!cases[k].parameters)
+            continue;
+        uint32_t count = 0;
+        estimate light = gradient_runs(&cases[k], "ptracer", &count),
+                 path = gradient_runs(&cases[k], "path", &count);
+        compare(cases[k].name, &light, &path, count, 8e-2);
+    }
+}
+
+/* ---- the same bytes; what is not there ---- */
+
+static void slices_change_nothing(void **state)
+{
+    (void)state;
+    arena a = {0};
+    scene_picture p = scene_picture_load(&device, scene_of(&a, &cases[1], "ptracer"), folder, NULL, 0);
+    float first[VALUES];
+    const bl_render_desc whole = {.spp = 40, .seed = 3, .slice_seconds = 10},
+                         sliced = {.spp = 40, .seed = 3, .slice_seconds = 1e-4},
+                         other = {.spp = 40, .seed = 4};
+    SCENE_MUST(&device, bl_job_render(p.job, &whole, first, NULL));
+    SCENE_MUST(&device, bl_job_render(p.job, &sliced, p.image, NULL));
+    assert_memory_equal(first, p.image, sizeof first);
+    SCENE_MUST(&device, bl_job_render(p.job, &other, p.image, NULL));
+    assert_true(memcmp(first, p.image, sizeof first) != 0);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+/* Collimated light is found by light tracing alone. A panel that shines straight down on a floor below it:
+ * its exitance is the floor's irradiance. */
+static void collimated_light_lands_below(void **state)
+{
+    (void)state;
+    arena a = {0};
+    const char *body =
+        "<shape type='rectangle'><transform name='to_world'><scale value='4'/></transform><bsdf "
+        "type='diffuse'><rgb name='reflectance' value='.5,.25,.75'/></bsdf>"
+        "</shape><shape type='rectangle'><boolean name='flip_normals' value='true'/><transform "
+        "name='to_world'><scale value='2'/><translate z='9'/></transform>"
+        "<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>";
+    const char *sensor = "<sensor type='perspective'><float name='fov' value='15'/><transform "
+                         "name='to_world'><lookat origin='0,0,6' target='0,0,0' up='0,1,0'/></transform>"
+                         "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' "
+                         "value='8'/><rfilter type='box'/></film></sensor>";
+    scene_picture p = scene_picture_load(
+        &device,
+        scene_xml(&a, "<integrator type='ptracer'><integer name='max_depth' value='2'/></integrator>", sensor,
+                  body),
+        folder, NULL, 0);
+    const bl_render_desc d = {.spp = 2000, .seed = 5};
+    SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, NULL));
+    const double expected[3] = {4 * .5 / 3.14159265358979, 2 * .25 / 3.14159265358979,
+                                .75 / 3.14159265358979};
+    double mean[3] = {0};
+    for (int i = 0; i < 3 * 64; i++)
+        mean[i % 3] += (double)p.image[i] / 64;
+    for (int c = 0; c < 3; c++) /* about one path in six lands in view: 20,000 of them */
+        assert_true(fabs(mean[c] / expected[c] - 1) < 0.035);
+    scene_picture_free(&p);
+    arena_free(&a);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    arena a = {0};
+    bl_scene *scene = NULL;
+    char *xml = scene_xml(&a, "<integrator type='ptracer'/>",
+                          "<sensor type='distant'><film type='hdrfilm'><integer name='width' "
+                          "value='1'/><integer name='height' value='1'/>"
+                          "</film></sensor>",
+                          WALL "<emitter type='constant'/>");
+    assert_true(bl_scene_load_string(device.context, xml, folder, NULL, &scene) != BL_OK);
+    assert_non_null(strstr(bl_context_error(device.context), "cannot be connected to the sensor"));
+    scene = scene_device_load(&device, scene_of(&a, &cases[0], "ptracer"), folder);
+    bl_job *job = NULL;
+    const char *moving[] = {"point.position"};
+    bl_job_desc j = {.parameters = moving, .parameter_count = 1};
+    assert_true(bl_job_create(device.device, scene, &j, &job) != BL_OK);
+    assert_non_null(strstr(bl_context_error(device.context), "not implemented for ptracer"));
+    bl_scene_destroy(scene);
+    arena_free(&a);
+}
+
+static void write_files(void)
+{
+    arena a = {0};
+    FILE *f = fopen(arena_printf(&a, "%s/smooth.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v -2 -1 1\nv 0 -1 1.4\nv 0 1 .7\nv -2 1 1.4\nvn -.5 0 1\nvn .5 .2 1\nvn 0 .6 1\nvn -.3 .4 "
+               ".8\nf 1//1 2//2 3//3\nf 1//1 3//3 4//4\n");
+    fclose(f);
+    f = fopen(arena_printf(&a, "%s/picture.pfm", folder), "wb");
+    assert_non_null(f);
+    fprintf(f, "PF\n3 2\n-1\n");
+    for (int i = 0; i < 18; i++) {
+        float v = 0.5f + (float)(i * 7 % 11);
+        fwrite(&v, sizeof v, 1, f);
+    }
+    fclose(f);
+    arena_free(&a);
+}
+
+static void remove_files(void)
+{
+    arena a = {0};
+    remove(arena_printf(&a, "%s/smooth.obj", folder));
+    remove(arena_printf(&a, "%s/picture.pfm", folder));
+    arena_free(&a);
+}
+
+int main(void)
+{
+    folder = scene_files_create();
+    if (!folder || !scene_device_open(&device))
+        return scene_device_missing();
+    write_files();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_equal_those_of_paths),
+        cmocka_unit_test(gradients_equal_those_of_paths),
+        cmocka_unit_test(slices_change_nothing),
+        cmocka_unit_test(collimated_light_lands_below),
+        cmocka_unit_test(refuses),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scene_device_close(&device);
+    remove_files();
+    scene_files_remove(folder);
+    return failed;
+}
