@@ -63,6 +63,13 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
 bool bsdf_turns(const scene_object *bsdf);
 vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 
+/* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ----
+ * Of a pixel that is k pixels from the window's border, words 4k and 4k + 2 say which share of the numbers lie beyond it to the left, and to the right;
+ * the word behind each which share of the filter's mass. From FILTER_EDGES - 1 pixels on, none. */
+enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
+/* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay inside; *weight goes along. */
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u, ir_ref *weight);
+
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }

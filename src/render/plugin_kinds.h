@@ -146,6 +146,7 @@ typedef struct filter_class {
     /* For splats: the filter of one dimension at a distance >= 0 in pixels, not normalised, and where it ends. NULL: the box. */
     ir_ref (*value)(tracer *t, ir_ref record, ir_ref distance);
     double (*radius)(const scene_object *filter);
+    uint32_t edges; /* word of the record where the FILTER_EDGES * 4 words of filter_within begin; 0: no sample leaves its pixel */
 } filter_class;
 
 #endif

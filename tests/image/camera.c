@@ -257,8 +257,8 @@ static void gaussian(void **state)
     for (int k = 0; k < 2; k++) {
         arena a = {0};
         char *filter =
-            k == 0 ? "<rfilter type='gaussian'/>"
-                   : arena_printf(&a, "<rfilter type='gaussian'><float name='stddev' value='%g'/></rfilter>",
+            k == 0 ? "<boolean name='sample_border' value='true'/><rfilter type='gaussian'/>"
+                   : arena_printf(&a, "<boolean name='sample_border' value='true'/><rfilter type='gaussian'><float name='stddev' value='%g'/></rfilter>",
                                   sigmas[k]);
         scene_eval *e = plane_seen_by(LOOK_DOWN FOV, 8, 8, filter);
         for (uint32_t i = 0; i < N; i++) {

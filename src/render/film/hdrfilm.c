@@ -39,6 +39,8 @@ static const char *film_text(const render_scene *s, const char *param, const cha
     return v && v->text ? v->text : otherwise;
 }
 
+bool film_samples_border(const render_scene *s) { return s->film && scene_number(s->film, "sample_border") != 0; }
+
 bool film_has_alpha(const render_scene *s)
 {
     const char *format = film_text(s, "pixel_format", "rgb");
@@ -97,7 +99,7 @@ static const plugin_param film_params[] = {
     {"file_format", PLUGIN_STRING, 0, "openexr", 0, 0, "openexr, rgbe or pfm; the output's name decides where it has one of their endings"},
     {"pixel_format", PLUGIN_STRING, 0, "rgb", 0, 0, "luminance, rgb, xyz; and each with alpha: luminance_alpha, rgba, xyza"},
     {"component_format", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "float16, float32 (also if missing) or uint32 of an EXR file"},
-    {"sample_border", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; filter importance sampling needs no border"},
+    {"sample_border", PLUGIN_BOOLEAN, 0, "false", 0, 0, "samples also beyond the window, where pixels near its border see through their filter"},
     {"compensate", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted"},
     {"crop_offset_x", PLUGIN_INTEGER, 0, "0", 0, 65536, "the image is this window of the film"},
     {"crop_offset_y", PLUGIN_INTEGER, 0, "0", 0, 65536, "from the top"},

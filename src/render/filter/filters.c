@@ -16,12 +16,37 @@ const filter_class filter_box = {
     .sample = box_sample,
 };
 
+/* Words of one side of the border. */
+static void load_edge(tracer *t, const filter_class *cls, ir_ref record, ir_ref pixels, uint32_t side, ir_ref out[2])
+{
+    ir_ref index = ir_mul(t->f, ir_min(t->f, pixels, t_u32(t, FILTER_EDGES - 1)), t_u32(t, 4)), at = ir_add(t->f, record, index);
+    out[0] = t_real(t, at, cls->edges + 2 * side), out[1] = t_real(t, at, cls->edges + 2 * side + 1);
+}
+
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u, ir_ref *weight)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), left[2], right[2];
+    load_edge(t, cls, record, at, 0, left);
+    load_edge(t, cls, record, ir_sub(f, ir_sub(f, size, t_u32(t, 1)), at), 1, right);
+    ir_ref rest = ir_sub(f, one, ir_add(f, left[0], right[0]));
+    if (cls->weighted) /* else numbers are mass */
+        *weight = ir_mul(f, *weight, ir_div(f, rest, ir_sub(f, one, ir_add(f, left[1], right[1]))));
+    return ir_min(f, t_mad(t, u, rest, left[0]), t_f32(t, 0x1.fffffep-1f));
+}
+
 /* The positive half of max(0, 1 - |x| / r) and its mirror image, each from half of the numbers, by the exact inverse of the quadratic
  * cumulative distribution. */
 static void tent_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)p;
-    words[0] = float_word((float)scene_number(o, "radius"));
+    double radius = scene_number(o, "radius");
+    words[0] = float_word((float)radius);
+    for (uint32_t k = 0; k + 1 < FILTER_EDGES; k++) {
+        double beyond = 1 - (k + 0.5) / radius, share = beyond > 0 ? beyond * beyond / 2 : 0;
+        for (uint32_t j = 0; j < 4; j++)
+            words[1 + 4 * k + j] = float_word((float)share);
+    }
 }
 
 static ir_ref tent_axis(tracer *t, ir_ref record, ir_ref u)
@@ -47,8 +72,9 @@ static double tent_radius(const scene_object *filter) { return scene_number(filt
 
 static const plugin_param tent_params[] = {{"radius", PLUGIN_FLOAT, 0, "1", 1e-3, 1e3, "in pixels"}};
 const filter_class filter_tent = {
-    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"}, .extra_words = 1, .extra = tent_extra},
+    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"}, .extra_words = 1 + FILTER_EDGE_WORDS, .extra = tent_extra},
     .sample = tent_sample,
     .value = tent_value,
     .radius = tent_radius,
+    .edges = 1,
 };

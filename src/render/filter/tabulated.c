@@ -5,10 +5,10 @@
  * A filter that changes its sign has cells on one side of a zero only: between two zeros lie n cells of equal mass m / n, each drawn with the
  * probability 1 / CELLS, so that a sample there has the weight (m / n) CELLS / (mass of the filter), m with its sign. The mean weight is 1, exactly.
  * Record: CELLS + 1 positions, then, of a filter that changes its sign, CELLS weights; last 1 over the radius and, for splats, VALUES + 1 values of the
- * filter from its middle to its end. */
+ * filter from its middle to its end; and the words of filter_within, found in the table of positions. */
 #include "render/classes.h"
 
-enum { CELLS = 1024, STEPS = 65536, ZEROS_MOST = 64, VALUES = 1024, VALUE_WORDS = VALUES + 2 };
+enum { CELLS = 1024, STEPS = 65536, ZEROS_MOST = 64, VALUES = 1024, VALUE_WORDS = VALUES + 2, LAST_WORDS = VALUE_WORDS + FILTER_EDGE_WORDS };
 
 static const double pi = 3.14159265358979323846;
 
@@ -88,6 +88,35 @@ static void tabulate(const profile *p, uint32_t *words)
     words[CELLS] = float_word((float)p->radius);
 }
 
+static double word_real(uint32_t word)
+{
+    float v;
+    memcpy(&v, &word, sizeof v);
+    return (double)v;
+}
+
+/* Shares of numbers and of mass below position x. */
+static void share_below(const uint32_t *table, bool weighted, double x, double *numbers, double *mass_share)
+{
+    *numbers = *mass_share = 0;
+    for (int i = 0; i < CELLS; i++) {
+        double low = word_real(table[i]), high = word_real(table[i + 1]), part = x >= high ? 1 : x > low ? (x - low) / (high - low) : 0;
+        *numbers += part / CELLS;
+        *mass_share += part / CELLS * (weighted ? word_real(table[CELLS + 1 + i]) : 1);
+    }
+}
+
+static void tabulate_edges(const uint32_t *table, bool weighted, uint32_t *words)
+{
+    for (uint32_t k = 0; k + 1 < FILTER_EDGES; k++) {
+        double numbers, share;
+        share_below(table, weighted, -(k + 0.5), &numbers, &share);
+        words[4 * k] = float_word((float)numbers), words[4 * k + 1] = float_word((float)share);
+        share_below(table, weighted, k + 0.5, &numbers, &share);
+        words[4 * k + 2] = float_word((float)(1 - numbers)), words[4 * k + 3] = float_word((float)(1 - share));
+    }
+}
+
 static void tabulate_values(const profile *p, uint32_t *words)
 {
     words[0] = float_word((float)(1 / p->radius));
@@ -144,6 +173,7 @@ static void gaussian_extra(const plan *p, const scene_object *o, uint32_t *words
     const profile f = {.value = gaussian_value, .radius = 4 * sigma, .a = sigma};
     tabulate(&f, words);
     tabulate_values(&f, words + CELLS + 1);
+    tabulate_edges(words, false, words + CELLS + 1 + VALUE_WORDS);
 }
 
 static double gaussian_radius(const scene_object *filter) { return 4 * scene_number(filter, "stddev"); }
@@ -152,8 +182,8 @@ static const plugin_param gaussian_params[] = {
     {"stddev", PLUGIN_FLOAT, 0, "0.5", 1e-3, 1e3, "standard deviation in pixels; the radius is four times that"},
 };
 const filter_class filter_gaussian = {
-    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"}, .extra_words = CELLS + 1 + VALUE_WORDS, .extra = gaussian_extra},
-    .sample = positive_sample, .value = positive_value, .radius = gaussian_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"}, .extra_words = CELLS + 1 + LAST_WORDS, .extra = gaussian_extra},
+    .sample = positive_sample, .value = positive_value, .edges = CELLS + 1 + VALUE_WORDS, .radius = gaussian_radius,
 };
 
 /* ---- mitchell, catmullrom: cubic pieces (Mitchell and Netravali 1988, equation 8) ---- */
@@ -200,6 +230,7 @@ static void cubic_table(double b, double c, uint32_t *words)
     for (int i = 0; p.zero_count == 0 && i < CELLS; i++) /* nowhere negative */
         words[CELLS + 1 + i] = float_word(1);
     tabulate_values(&p, words + 2 * CELLS + 1);
+    tabulate_edges(words, true, words + 2 * CELLS + 1 + VALUE_WORDS);
 }
 
 static double cubic_radius(const scene_object *filter)
@@ -225,12 +256,12 @@ static const plugin_param mitchell_params[] = {
     {"C", PLUGIN_FLOAT, 0, "0.33333333333333333", -2, 2, "and C"},
 };
 const filter_class filter_mitchell = {
-    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0, "cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = mitchell_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = cubic_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0, "cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = mitchell_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = cubic_radius,
 };
 const filter_class filter_catmullrom = {
-    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0, "interpolating cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = catmullrom_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = cubic_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0, "interpolating cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = catmullrom_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = cubic_radius,
 };
 
 /* ---- lanczos: sinc(x) sinc(x / lobes) ---- */
@@ -253,12 +284,13 @@ static void lanczos_extra(const plan *p, const scene_object *o, uint32_t *words)
     for (int i = 0; lobes == 1 && i < CELLS; i++)
         words[CELLS + 1 + i] = float_word(1);
     tabulate_values(&f, words + 2 * CELLS + 1);
+    tabulate_edges(words, true, words + 2 * CELLS + 1 + VALUE_WORDS);
 }
 
 static double lanczos_radius(const scene_object *filter) { return scene_number(filter, "lobes"); }
 
 static const plugin_param lanczos_params[] = {{"lobes", PLUGIN_INTEGER, 0, "3", 1, 16, "the radius in pixels"}};
 const filter_class filter_lanczos = {
-    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"}, .extra_words = 2 * CELLS + 1 + VALUE_WORDS, .extra = lanczos_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .radius = lanczos_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = lanczos_extra},
+    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = lanczos_radius,
 };

@@ -7,6 +7,8 @@
  * Light is found and sampled in light.c; the functions of classes are traced in functions.c. */
 #include "render/integrator/walk.h"
 
+#include "render/film/film.h"
+
 /* ---- camera ---- */
 
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
@@ -24,9 +26,13 @@ walk_position walk_camera(walk *w, ir_ref sample)
     random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
     ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
     const filter_class *cls = (const filter_class *)w->plan->filter->cls;
-    vec2 offset = cls->sample(t, t_word(t, header, HEADER_FILTER), r.u[0], r.u[1], &weight);
     ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT), half = t_f32(t, 0.5f);
-    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width));
+    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)), filter = t_word(t, header, HEADER_FILTER);
+    if (cls->edges && !film_samples_border(w->plan->scene)) {
+        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
+        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
+    }
+    vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     const class_node *node = w->plan->sensor;
