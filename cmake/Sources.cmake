@@ -32,6 +32,7 @@ set(spirv_gen_sources
     spirv_gen/ir/verify.c
     spirv_gen/opt/accumulate.c
     spirv_gen/opt/bounds.c
+    spirv_gen/opt/call_accums.c
     spirv_gen/opt/call_arguments.c
     spirv_gen/opt/call_common.c
     spirv_gen/opt/call_results.c

@@ -88,6 +88,9 @@ typedef struct bl_bsdf_plugin {
      * `choose` must not be 0 where a coefficient is, or may become, other than 0. */
     bl_bsdf_choice (*choose)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2);
     bl_plugin_color (*coefficient)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe);
+    /* Where the discrete lobe `lobe` leads, as `choose` would go, but differentiated: gradients follow what turns the lobe (normals, its index of
+     * refraction). NULL: no lobe but BL_PLUGIN_THROUGH. */
+    bl_plugin_vec3 (*leads)(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe);
     bool through; /* one of its lobes is BL_PLUGIN_THROUGH, and `transmits` */
 } bl_bsdf_plugin;
 

@@ -282,17 +282,14 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     const group *g = group_of(k, pass->from->functions.data[o.targets[0]]);
     if (g->passed == 0)
         return false;
-    ir_func **targets = malloc(o.target_count * sizeof *targets);
     ir_ref *args = calloc(o.arg_count + g->passed, sizeof *args), *results = calloc(ir_result_count(c->from, call) + 1, sizeof *results);
-    BL_ASSERT(targets && args && results, "out of memory");
-    for (uint32_t t = 0; t < o.target_count; t++)
-        targets[t] = pass->functions[o.targets[t]];
+    BL_ASSERT(args && results, "out of memory");
     for (uint32_t a = 0; a < o.arg_count; a++)
         args[a] = ir_copied(c, o.args[a]);
     emit_values(c, k, g, call, args);
-    ir_call(c->to, ir_copied(c, call.a), targets, o.target_count, args, o.arg_count + g->passed, results);
+    opt_emit_call(c, call, args, o.arg_count + g->passed, results);
     opt_replace_results(c, id, results);
-    free(targets), free(args), free(results);
+    free(args), free(results);
     return true;
 }
 

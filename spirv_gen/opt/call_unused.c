@@ -128,21 +128,18 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
     ir_operands o = ir_call_operands(c->from, inst);
     const uint8_t *param = pass->params[o.targets[0]], *result = pass->results[o.targets[0]];
     uint32_t arg_count = 0, result_count = ir_result_count(c->from, inst), kept = 0;
-    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
     ir_ref *args = malloc((o.arg_count + 1) * sizeof *args), *results = calloc(result_count + 1, sizeof *results);
-    BL_ASSERT(targets && args && results, "out of memory");
-    for (uint32_t k = 0; k < o.target_count; k++)
-        targets[k] = pass->functions[o.targets[k]];
+    BL_ASSERT(args && results, "out of memory");
     for (uint32_t k = 0; k < o.arg_count; k++)
         if (param[k])
             args[arg_count++] = ir_copied(c, o.args[k]);
     for (uint32_t k = 0; k < result_count; k++)
         kept += result[k];
-    ir_call(c->to, ir_copied(c, inst.a), targets, o.target_count, args, arg_count, results);
+    opt_emit_call(c, inst, args, arg_count, results);
     for (uint32_t k = result_count, left = kept; k-- > 0;) /* to where they stood, from the last one on */
         results[k] = result[k] ? results[--left] : (ir_ref){0};
     opt_replace_results(c, id, results);
-    free(targets), free(args), free(results);
+    free(args), free(results);
     return true;
 }
 

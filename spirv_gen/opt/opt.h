@@ -24,7 +24,8 @@ typedef enum opt_switch {
     OPT_LOADS = 128,
     OPT_CALL_COMMON = 256,
     OPT_LOOP_INVARIANTS = 512,
-    OPT_SWITCH_COUNT = 10
+    OPT_CALL_ACCUMS = 1024,
+    OPT_SWITCH_COUNT = 11
 } opt_switch;
 extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
 
@@ -96,6 +97,7 @@ ir_module *opt_loop_states(const ir_module *m);                         /* (*) l
 ir_module *opt_loads(const ir_module *m);                               /* loads of a word that has been loaded already */
 ir_module *opt_loop_invariants(const ir_module *m);                     /* (*) what is the same in every iteration is computed before the loop */
 ir_module *opt_call_common(const ir_module *m);                         /* (*) values of several targets of a call are computed by the caller */
+ir_module *opt_call_accums(const ir_module *m);                         /* (*) ACCUMs of several targets of a call become the caller's */
 ir_module *opt_bounds(const ir_module *m, const opt_options *o);        /* checks before accesses; one more buffer, for reports */
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o); /* ACCUM -> atomics */
 ir_module *opt_math(const ir_module *m);                                /* sin, cos, .. -> polynomials; detach, replace_grad -> operand; min, max -> select */

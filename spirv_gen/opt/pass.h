@@ -20,11 +20,14 @@ struct opt_pass {
     const uint32_t *same; /* per function: the one to take in its place (itself: none); NULL: every function is its own */
     uint8_t *const *params, *const *results; /* per function: which parameters and results stay; NULL: all. The hook re-emits the calls */
     bool keep_suspended;  /* for passes before differentiation */
+    ARRAY(ir_ref) more_results; /* `end` pushes values that the function returns behind its own; emptied by its return */
     ir_module *to;        /* the result so far */
     ir_func **functions;  /* new function by old index */
 };
 /* Functions that the entry cannot reach are dropped; a module without entry keeps all. A failure is in the new module's `error`. */
 ir_module *opt_rebuild(opt_pass *pass);
+/* Emits a CALL of the same selector and targets, as they are in the new module, with other arguments; all results that they have now. */
+void opt_emit_call(ir_copier *c, ir_inst call, const ir_ref *args, uint32_t arg_count, ir_ref *results);
 /* Gives the results of the CALL or RAY_* `id`, which a hook has replaced, their new values. */
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
 

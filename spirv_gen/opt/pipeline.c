@@ -5,9 +5,9 @@
  * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them. Results
  * that are known leave their calls, then known arguments enter them, which leaves both without use; bodies are compared when they have
  * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that
- * their operands are as constant as they get. What the targets that are left have in common leaves them when loads are plain and nothing
- * differs any more but what must. Values leave loops when all loops are there, those of traversals too. Steering functions are expanded last, so that equal calls of them have been merged before; a final sweep
- * drops what became unused. */
+ * their operands are as constant as they get. What targets have in common leaves them when loads are plain and traversals are there, which
+ * call intersections by kind; values leave loops when all loops are there. Steering functions are expanded last, so that equal calls of them
+ * have been merged before; a final sweep drops what became unused. */
 #include "spirv_gen/opt/pass.h"
 
 typedef struct pipeline {
@@ -45,7 +45,7 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
 
 const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
                                                         "merge", "inline_single", "loop_states",    "loads",
-                                                        "call_common", "loop_invariants"};
+                                                        "call_common", "loop_invariants", "call_accums"};
 
 static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
 {
@@ -69,7 +69,6 @@ static const struct {
     {OPT_INLINE_SINGLE, inline_calls},
     {OPT_LOOP_STATES, opt_loop_states},
     {OPT_LOADS, opt_loads},
-    {OPT_CALL_COMMON, opt_call_common},
 };
 
 static bl_result run(pipeline *p)
@@ -79,6 +78,8 @@ static bl_result run(pipeline *p)
         TRY(simplify(p, simplifications[k].which, simplifications[k].run));
     if (!o->ray_queries && (opt_holds(p->now, IR_RAY_CLOSEST) || opt_holds(p->now, IR_RAY_ANY)))
         TRY(step(p, "rays", opt_rays(p->now, o)));
+    TRY(simplify(p, OPT_CALL_COMMON, opt_call_common));
+    TRY(simplify(p, OPT_CALL_ACCUMS, opt_call_accums));
     if (o->sites)
         TRY(step(p, "bounds", opt_bounds(p->now, o)));
     if (opt_holds(p->now, IR_ACCUM) || opt_holds(p->now, IR_FLUSH))

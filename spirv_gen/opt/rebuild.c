@@ -38,22 +38,24 @@ static void map_parameters(const opt_pass *pass, const ir_func *from, ir_func *t
 static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const uint8_t *keep)
 {
     ir_ref *map = calloc(from->inst.count, sizeof *map);
-    ir_ref *results = malloc((from->results.count + 1) * sizeof *results);
-    BL_ASSERT(map && results, "out of memory");
+    ARRAY(ir_ref) results = {0};
+    BL_ASSERT(map, "out of memory");
     map_parameters(pass, from, to, map);
     ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook,
                      .keep_suspended = pass->keep_suspended, .user = pass};
     if (pass->begin)
         pass->begin(&c);
     ir_copy_range(&c, 1, from->inst.count);
-    uint32_t count = 0;
     for (uint32_t k = 0; k < from->results.count; k++)
         if (stays(pass->results, from, k))
-            results[count++] = ir_copied(&c, from->results.data[k].id);
+            array_push(&results, ir_copied(&c, from->results.data[k].id));
     if (pass->end)
         pass->end(&c);
-    ir_return(to, results, count);
-    free(results);
+    for (uint32_t k = 0; k < pass->more_results.count; k++)
+        array_push(&results, pass->more_results.data[k]);
+    pass->more_results.count = 0;
+    ir_return(to, results.data, results.count);
+    array_free(&results);
     free(map);
 }
 
@@ -96,6 +98,7 @@ ir_module *opt_rebuild(opt_pass *pass)
             rebuild_function(pass, from->functions.data[k]);
     to->entry = from->entry ? pass->functions[from->entry->index] : NULL;
     free(pass->functions);
+    array_free(&pass->more_results);
     pass->functions = NULL;
     return to;
 }
@@ -107,6 +110,18 @@ bool opt_holds(const ir_module *m, ir_op op)
             if (m->functions.data[k]->inst.data[id].op == op)
                 return true;
     return false;
+}
+
+void opt_emit_call(ir_copier *c, ir_inst call, const ir_ref *args, uint32_t arg_count, ir_ref *results)
+{
+    const opt_pass *pass = c->user;
+    ir_operands o = ir_call_operands(c->from, call);
+    ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
+    BL_ASSERT(targets, "out of memory");
+    for (uint32_t k = 0; k < o.target_count; k++)
+        targets[k] = pass->functions[o.targets[k]];
+    ir_call(c->to, ir_copied(c, call.a), targets, o.target_count, args, arg_count, results);
+    free(targets);
 }
 
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results)

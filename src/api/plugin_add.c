@@ -97,6 +97,12 @@ static color added_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     return color_select(t, delta, inner_color(bsdf_plugin(n)->coefficient(&trace, outer3(wi), outer2(uv), outer(lobe))), smooth);
 }
 
+static vec3 added_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    bl_plugin_trace trace = {t, n, record};
+    return inner3(bsdf_plugin(n)->leads(&trace, outer3(wi), outer2(uv), outer(lobe)));
+}
+
 static color added_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     bl_plugin_trace trace = {t, n, record};
@@ -197,7 +203,8 @@ bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
     added_bsdf *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
     a->cls = (bsdf_class){.base.plugin = plugin_describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters, p->parameter_count, NULL),
-                          .transmits = p->transmits, .null = p->through, .turns = p->choose != NULL, .sample = added_sample, .pdf = added_pdf, .value = added_value};
+                          .transmits = p->transmits, .null = p->through, .turned = p->leads ? added_turned : NULL,
+                          .sample = added_sample, .pdf = added_pdf, .value = added_value};
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

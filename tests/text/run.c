@@ -77,6 +77,7 @@ static const struct {
     {"call_arguments", opt_call_arguments},
     {"call_unused", opt_call_unused},
     {"call_common", opt_call_common},
+    {"call_accums", opt_call_accums},
     {"merge", opt_merge},
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},

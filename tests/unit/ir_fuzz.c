@@ -168,6 +168,7 @@ static const struct {
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},
     {"call_common", opt_call_common},
+    {"call_accums", opt_call_accums},
     {"loop_invariants", opt_loop_invariants},
     {"math", opt_math},
 };

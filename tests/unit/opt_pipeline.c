@@ -57,6 +57,10 @@ static const struct {
                                   " %5 = state u32 %1 %18 %4\n %6 = lt bool %5 %3\n while %6 %4\n %8 = lt bool %5 %2\n %9 = if %8\n"
                                   " %10 = load u32 %3 @0\n %11 = mul u32 %10 %10\n store %5 @1 %11\n else %9\n %14 = load u32 %3 @0\n"
                                   " %15 = mul u32 %14 %14\n store %1 @1 %15\n endif %9\n %18 = add u32 %5 %2\n endloop %4" END},
+    /* both targets add to a gradient */
+    {OPT_CALL_ACCUMS, BUFFERS "func $0 \"one\" (f32) {\n %1 = param f32 0\n %2 = const u32 4\n accum %2 @1 %1\n return %1\n}\n"
+                              "func $1 \"two\" (f32) {\n %1 = param f32 0\n %2 = const u32 5\n %3 = neg f32 %1\n accum %2 @1 %3\n return %3\n}\n" MAIN
+                              " %6 = call %5 [$0 $1] (%3)\n %7 = result f32 %6 0\n store %1 @1 %7" END},
 };
 
 static ir_module *lowered(const char *trace, uint32_t off)

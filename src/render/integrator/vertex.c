@@ -170,11 +170,11 @@ static ir_ref samples_delta(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
     ir_ref block = t_offset(t, ir_mul(t->f, at.depth, t_u32(t, 2)), 4), unused;
-    random4 r = numbers(w, at.sample, block, SAMPLER_ONE_TWO_ONE);
+    random4 r = walk_numbers(w, at.sample, block, SAMPLER_ONE_TWO_ONE);
     walk_vertex next = {.si = *si, .frame = surface_frame(t, si), .to_light = at.d};
     next.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), next.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
     next.wi = frame_to_local(t, next.frame, v3_neg(t, at.d));
-    sample_bsdf(w, &next, r.u[0], r.u[1], r.u[2], &unused);
+    walk_sample_bsdf(w, &next, r.u[0], r.u[1], r.u[2], &unused);
     return ir_and(t->f, si->valid, next.sample.delta);
 }
 
