@@ -97,6 +97,7 @@ set(scene_sources
     src/scene/transform.c
     src/scene/upgrade.c
     src/scene/value.c
+    src/scene/volume_nvdb.c
     src/scene/volume_vol.c
     src/scene/xml.c)
 set(render_sources

@@ -200,12 +200,13 @@ void image_free(scene_image *image);
 
 typedef struct scene_volume {
     uint32_t size[3], channels; /* x, y, z; 1, 3 or 6 */
-    float low[3], high[3];      /* the box that the file names */
+    float box[12];              /* the box that the file names: rows of 4, from the unit cube */
     float *values;              /* [z][y][x][channel], finite */
 } scene_volume;
 
-/* Mitsuba's .vol, version 3. */
-bl_result volume_load_vol(const char *path, scene_volume *out, bl_error *err);
+/* By the file's ending: .nvdb, NanoVDB; anything else, Mitsuba's .vol, version 3. */
+bl_result volume_load(const char *path, scene_volume *out, bl_error *err);
+bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl_error *err);
 bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_error *err);
 void volume_free(scene_volume *v);
 

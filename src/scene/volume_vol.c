@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define VOLUME_BYTES_MAX ((size_t)4 << 30)
 enum { HEADER_BYTES = 48, SIDE_MAX = 1 << 14, ENCODING_FLOAT32 = 1 };
@@ -44,9 +45,10 @@ static bl_result read_header(const uint8_t *data, size_t size, scene_volume *out
             return error_set(err, BL_ERROR_FORMAT, "size %u of a volume is outside [1, %d]", out->size[k], SIDE_MAX);
     }
     for (int k = 0; k < 3; k++) {
-        out->low[k] = read_float(data + 24 + 4 * k), out->high[k] = read_float(data + 36 + 4 * k);
-        if (!isfinite(out->low[k]) || !isfinite(out->high[k]) || !(out->low[k] <= out->high[k]))
+        float low = read_float(data + 24 + 4 * k), high = read_float(data + 36 + 4 * k);
+        if (!isfinite(low) || !isfinite(high) || !isfinite(high - low) || !(low <= high))
             return error_set(err, BL_ERROR_FORMAT, "the volume's box is empty or not finite");
+        out->box[5 * k] = high - low, out->box[4 * k + 3] = low;
     }
     out->channels = channels;
     return BL_OK;
@@ -79,13 +81,19 @@ bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_
     return r;
 }
 
-bl_result volume_load_vol(const char *path, scene_volume *out, bl_error *err)
+static bool ends_with(const char *path, const char *ending)
+{
+    size_t length = strlen(path), wanted = strlen(ending);
+    return length >= wanted && strcasecmp(path + length - wanted, ending) == 0;
+}
+
+bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
 {
     void *data = NULL;
     size_t size = 0;
     *out = (scene_volume){0};
     TRY(file_read(path, VOLUME_BYTES_MAX, &data, &size, err));
-    bl_result r = volume_parse_vol(data, size, out, err);
+    bl_result r = ends_with(path, ".nvdb") ? volume_parse_nvdb(data, size, out, err) : volume_parse_vol(data, size, out, err);
     free(data);
     return r;
 }

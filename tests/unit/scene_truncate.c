@@ -69,6 +69,15 @@ static bl_result try_volume(const uint8_t *data, size_t size, bl_error *err)
     return result;
 }
 
+static bl_result try_nvdb(const uint8_t *data, size_t size, bl_error *err)
+{
+    scene_volume volume;
+    bl_result result = volume_parse_nvdb(data, size, &volume, err);
+    assert_true((result == BL_OK) == (volume.values != NULL));
+    volume_free(&volume);
+    return result;
+}
+
 static bl_result try_columns(const uint8_t *data, size_t size, bl_error *err)
 {
     static const char *const names[] = {"x", "rot_3", "scale_1"};
@@ -206,6 +215,8 @@ static void volumes(void **state)
 {
     (void)state;
     try_all("grid.vol", try_volume, 0);
+    try_all("grid.nvdb", try_nvdb, 0);
+    try_all("double.nvdb", try_nvdb, SIZE_MAX / 2); /* never loads */
 }
 
 static void curves(void **state)

@@ -102,7 +102,7 @@ static bl_result sdfgrid_load(render_scene *s, const scene_object *o, bl_error *
         return scene_error(err, BL_ERROR_SCENE, normals->where, "sdfgrid: normals are \"smooth\" or \"analytic\", not \"%s\"", normals->text);
     scene_volume v;
     bl_error reason = {0};
-    bl_result r = volume_load_vol(scene_get(o, "filename")->path, &v, &reason);
+    bl_result r = volume_load(scene_get(o, "filename")->path, &v, &reason);
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "sdfgrid: %s", reason.text);
     r = add_grid(s, o, &v, smooth, err);

@@ -29,11 +29,12 @@ static bool grid_grey(const class_node *n) { return channels_of(n) == 1; }
 static void place_in_box(const scene_object *o, const scene_volume *v)
 {
     double *matrix = o->values[scene_param_index(o, "to_world")].matrix;
-    for (int r = 0; r < 3; r++)
-        for (int k = 0; k < 3; k++) {
-            matrix[4 * r + 3] += matrix[4 * r + k] * (double)v->low[k];
-            matrix[4 * r + k] *= (double)v->high[k] - (double)v->low[k];
-        }
+    for (int r = 0; r < 3; r++) {
+        double row[4] = {0, 0, 0, matrix[4 * r + 3]};
+        for (int k = 0; k < 12; k++)
+            row[k % 4] += matrix[4 * r + k / 4] * (double)v->box[k];
+        memcpy(matrix + 4 * r, row, sizeof row);
+    }
 }
 
 static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -44,7 +45,7 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
     const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
     scene_volume v;
     bl_error reason = {0};
-    bl_result r = volume_load_vol(file->path, &v, &reason);
+    bl_result r = volume_load(file->path, &v, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "gridvolume: %s", reason.text);
     if (scene_number(o, "use_grid_bbox") != 0)
@@ -222,7 +223,7 @@ static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const
 }
 
 static const plugin_param grid_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3, or NanoVDB's .nvdb (floats)"},
     {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
     {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
