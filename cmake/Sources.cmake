@@ -161,6 +161,7 @@ set(render_sources
     src/render/integrator/light_tracer.c
     src/render/integrator/splat.c
     src/render/integrator/geometry.c
+    src/render/integrator/geometry_mesh.c
     src/render/integrator/intersect.c
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
