@@ -86,22 +86,23 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* All parameters' values; of geometry those that the job has among its own. What classes keep beside parameters is as it was. */
+/* values: all parameters', one after the other; of geometry the job takes those that are among its own. What classes keep beside parameters stays. */
 static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 {
     const render_scene *s = job->scene;
-    TRY(gpu_buffer_write(job->frozen, 0, job->host_values, 4ull * s->values.count, err));
+    const plan *p = job->plan;
+    float *all = malloc(((size_t)p->stored_count + 1) * sizeof *all);
+    if (!all)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for %u values", p->stored_count);
+    memcpy(all, job->host_values, (size_t)p->stored_count * sizeof *all);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
-        const render_parameter *p = &s->parameters.data[i];
-        if (p->source == PLAN_NONE)
-            TRY(gpu_buffer_write(job->frozen, 4ull * p->offset, values + p->offset, 4ull * p->count, err));
+        if (p->value_offset[i] != PLAN_NONE)
+            memcpy(all + p->value_offset[i], values, s->parameters.data[i].count * sizeof *all);
+        values += s->parameters.data[i].count;
     }
-    for (uint32_t k = 0; k < job->requested_count; k++) {
-        const render_parameter *p = &s->parameters.data[job->requested[k]];
-        if (p->source != PLAN_NONE)
-            TRY(gpu_buffer_write(job->frozen, 4ull * job->plan->value_offset[job->requested[k]], values + p->offset, 4ull * p->count, err));
-    }
-    return BL_OK;
+    bl_result r = p->stored_count ? gpu_buffer_write(job->frozen, 0, all, 4ull * p->stored_count, err) : BL_OK;
+    free(all);
+    return r;
 }
 
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
