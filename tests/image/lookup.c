@@ -216,7 +216,7 @@ static void volumes(void **state)
         arena a = {0};
         bl_error err = {0};
         scene_volume v;
-        if (volume_load_vol(arena_printf(&a, "%s/%s", folder, grids[k]), &v, &err) != BL_OK)
+        if (volume_load(arena_printf(&a, "%s/%s", folder, grids[k]), &v, &err) != BL_OK)
             fail_msg("%s", err.text);
         scene_eval *e = rectangle("<shape type='rectangle'><bsdf type='diffuse'><texture type='volume' name='reflectance'><volume type='gridvolume' name='volume'>"
                                   "<string name='filename' value='%s'/><transform name='to_world'><translate value='-.5,-.5,-.7'/><scale value='2.5,1.6,1'/>"
