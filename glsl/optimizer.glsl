@@ -6,12 +6,11 @@
 //
 // binding 0  parameters x, float; element i is word parameter_first + i
 // binding 1  gradient: float per element, or two uint (fixed_point.glsl) with flag 1; element i is gradient_first + i,
-//            which is also its index in bindings 2 .. 7
+//            which is also its index in bindings 2 .. 4
 // binding 2  scale, float per element (read with flag 1 only)
 // binding 3  state 1, float      binding 4  state 2, float (untouched if STATES is 1)
-// binding 5  rate, float   binding 6  lower, float   binding 7  upper, float
-// binding 8  status, uint: word 0 counts elements left unchanged
-// push       count, parameter_first, gradient_first, flags (1: fixed point), then six floats: the optimiser's own numbers
+// binding 5  status, uint: word 0 counts elements left unchanged
+// push       count, parameter_first, gradient_first, flags (1: fixed point), then floats: rate, lower, upper, and six numbers of the optimiser's own
 #include "common.glsl"
 #include "fixed_point.glsl"
 
@@ -22,12 +21,10 @@ layout(std430, set = 0, binding = 3) buffer State1 { float state_1[]; };
 #if STATES > 1
 layout(std430, set = 0, binding = 4) buffer State2 { float state_2[]; };
 #endif
-layout(std430, set = 0, binding = 5) readonly buffer Rate { float rate[]; };
-layout(std430, set = 0, binding = 6) readonly buffer Lower { float lower[]; };
-layout(std430, set = 0, binding = 7) readonly buffer Upper { float upper[]; };
-layout(std430, set = 0, binding = 8) buffer Status { uint unchanged; };
+layout(std430, set = 0, binding = 5) buffer Status { uint unchanged; };
 layout(push_constant) uniform Push {
     uint count, parameter_first, gradient_first, flags;
+    float rate, lower, upper;
     float number_0, number_1, number_2, number_3, number_4, number_5;
 };
 
@@ -52,7 +49,7 @@ void main()
 #if STATES > 1
     b = state_2[e];
 #endif
-    precise float way = rate[e] * optimizer_step(g, a, b);
+    precise float way = rate * optimizer_step(g, a, b);
     if (not_finite(g) || not_finite(a) || not_finite(b) || not_finite(way)) {
         atomicAdd(unchanged, 1u);
         return;
@@ -62,5 +59,5 @@ void main()
     state_2[e] = b;
 #endif
     precise float next = parameters[p] - way;
-    parameters[p] = min(max(next, lower[e]), upper[e]);
+    parameters[p] = min(max(next, lower), upper);
 }

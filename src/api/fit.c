@@ -17,29 +17,23 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, cons
     return values ? gpu_buffer_write(*out, 0, values, bytes, err) : BL_OK;
 }
 
-/* Per-element rates and bounds from the descriptor, n each; initial values. */
-static bl_result set_elements(bl_fit *fit, const bl_fit_desc *desc, float *rate, uint32_t n, bl_error *err)
+/* Rates and bounds from the descriptor; initial values. */
+static bl_result set_limits(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
     bl_job *job = fit->job;
-    float *lower = rate + n, *upper = lower + n;
+    fit->limits = calloc(desc->parameter_count, sizeof *fit->limits);
+    BL_ASSERT(fit->limits, "out of memory");
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
         const bl_fit_parameter *f = &desc->parameters[k];
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        uint32_t first = job->plan->gradient_offset[job->requested[k]];
         bool own = f->least != 0 || f->most != 0;
-        for (uint32_t i = first; i < first + p->count; i++) {
-            rate[i] = (float)(f->rate > 0 ? f->rate : fit->desc.rate);
-            lower[i] = own ? (float)f->least : p->least;
-            upper[i] = own ? (float)f->most : p->most;
-        }
+        fit->limits[k] = (fit_limits){.rate = (float)(f->rate > 0 ? f->rate : fit->desc.rate), .lower = own ? (float)f->least : p->least,
+                                      .upper = own ? (float)f->most : p->most};
         bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
         if (r != BL_OK)
             return error_set(err, r, "%s", bl_context_error(job->context));
     }
-    uint64_t bytes = 4ull * n;
-    TRY(new_buffer(fit, bytes, "learning rates", rate, &fit->rate, err));
-    TRY(new_buffer(fit, bytes, "lower bounds", lower, &fit->lower, err));
-    return new_buffer(fit, bytes, "upper bounds", upper, &fit->upper, err);
+    return BL_OK;
 }
 
 static bl_result set_penalties(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
@@ -90,17 +84,10 @@ static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
-    float *elements = calloc(3 * (size_t)n, sizeof *elements);
-    BL_ASSERT(elements, "out of memory");
-    bl_result r = set_penalties(fit, desc, err);
-    if (r == BL_OK)
-        r = set_elements(fit, desc, elements, n, err);
-    if (r == BL_OK)
-        r = set_views(fit, desc, err);
-    if (r == BL_OK)
-        r = fit_identify(fit, scene, desc, elements, 3 * n, err);
-    free(elements);
-    TRY(r);
+    TRY(set_penalties(fit, desc, err));
+    TRY(set_limits(fit, desc, err));
+    TRY(set_views(fit, desc, err));
+    TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
     for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++)
         TRY(new_buffer(fit, 4ull * n, "state of the optimiser", NULL, &fit->state[i], err));
@@ -193,7 +180,7 @@ void bl_fit_destroy(bl_fit *fit)
 {
     if (!fit)
         return;
-    gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->rate, fit->lower, fit->upper, fit->optimizer_status};
+    gpu_buffer *own[] = {fit->state[0], fit->state[1], fit->optimizer_status};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         gpu_buffer_destroy(own[i]);
     for (uint32_t v = 0; fit->views && v < fit->desc.view_count; v++)
@@ -201,6 +188,7 @@ void bl_fit_destroy(bl_fit *fit)
     large_steps_destroy(fit);
     free(fit->views);
     free(fit->penalties);
+    free(fit->limits);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
     free(fit);
@@ -333,8 +321,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
         fit_record_optimizer(job->batch, job->device->fixed,
                              &(fit_optimizer){.kind = d->optimizer, .parameters = job->values,
                                               .gradient = penalised ? job->output : job->gradient, .scale = job->scale,
-                                              .state = {fit->state[0], fit->state[1]}, .rate = fit->rate, .lower = fit->lower,
-                                              .upper = fit->upper, .status = fit->optimizer_status, .count = p->count,
+                                              .state = {fit->state[0], fit->state[1]}, .rate = (double)fit->limits[k].rate,
+                                              .lower = (double)fit->limits[k].lower, .upper = (double)fit->limits[k].upper, .status = fit->optimizer_status, .count = p->count,
                                               .parameter_first = job->plan->value_offset[job->requested[k]], .gradient_first = first,
                                               .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
                                               .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,

@@ -63,12 +63,11 @@ static void add_views(XXH3_state_t *h, const bl_fit *fit, const bl_fit_desc *des
     }
 }
 
-/* elements: rates and bounds of every element. */
-static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float *elements, uint32_t element_count)
+static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, element_count, d->first_step};
+    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, d->first_step};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
@@ -82,7 +81,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
         add(&h, &desc->parameters[k].large_steps, sizeof desc->parameters[k].large_steps);
         add(&h, &desc->parameters[k].fixed_axes, sizeof desc->parameters[k].fixed_axes);
     }
-    add(&h, elements, 4 * (size_t)element_count);
+    add(&h, fit->limits, job->requested_count * sizeof *fit->limits);
     add(&h, fit->penalties, job->requested_count * sizeof *fit->penalties);
     add(&h, job->requested, 4 * (size_t)job->requested_count);
     add(&h, job->host_values, 4 * (size_t)job->plan->stored_count); /* initial values */
@@ -90,11 +89,11 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc, const float
     return XXH3_64bits_digest(&h);
 }
 
-bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, const float *elements, uint32_t element_count, bl_error *err)
+bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
     TRY(hash_program(fit, &fit->identity.program, err));
     fit->identity.scene = hash_scene(fit, scene);
-    fit->identity.job = hash_job(fit, desc, elements, element_count);
+    fit->identity.job = hash_job(fit, desc);
     return BL_OK;
 }
 

@@ -257,24 +257,29 @@ typedef struct fit_penalty {
     double total_variation, smoothing;
 } fit_penalty;
 
+typedef struct fit_limits {
+    float rate, lower, upper;
+} fit_limits;
+
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults resolved; of its pointers only schedule, owned */
     fit_view *views;
-    fit_penalty *penalties; /* per parameter */
+    fit_penalty *penalties; /* per parameter; so limits */
+    fit_limits *limits;
     double largest_adjoint;
     uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
     fit_smoothing **smoothing; /* per parameter; NULL where it moves by ordinary steps */
     uint32_t *fixed_axes;
     double *smoothing_rate;
-    gpu_buffer *state[2], *rate, *lower, *upper, *optimizer_status;
+    gpu_buffer *state[2], *optimizer_status;
     uint64_t bytes; /* of the buffers above and the targets */
     fit_identity identity;
     bl_fit_status status; /* of the last step */
 };
 
 /* fit_state.c: what is hashed comes from the caller's descriptor as it is and from the fit's buffers */
-bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, const float *elements, uint32_t element_count, bl_error *err);
+bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err);
 
 /* fit_large_steps.c */
 bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err);

@@ -87,20 +87,20 @@ const char *fit_optimizer_name(bl_optimizer kind);
 uint32_t fit_optimizer_states(bl_optimizer kind); /* arrays of state: 1 or 2 */
 
 /* One step for `count` elements: parameter words from parameter_first, everything else from gradient_first on (an index of
- * elements in gradient, scale, state, rate and bounds). State starts as zeros. Bounds may be infinite. */
+ * elements in gradient, scale and state). State starts as zeros. Bounds may be infinite. */
 typedef struct fit_optimizer {
     bl_optimizer kind;
     gpu_buffer *parameters;
     gpu_buffer *gradient; /* floats, or with fixed_point two words per element */
     gpu_buffer *scale;    /* with fixed_point only; else NULL */
     gpu_buffer *state[2]; /* as many as fit_optimizer_states says */
-    gpu_buffer *rate, *lower, *upper;
     gpu_buffer *
         status; /* word 0 counts elements left unchanged because their gradient was not finite; never reset here */
     uint32_t count, parameter_first, gradient_first;
     bool fixed_point;
     uint32_t step;            /* 1 for the first */
-    double factor;            /* of all rates, in this step */
+    double rate, factor;      /* factor: of the rate, in this step */
+    double lower, upper;
     double beta_1, beta_2;    /* adam */
     double momentum;          /* sgd */
     bool nesterov;            /* sgd */

@@ -20,9 +20,9 @@
     X(loss_dot, 3, 1)                                                                                        \
     X(reduce_sum, 2, 2)                                                                                      \
     X(total_variation, 2, 8)                                                                                 \
-    X(optimizer_adam, 9, 10)                                                                                 \
-    X(optimizer_sgd, 9, 10)                                                                                  \
-    X(optimizer_rmsprop, 9, 10)
+    X(optimizer_adam, 6, 13)                                                                                 \
+    X(optimizer_sgd, 6, 13)                                                                                  \
+    X(optimizer_rmsprop, 6, 13)
 
 struct fit_kernels {
 #define FIT_KERNEL_FIELD(name, buffers, push) gpu_kernel *name;

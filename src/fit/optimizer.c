@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
-enum { NUMBERS = 6 };
+enum { SHARED = 7, NUMBERS = 6 }; /* push constants: the frame's (glsl/optimizer.glsl), the optimiser's own */
 
 typedef struct optimizer_class {
     const char *name;
@@ -43,8 +43,7 @@ uint32_t fit_optimizer_states(bl_optimizer kind) { return optimizers[kind].state
 static void check_sizes(const fit_optimizer *args)
 {
     uint64_t last = (uint64_t)args->gradient_first + args->count;
-    gpu_buffer *const per_element[] = {args->state[0], args->rate, args->lower, args->upper,
-                                       optimizers[args->kind].states > 1 ? args->state[1] : args->state[0]};
+    gpu_buffer *const per_element[] = {args->state[0], optimizers[args->kind].states > 1 ? args->state[1] : args->state[0]};
     for (uint32_t i = 0; i < sizeof per_element / sizeof per_element[0]; i++)
         BL_ASSERT(last * 4 <= gpu_buffer_size(per_element[i]), "element %llu of array %u",
                   (unsigned long long)last, i);
@@ -66,12 +65,12 @@ void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fi
     const optimizer_class *c = &optimizers[args->kind];
     gpu_buffer *scale = args->scale ? args->scale : args->gradient; /* a binding cannot be empty */
     gpu_buffer *second = c->states > 1 ? args->state[1] : args->state[0];
-    gpu_buffer *buffers[] = {args->parameters, args->gradient, scale,       args->state[0], second,
-                             args->rate,       args->lower,    args->upper, args->status};
-    uint32_t push[4 + NUMBERS] = {args->count, args->parameter_first, args->gradient_first, args->fixed_point ? 1u : 0u};
+    gpu_buffer *buffers[] = {args->parameters, args->gradient, scale, args->state[0], second, args->status};
+    uint32_t push[SHARED + NUMBERS] = {args->count, args->parameter_first, args->gradient_first, args->fixed_point ? 1u : 0u,
+                                       float_word(args->rate), float_word(args->lower), float_word(args->upper)};
     double numbers[NUMBERS] = {0};
     c->numbers(args, numbers);
     for (int i = 0; i < NUMBERS; i++)
-        push[4 + i] = float_word(numbers[i]);
+        push[SHARED + i] = float_word(numbers[i]);
     gpu_batch_dispatch(batch, fit_kernel_at(kernels, c->kernel), buffers, push, args->count);
 }

@@ -324,7 +324,7 @@ static void fixed_point_is_rounded_once(void **state)
 
 /* ---- optimisers, against their formulas (Mitsuba's, Dr.Jit's) in double precision ---- */
 
-enum { ELEMENTS = 130, STEPS = 40, PARAMETER_FIRST = 11, GRADIENT_FIRST = 3 };
+enum { PARTS = 5, PART = 26 /* elements, with a rate and bounds of their own */, ELEMENTS = PARTS * PART, STEPS = 40, PARAMETER_FIRST = 11, GRADIENT_FIRST = 3 };
 
 typedef struct reference {
     double x[ELEMENTS], a[ELEMENTS], b[ELEMENTS];
@@ -347,13 +347,19 @@ static double way_of(const fit_optimizer *o, reference *r, uint32_t i, double g)
     }
 }
 
-static void reference_step(const fit_optimizer *o, reference *r, const float *g, const float *rate, const float *low, const float *high)
+typedef struct limits {
+    double rate, lower, upper;
+} limits;
+static const limits parts[PARTS] = {{.05, -INFINITY, INFINITY}, {.01, 0, 1}, {.05, 0, INFINITY}, {.01, -INFINITY, 1}, {.05, 0, 1}};
+
+static void reference_step(const fit_optimizer *o, reference *r, const float *g)
 {
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         if (!isfinite(g[i]))
             continue;
-        double x = r->x[i] - o->factor * (double)rate[i] * way_of(o, r, i, (double)g[i]);
-        r->x[i] = fmin(fmax(x, (double)low[i]), (double)high[i]);
+        const limits *l = &parts[i / PART];
+        double x = r->x[i] - o->factor * l->rate * way_of(o, r, i, (double)g[i]);
+        r->x[i] = fmin(fmax(x, l->lower), l->upper);
     }
 }
 
@@ -396,7 +402,7 @@ static void compare_parameters(gpu_buffer *buffer, const reference *r, bl_optimi
     free(x);
 }
 
-static fit_optimizer new_optimizer(fixture *f, fit_optimizer args, const float *rate, const float *low, const float *high)
+static fit_optimizer new_optimizer(fixture *f, fit_optimizer args)
 {
     float scale[ELEMENTS];
     for (uint32_t i = 0; i < ELEMENTS; i++)
@@ -406,25 +412,29 @@ static fit_optimizer new_optimizer(fixture *f, fit_optimizer args, const float *
     args.scale = args.fixed_point ? element_words(f, scale) : NULL;
     for (uint32_t i = 0; i < fit_optimizer_states(args.kind); i++)
         args.state[i] = words(f, ELEMENTS + GRADIENT_FIRST, NULL);
-    args.rate = element_words(f, rate), args.lower = element_words(f, low), args.upper = element_words(f, high);
     args.status = words(f, 1, NULL);
-    args.count = ELEMENTS, args.parameter_first = PARAMETER_FIRST, args.gradient_first = GRADIENT_FIRST;
+    args.count = PART;
     return args;
+}
+
+static void record_parts(fixture *f, fit_optimizer args)
+{
+    for (uint32_t k = 0; k < PARTS; k++) {
+        args.rate = parts[k].rate, args.lower = parts[k].lower, args.upper = parts[k].upper;
+        args.parameter_first = PARAMETER_FIRST + k * PART, args.gradient_first = GRADIENT_FIRST + k * PART;
+        fit_record_optimizer(f->batch, f->kernels, &args);
+    }
 }
 
 static void follows_the_reference(void **state, fit_optimizer args)
 {
     fixture *f = *state;
-    float start[ELEMENTS], rate[ELEMENTS], low[ELEMENTS], high[ELEMENTS], g[ELEMENTS];
+    float start[ELEMENTS], g[ELEMENTS];
     static reference r;
     memset(&r, 0, sizeof r);
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
+    for (uint32_t i = 0; i < ELEMENTS; i++)
         r.x[i] = start[i] = (float)i / ELEMENTS;
-        rate[i] = i % 2 ? 0.05f : 0.01f;
-        low[i] = i % 5 ? 0.0f : -INFINITY;
-        high[i] = i % 7 ? 1.0f : INFINITY;
-    }
-    args = new_optimizer(f, args, rate, low, high);
+    args = new_optimizer(f, args);
     CHECK(gpu_buffer_write(args.parameters, PARAMETER_FIRST * 4, start, sizeof start, &err));
     uint32_t holes = 0;
     for (args.step = 1; args.step <= STEPS; args.step++) {
@@ -433,9 +443,9 @@ static void follows_the_reference(void **state, fit_optimizer args)
         holes += !isfinite(g[7]) ? 2 : 0;
         store_gradient(args.gradient, g, args.fixed_point);
         begin(f);
-        fit_record_optimizer(f->batch, f->kernels, &args);
+        record_parts(f, args);
         finish(f);
-        reference_step(&args, &r, g, rate, low, high);
+        reference_step(&args, &r, g);
     }
     compare_parameters(args.parameters, &r, args.kind);
     uint32_t *status = readback(args.status, 1);
