@@ -51,6 +51,15 @@ static bl_bsdf_choice moon_choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
     return (bl_bsdf_choice){.wo = wo, .pdf = pdf, .discrete = mirrors, .lobe = bl_ir_u32(f, 0), .eta = bl_ir_f32(f, 1)};
 }
 
+/* As moon_choose goes by its mirror: along directions that gradients follow, where a normal map or the like turns it. */
+static bl_plugin_vec3 moon_leads(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
+{
+    (void)uv, (void)lobe;
+    bl_ir_func *f = bl_plugin_func(t);
+    bl_ir_value zero = bl_ir_f32(f, 0);
+    return (bl_plugin_vec3){bl_ir_sub(f, zero, wi.x), bl_ir_sub(f, zero, wi.y), wi.z};
+}
+
 static bl_plugin_color moon_coefficient(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
 {
     (void)wi, (void)uv, (void)lobe; /* there is one */
@@ -72,7 +81,8 @@ static bl_plugin_color moon_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
 }
 
 static const bl_bsdf_plugin moon = {.name = "minnaert", .help = "dark, dusty surface, one-sided", .parameters = moon_params, .parameter_count = 3,
-                                    .choose = moon_choose, .pdf = moon_pdf, .value = moon_value, .coefficient = moon_coefficient};
+                                    .choose = moon_choose, .pdf = moon_pdf, .value = moon_value, .coefficient = moon_coefficient,
+                                    .leads = moon_leads};
 
 /* ---- the texture: waves between two colours ---- */
 

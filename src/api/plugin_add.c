@@ -197,7 +197,7 @@ void plugin_add_class(bl_context *ctx, const plugin_class *cls)
 bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 {
     bl_error err = {0};
-    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient, complete = sampled && p->pdf && p->value;
+    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient && !p->leads, complete = sampled && p->pdf && p->value;
     if (plugin_check(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, 0, complete, &err) != BL_OK)
         return context_fail(ctx, &err);
     added_bsdf *a = arena_alloc(&ctx->memory, sizeof *a);
