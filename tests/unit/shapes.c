@@ -207,7 +207,7 @@ static void end(traced *l, const ir_ref *results, uint32_t count)
         fail_msg("%s", err.text);
 }
 
-static void run(const traced *l, const double *in, uint32_t parameters, double *out, uint32_t results)
+static void run_as(const traced *l, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results)
 {
     ir_value args[16], got[16];
     bl_error err = {0};
@@ -215,13 +215,18 @@ static void run(const traced *l, const double *in, uint32_t parameters, double *
     ir_eval_buffer buffers[BUFFER_COUNT] = {[BUFFER_SCENE] = {.words = l->plan->words.data, .count = l->plan->words.count}};
     for (int k = BUFFER_SCENE + 1; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = true};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < parameters; k++)
         args[k].f = in[k];
     if (ir_eval(l->f, args, got, &env, &err) != BL_OK)
         fail_msg("%s", err.text);
     for (uint32_t k = 0; k < results; k++)
         out[k] = got[k].f;
+}
+
+static void run(const traced *l, const double *in, uint32_t parameters, double *out, uint32_t results)
+{
+    run_as(l, true, in, parameters, out, results);
 }
 
 static void release(traced *l)
@@ -380,6 +385,28 @@ static void shapes_equal_their_meshes(void **state)
         }
         print_message("%s: %u hits, %u misses, %u at edges\n", s->name, hits, misses, unclear);
         assert_true(hits > RAYS / 4 && misses > RAYS / 50 && unclear < RAYS / 4);
+        release(&l);
+    }
+    unlink(curve_file), unlink(gaussian_file);
+}
+
+/* What is computed of a ray that meets nothing is multiplied by zero: it has to be finite in f32, up to the ends that rays of paths have. */
+static void misses_are_finite(void **state)
+{
+    (void)state;
+    uint32_t random = 7;
+    write_curve(), write_gaussian();
+    for (int i = 0; i < SURFACES; i++) {
+        traced l = trace_hits(surfaces[i].xml);
+        for (int r = 0; r < 20; r++) {
+            double in[IN], got[OUT];
+            make_ray(&surfaces[i], &random, in);
+            in[6] = in[7] = 1e30;
+            run_as(&l, false, in, IN, got, OUT);
+            for (int k = 1; k < OUT; k++)
+                if (!isfinite(got[k]))
+                    fail_msg("%s: result %d of a ray that misses is %g", surfaces[i].name, k, got[k]);
+        }
         release(&l);
     }
     unlink(curve_file), unlink(gaussian_file);
@@ -651,7 +678,7 @@ static void bad_shapes_say_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(lights_are_sampled_by_area),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(misses_are_finite), cmocka_unit_test(lights_are_sampled_by_area),
                                        cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances),
                                        cmocka_unit_test(curves_have_one_side), cmocka_unit_test(bad_curves_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,6 +308,16 @@ static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tm
 
 /* ---- traced: what both have in common ---- */
 
+/* Unit vector from the curve's place c to the point, which may be as far off as the end of a ray that hits nothing: what is computed there is
+ * multiplied by zero, so squares must not overflow. */
+static vec3 away_from(tracer *t, vec3 c, vec3 p)
+{
+    ir_func *f = t->f;
+    vec3 x = v3_sub(t, p, c);
+    ir_ref size = ir_max(f, ir_abs(f, x.x), ir_max(f, ir_abs(f, x.y), ir_abs(f, x.z)));
+    return v3_normalize(t, v3_scale(t, x, ir_div(f, t_f32(t, 1), size)));
+}
+
 /* x: from the curve to the point; c1: the curve's derivative, r1 the radius's; place: along the segment. */
 static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1, ir_ref r1, ir_ref place, interaction *si)
 {
@@ -329,7 +339,7 @@ static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d
     vec3 from = v3_load(t, entry, 0), a = v3_sub(t, v3_load(t, entry, 4), from), c = v3_add(t, from, v3_scale(t, a, u));
     ir_ref r0 = t_real(t, entry, 3), q = ir_sub(f, t_real(t, entry, 7), r0);
     (void)v;
-    vec3 n = v3_normalize(t, v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), c));
+    vec3 n = away_from(t, c, v3_add(t, o, v3_scale(t, d, hit_t)));
     vec3 x = v3_scale(t, n, t_mad(t, q, u, r0)); /* back onto the sphere */
     si->p = v3_add(t, c, x);
     si->ng = si->ns = n;
@@ -342,7 +352,7 @@ static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 
     (void)v;
     spline c = spline_at(t, ir_add(f, data, t_word(t, entry, ENTRY_POINTS)), u);
     si->p = v3_add(t, o, v3_scale(t, d, hit_t));
-    vec3 x = v3_sub(t, si->p, c.c);
+    vec3 x = v3_scale(t, away_from(t, c.c, si->p), c.r);
     /* the circles turn with the curve and grow: (|c'|^2 - X.c'') X - r r' c' */
     ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
     si->ng = si->ns = v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
