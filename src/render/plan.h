@@ -136,15 +136,15 @@ ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record);
 bool plan_given(const class_node *n, const char *param);
 /* Luminance; of grey exactly that grey. */
 ir_ref color_luminance(tracer *t, color v);
+ir_ref color_mean(tracer *t, color v); /* of the three channels; of grey exactly that grey */
 /* The textured parameter `param` at uv. */
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p);
-/* The same as one number (Mitsuba's eval_1): luminance, exact for grey. */
+/* The same as one number (Mitsuba's eval_1): of images luminance, of a constant colour the mean; exact for grey. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
-ir_ref color_luminance(tracer *t, color v);
 /* Of an object: the value of a PLUGIN_PART is a plain 0. */
 bool plan_part_is_zero(const scene_object *o, const char *param);
 /* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is differentiated. Known while tracing. */

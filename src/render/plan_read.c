@@ -75,6 +75,13 @@ ir_ref color_luminance(tracer *t, color v)
     return ir_add(f, v.c[1], ir_add(f, red, blue));
 }
 
+ir_ref color_mean(tracer *t, color v)
+{
+    ir_func *f = t->f;
+    ir_ref differences = ir_add(f, ir_sub(f, v.c[0], v.c[1]), ir_sub(f, v.c[2], v.c[1]));
+    return t_mad(t, differences, t_f32(t, 1 / 3.0f), v.c[1]);
+}
+
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p)
 {
     uint32_t k = param_of(n, param);

@@ -35,7 +35,7 @@ typedef struct subject {
     const char *name;
     char *folder;
     bl_scene *scene;
-    uint32_t values, width, spp;
+    uint32_t values, width, spp, share;
     bl_job *job;
     float *weights, *images, *ones; /* W; one image per seed; a tangent */
 } subject;
@@ -205,7 +205,7 @@ static void open_case(subject *s, const cJSON *expected)
     const char *all = getenv("BL_LONG");
     uint32_t paths = all && strcmp(all, "1") == 0 ? LONG_PATHS : SHORT_PATHS;
     s->values = 3 * info.width * info.height, s->width = info.width;
-    s->spp = paths / (info.width * info.height);
+    s->spp = s->share * paths / (info.width * info.height);
     s->weights = read_image(s, "adjoint.exr");
     s->images = malloc((size_t)SEEDS * s->values * sizeof *s->images);
     assert_non_null(s->images);
@@ -214,11 +214,15 @@ static void open_case(subject *s, const cJSON *expected)
 static void references(void **state)
 {
     (void)state;
-    static const char *const names[] = {"cbox_colours", "conductor", "lights", "many_bounces", "texture"};
+    /* share: of the paths; 4 standard errors of the conductor's alpha come close to the 8 % at which a run says nothing */
+    static const struct {
+        const char *name;
+        uint32_t share;
+    } cases[] = {{"cbox_colours", 1}, {"conductor", 2}, {"lights", 1}, {"many_bounces", 1}, {"texture", 1}};
     uint32_t judged = 0, failed = 0;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        subject s = {.name = names[k]};
-        s.folder = arena_printf(&s.memory, "%s/gradients/%s", reference, names[k]);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        subject s = {.name = cases[k].name, .share = cases[k].share};
+        s.folder = arena_printf(&s.memory, "%s/gradients/%s", reference, s.name);
         cJSON *expected = read_json(&s);
         assert_non_null(expected);
         bl_result r = bl_scene_load(device.context, arena_printf(&s.memory, "%s/scene.xml", s.folder), NULL, &s.scene);
@@ -226,7 +230,7 @@ static void references(void **state)
             open_case(&s, expected);
             failed += judge(&s, expected, &judged);
         } else {
-            print_message("later %s: %s\n", names[k], bl_context_error(device.context));
+            print_message("later %s: %s\n", s.name, bl_context_error(device.context));
             assert_int_equal(r, BL_ERROR_UNSUPPORTED);
         }
         bl_job_destroy(s.job);

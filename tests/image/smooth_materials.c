@@ -164,7 +164,7 @@ static const struct choice {
      "<bsdf type='conductor'/></bsdf></bsdf>", NULL, {0, 0, 1}, {0, 0},
      {{true, LOBE_NULL, 0.4}, {true, LOBE_NULL + 1, 0.6 * 0.7}, {true, 2, 0.6 * 0.3}}},
     {"mask by colour", "<bsdf type='mask' id='it'>" RGB("opacity", ".1,.5,.9") "<bsdf type='conductor'/></bsdf>", NULL, {0, 0, 1}, {0, 0},
-     {{true, 1, 0.1 * 0.212671 + 0.5 * 0.71516 + 0.9 * 0.072169}}},
+     {{true, 1, (0.1 + 0.5 + 0.9) / 3}}},
     /* Mitsuba's checkerboard gives color0 as a colour and color1 as a number here */
     {"mask by checkerboard", "<bsdf type='mask' id='it'><texture type='checkerboard' name='opacity'><float name='color0' value='.9'/>"
      "<float name='color1' value='.2'/></texture><bsdf type='conductor'/></bsdf>", NULL, {0, 0, 1}, {0.25, 0.25}, {{true, 1, 0.2}, {true, LOBE_NULL, 0.8}}},

@@ -18,6 +18,13 @@ static color constant_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
     return plan_color(t, n, record, "value");
 }
 
+/* Mitsuba: the mean of the channels, where images take the luminance. */
+static ir_ref constant_eval_1(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    color c = constant_eval(t, n, record, uv);
+    return n->variant ? c.c[0] : color_mean(t, c);
+}
+
 vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)n, (void)record, (void)uv;
@@ -31,6 +38,7 @@ const texture_class texture_constant = {
     .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"}, .variant = constant_variant},
     .constant = true,
     .eval = constant_eval,
+    .eval_1 = constant_eval_1,
     .slope = texture_no_slope,
 };
 
