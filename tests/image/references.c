@@ -68,12 +68,26 @@ static double z_test(const float *image, const picture *reference, const picture
     return passed / (3.0 * pixels);
 }
 
+static bool all_of_it(void)
+{
+    const char *all = getenv("BL_LONG");
+    return all && strcmp(all, "1") == 0;
+}
+
+/* Kernels take lavapipe many seconds to compile, so in the ordinary tier its own traversal has every second scene and ray queries the others. */
+static bool left_out(uint32_t index)
+{
+    bl_device_info info;
+    const char *rays = getenv("BL_RAY_BACKEND");
+    SCENE_MUST(&device, bl_device_info_get(device.device, &info));
+    return !all_of_it() && strcmp(info.kind, "lavapipe") == 0 && index % 2 == (rays && strcmp(rays, "query") == 0);
+}
+
 /* Full counts are the manifest's; fewer samples weaken the test, they do not loosen it. */
 static uint32_t sample_count(const cJSON *scene, uint32_t pixels)
 {
-    const char *all = getenv("BL_LONG");
     uint32_t full = (uint32_t)cJSON_GetObjectItem(scene, "spp")->valuedouble, few = SHORT_PATHS / pixels;
-    return all && strcmp(all, "1") == 0 ? full : few < full ? few > 1 ? few : 1 : full;
+    return all_of_it() ? full : few < full ? few > 1 ? few : 1 : full;
 }
 
 static bool judge(const cJSON *entry, const bl_scene *scene)
@@ -104,10 +118,12 @@ static bool judge(const cJSON *entry, const bl_scene *scene)
 static void stored_images(void **state)
 {
     const cJSON *entry;
-    uint32_t judged = 0, failed = 0;
+    uint32_t judged = 0, failed = 0, index = 0;
     cJSON_ArrayForEach(entry, cJSON_GetObjectItem(*state, "scenes"))
     {
         arena a = {0};
+        if (left_out(index++))
+            continue;
         bl_scene *scene;
         bl_result r = bl_scene_load(
             device.context, arena_printf(&a, "%s/%s", root, cJSON_GetObjectItem(entry, "xml")->valuestring),
