@@ -100,13 +100,13 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
         error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": a light of kind %d, which does not exist", p->name ? p->name : "", (int)p->kind);
         return context_fail(ctx, &err);
     }
-    for (uint32_t k = 0; p->parameters && k < p->parameter_count; k++)
-        if (p->parameters[k].name && strcmp(p->parameters[k].name, "sampling_weight") == 0) {
-            error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": every light has the parameter \"sampling_weight\" already", p->name ? p->name : "");
-            return context_fail(ctx, &err);
-        }
     if (plugin_check(ctx, PLUGIN_EMITTER, p->name, p->parameters, p->parameter_count, 1, is_complete(p), &err) != BL_OK)
         return context_fail(ctx, &err);
+    for (uint32_t k = 0; k < p->parameter_count; k++)
+        if (strcmp(p->parameters[k].name, "sampling_weight") == 0) {
+            error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": every light has the parameter \"sampling_weight\" already", p->name);
+            return context_fail(ctx, &err);
+        }
     added_light *a = arena_alloc(&ctx->memory, sizeof *a);
     plugin_param *weight;
     a->plugin = *p;
