@@ -169,6 +169,7 @@ set(render_sources
     src/render/integrator/path.c
     src/render/integrator/replay.c
     src/render/integrator/shadow.c
+    src/render/integrator/sums.c
     src/render/integrator/surface.c
     src/render/integrator/tables.c
     src/render/integrator/track.c

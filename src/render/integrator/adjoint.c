@@ -26,13 +26,8 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
 void account(walk *w, replay_state *p, color light, ir_ref takes)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    color whole = throughput_whole(w, &p->b), but_one = throughput_but_one(w, &p->b);
-    for (int c = 0; c < 3; c++) {
-        ir_ref to_l = ir_mul(f, whole.c[c], light.c[c]), to_m = ir_mul(f, but_one.c[c], light.c[c]);
-        two_float_add(t, &p->L.c[c], &p->L_error.c[c], ir_select(f, takes, ir_neg(f, to_l), to_l));
-        two_float_add(t, &p->M.c[c], &p->M_error.c[c], ir_select(f, takes, ir_neg(f, to_m), to_m));
-    }
+    sums_add(t, &p->sums, color_mul(t, throughput_whole(w, &p->b), light),
+             color_mul(t, throughput_but_one(w, &p->b), light), takes);
 }
 
 /* ---- adjoints ---- */
@@ -99,19 +94,14 @@ static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, c
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    color for_light, for_sample;
+    color for_light, for_sample, radiance = sums_over(t, &p->sums, k->for_sample);
     walk_values(w, v, true, &for_light, &for_sample);
     for (int c = 0; c < 3; c++) {
         outputs[c] = for_light.c[c];
         seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
         outputs[3 + c] = for_sample.c[c];
-        ir_ref value = k->for_sample.c[c], lost = ir_eq(f, value, zero),
-               clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
-        ir_ref to_come = ir_add(f, p->L.c[c], p->L_error.c[c]),
-               but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
-        ir_ref radiance =
-            ir_select(f, lost, but_one, ir_div(f, to_come, ir_select(f, lost, t_f32(t, 1), value)));
-        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance), zero);
+        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
+        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance.c[c]), zero);
     }
 }
 
@@ -168,12 +158,9 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    color to_come, missing;
-    for (int c = 0; c < 3; c++) {
-        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0)), but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
-        to_come.c[c] = ir_mul(f, dL.c[c], ir_add(f, p->L.c[c], p->L_error.c[c]));
-        missing.c[c] = ir_select(f, clean, ir_mul(f, dL.c[c], but_one), t_f32(t, 0));
-    }
+    color to_come = color_mul(t, dL, sums_L(t, &p->sums)), missing = color_mul(t, dL, sums_M(t, &p->sums));
+    for (int c = 0; c < 3; c++)
+        missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
     flight_adjoint(w, &v->flight, p->phase, to_come, missing);
 }
 

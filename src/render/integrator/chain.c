@@ -132,7 +132,7 @@ ir_ref chain_vertex(walk *w, replay_state *p, color dL)
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, ir_or(f, now.forth, is(w, p, CHAIN_PASS)), light, none), p->phase);
     adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), now.adjoint);
-    p->chain.left = ir_select(f, now.last, replay_residual(w, p), p->chain.left);
+    p->chain.left = ir_select(f, now.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives = ir_or(f, now.back, ir_and(f, now.last, ir_not(f, now.first)));
     account(w, p, color_select(t, gives, light, none), ir_bool(f, false));
     p->b = after;

@@ -9,16 +9,15 @@
  * phase 1 takes them away again, and the value of vertex j has the derivative (L after j) / value, the
  * light's radiance L / radiance. M is what misses exactly one factor (estimators.md 3). */
 #include "render/integrator/light_path.h"
+#include "render/integrator/sums.h"
 #include "spirv_gen/ad/ad.h"
-
-static const float residual_tolerance = 1e-4f; /* of the path's splats */
 
 typedef struct light_state {
     light_position at;
     throughput b;
     /* of the gradient alone */
     ir_ref phase; /* bool: subtracting and backpropagating */
-    color L, L_error, M, M_error, size;
+    replay_sums sums;
     ir_ref hash, hash_first;
 } light_state;
 
@@ -30,8 +29,7 @@ static void pack(loop_state *s, const light_state *p, bool gradient)
     if (!gradient)
         return;
     state_put(s, p->phase), state_put(s, p->hash), state_put(s, p->hash_first);
-    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M),
-        state_put_color(s, p->M_error), state_put_color(s, p->size);
+    state_put_sums(s, &p->sums);
 }
 
 static light_state unpack(loop_state *s, bool gradient)
@@ -43,8 +41,7 @@ static light_state unpack(loop_state *s, bool gradient)
     if (!gradient)
         return p;
     p.phase = state_get(s), p.hash = state_get(s), p.hash_first = state_get(s);
-    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s),
-    p.M_error = state_get_color(s), p.size = state_get_color(s);
+    p.sums = state_get_sums(s);
     return p;
 }
 
@@ -75,38 +72,9 @@ static ir_ref image_vertex(walk *w, light_state *p)
 
 /* ---- the gradient ---- */
 
-static void account(walk *w, light_state *p, color whole, color but_one)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    for (int c = 0; c < 3; c++) {
-        two_float_add(t, &p->L.c[c], &p->L_error.c[c],
-                      ir_select(f, p->phase, ir_neg(f, whole.c[c]), whole.c[c]));
-        two_float_add(t, &p->M.c[c], &p->M_error.c[c],
-                      ir_select(f, p->phase, ir_neg(f, but_one.c[c]), but_one.c[c]));
-    }
-}
-
-/* Of what L still holds, the derivative by one of its factors. clean: none before it was zero. */
-static color factor_adjoint(walk *w, const light_state *p, color factor, const ir_ref clean[3])
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    color r;
-    for (int c = 0; c < 3; c++) {
-        ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0)), rest = ir_add(f, p->L.c[c], p->L_error.c[c]),
-               but_one = ir_add(f, p->M.c[c], p->M_error.c[c]);
-        ir_ref by =
-            ir_select(f, lost, but_one, ir_div(f, rest, ir_select(f, lost, t_f32(t, 1), factor.c[c])));
-        r.c[c] = ir_select(f, clean[c], by, t_f32(t, 0));
-    }
-    return r;
-}
-
 static void adjoint_light(walk *w, const light_state *p, const light_vertex *v)
 {
-    ir_ref always = ir_bool(w->t.f, true), clean[3] = {always, always, always};
-    color seed = factor_adjoint(w, p, v->radiance, clean);
+    color seed = sums_over(&w->t, &p->sums, v->radiance);
     ir_ref loop = kernel_once(w->t.f, ir_and(w->t.f, p->phase, v->begins));
     color_backward(&w->t, walk_radiance(w, v->emission, true), seed);
     kernel_end_once(w->t.f, loop);
@@ -118,15 +86,13 @@ static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v
     tracer *t = &w->t;
     ir_func *f = t->f;
     color for_sensor, for_sample;
-    ir_ref outputs[6], seeds[6], clean[3];
-    for (int c = 0; c < 3; c++)
-        clean[c] = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
-    color onward = factor_adjoint(w, p, v->for_sample, clean);
+    ir_ref outputs[6], seeds[6];
+    color onward = sums_over(t, &p->sums, v->for_sample);
     light_values(w, v, true, &for_sensor, &for_sample);
     for (int c = 0; c < 3; c++) {
         outputs[c] = for_sensor.c[c], outputs[3 + c] = for_sample.c[c];
         seeds[c] = ir_select(f, v->splat.there, ir_mul(f, seed.c[c], v->scale), t_f32(t, 0)),
-        seeds[3 + c] = onward.c[c];
+        seeds[3 + c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), onward.c[c], t_f32(t, 0));
     }
     ir_if(f, ir_and(f, p->phase, ir_and(f, v->v.si.valid, ir_not(f, v->begins))));
     ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
@@ -147,26 +113,11 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
     for (int c = 0; c < 3; c++)
         seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
-    account(w, p, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen));
+    sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen), p->phase);
     adjoint_surface(w, p, &v, color_mul(t, whole, adjoint));
     ir_ref alive = light_pass(w, &v, &p->at, &p->b);
-    p->hash =
-        ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v.v.decisions, ir_to_u32(f, alive))), t_u32(t, 16777619u));
+    p->hash = replay_hash(t, p->hash, v.v.decisions, alive);
     return alive;
-}
-
-/* bool: something of L is left after everything was subtracted */
-static ir_ref residual(walk *w, const light_state *p)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref left = ir_bool(f, false);
-    for (int c = 0; c < 3; c++) {
-        ir_ref rest = ir_abs(f, ir_add(f, p->L.c[c], p->L_error.c[c]));
-        left =
-            ir_or(f, left, ir_gt(f, rest, ir_mul(f, ir_abs(f, p->size.c[c]), t_f32(t, residual_tolerance))));
-    }
-    return left;
 }
 
 /* Where a path has ended, phase 0 turns into phase 1 of the same path, phase 1 into phase 0 of the next.
@@ -175,19 +126,14 @@ static void finish_gradient(walk *w, light_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L), zero = t_f32(t, 0);
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
-    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), residual(w, p))),
+    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), sums_residual(t, &p->sums))),
                  STATUS_DRIFT);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
-    for (int c = 0; c < 3; c++) {
-        p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
-        p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]),
-        p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
-        p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]),
-        p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
-    }
+    sums_note_size(t, &p->sums, walked);
+    sums_restart(t, &p->sums, fresh);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
@@ -202,15 +148,10 @@ bl_result kernel_light(walk *w, ir_module *m)
     ir_func *f = t->f;
     bool gradient = w->pass == RENDER_GRADIENT;
     lane l = kernel_lane(w, m);
-    color black = color_all(t_f32(t, 0));
     light_state p = {.at = light_before(w, l.first),
                      .b = throughput_start(w),
                      .phase = ir_bool(f, false),
-                     .L = black,
-                     .L_error = black,
-                     .M = black,
-                     .M_error = black,
-                     .size = black,
+                     .sums = sums_start(t),
                      .hash = t_u32(t, 0),
                      .hash_first = t_u32(t, 0)};
     loop_state state = {0}, next = {0};

@@ -16,8 +16,6 @@
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing (estimators.md 9). */
 #include "render/integrator/replay.h"
 
-static const float residual_tolerance = 1e-4f; /* of the path's radiance */
-
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
 static void pack(const walk *w, loop_state *s, const replay_state *p)
@@ -26,8 +24,7 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
     if (fused(w))
         state_put(s, p->phase);
     state_put_throughput(s, &p->b);
-    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
-    state_put_color(s, p->size);
+    state_put_sums(s, &p->sums);
     state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
     state_put_color(s, p->sum);
     if (w->follows)
@@ -40,25 +37,12 @@ static replay_state unpack(walk *w, loop_state *s)
     p.at = state_get_position(w, s);
     p.phase = fused(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
     p.b = state_get_throughput(s);
-    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
-    p.size = state_get_color(s);
+    p.sums = state_get_sums(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
     p.sum = state_get_color(s);
     if (w->follows)
         p.chain = chain_get(w, s);
     return p;
-}
-
-ir_ref replay_residual(walk *w, const replay_state *p)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref left = ir_bool(f, false);
-    for (int c = 0; c < 3; c++) {
-        ir_ref rest = ir_abs(f, ir_add(f, p->L.c[c], p->L_error.c[c]));
-        left = ir_or(f, left, ir_gt(f, rest, ir_mul(f, ir_abs(f, p->size.c[c]), t_f32(t, residual_tolerance))));
-    }
-    return left;
 }
 
 /* ---- between the two walks ---- */
@@ -67,11 +51,7 @@ static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0);
-    for (int c = 0; c < 3; c++) {
-        p->L.c[c] = ir_select(f, fresh, zero, p->L.c[c]), p->L_error.c[c] = ir_select(f, fresh, zero, p->L_error.c[c]);
-        p->M.c[c] = ir_select(f, fresh, zero, p->M.c[c]), p->M_error.c[c] = ir_select(f, fresh, zero, p->M_error.c[c]);
-    }
+    sums_restart(t, &p->sums, fresh);
     throughput_restart(w, alive, &p->b);
     p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
     p->seen = ir_select(f, fresh, t_u32(t, 0), p->seen);
@@ -82,13 +62,13 @@ static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = w->follows ? p->chain.left : replay_residual(w, p);
+    ir_ref left = w->follows ? p->chain.left : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
 static void add_to_image(walk *w, replay_state *p, ir_ref finite)
 {
-    color weighed = walk_weigh(w, p->at, p->L);
+    color weighed = walk_weigh(w, p->at, p->sums.L);
     for (int c = 0; c < 3; c++)
         p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
@@ -99,14 +79,13 @@ static void finish_fused(walk *w, replay_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L);
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
     add_to_image(w, p, replay);
-    for (int c = 0; c < 3; c++)
-        p->size.c[c] = ir_select(f, walked, p->L.c[c], p->size.c[c]);
+    sums_note_size(t, &p->sums, walked);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
@@ -124,13 +103,14 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L);
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     add_to_image(w, p, ir_and(f, ended, finite));
     ir_if(f, ended);
+    color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + c), ir_add(f, p->L.c[c], p->L_error.c[c]));
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_BUT_ONE + c), ir_add(f, p->M.c[c], p->M_error.c[c]));
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + c), L.c[c]);
+        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_BUT_ONE + c), M.c[c]);
     }
     ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_SEEN), p->seen);
     ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH), p->hash);
@@ -152,16 +132,16 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     ir_else(f);
     ir_endif(f);
     for (int c = 0; c < 3; c++) {
-        p->L.c[c] = ir_phi(f, branch, left[c], p->L.c[c]);
-        p->M.c[c] = ir_phi(f, branch, left[3 + c], p->M.c[c]);
-        p->size.c[c] = ir_phi(f, branch, left[c], p->size.c[c]);
+        p->sums.L.c[c] = ir_phi(f, branch, left[c], p->sums.L.c[c]);
+        p->sums.M.c[c] = ir_phi(f, branch, left[3 + c], p->sums.M.c[c]);
+        p->sums.size.c[c] = ir_phi(f, branch, left[c], p->sums.size.c[c]);
     }
     p->seen = ir_phi(f, branch, seen, p->seen), p->hash_first = ir_phi(f, branch, hash, p->hash_first);
-    ir_ref finite = color_finite(t, p->size);
+    ir_ref finite = color_finite(t, p->sums.size);
     p->at.tmax = ir_select(f, finite, p->at.tmax, t_f32(t, -1));
     for (int c = 0; c < 3; c++) {
-        p->L.c[c] = ir_select(f, finite, p->L.c[c], t_f32(t, 0));
-        p->M.c[c] = ir_select(f, finite, p->M.c[c], t_f32(t, 0));
+        p->sums.L.c[c] = ir_select(f, finite, p->sums.L.c[c], t_f32(t, 0));
+        p->sums.M.c[c] = ir_select(f, finite, p->sums.M.c[c], t_f32(t, 0));
     }
 }
 
@@ -169,7 +149,7 @@ static void finish_adjoint(walk *w, replay_state *p, ir_ref alive)
 {
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive);
-    count_drift(w, p, ir_and(f, ended, color_finite(&w->t, p->size)));
+    count_drift(w, p, ir_and(f, ended, color_finite(&w->t, p->sums.size)));
     new_path(w, p, ended, alive);
 }
 
@@ -179,9 +159,8 @@ static replay_state start(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
-    color black = color_all(zero);
-    return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .L = black, .L_error = black, .M = black,
-                          .M_error = black, .size = black, .hash = none, .hash_first = none, .seen = none, .sum = black, .chain = chain_none(w)};
+    return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .sums = sums_start(t),
+                          .hash = none, .hash_first = none, .seen = none, .sum = color_all(zero), .chain = chain_none(w)};
 }
 
 /* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
@@ -199,7 +178,7 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    p->hash = ir_mul(f, ir_xor(f, p->hash, ir_xor(f, v->decisions, ir_to_u32(f, alive))), t_u32(t, 16777619u));
+    p->hash = replay_hash(t, p->hash, v->decisions, alive);
     ir_ref number = w->volumetric ? p->at.event : p->at.depth;
     ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
     p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));

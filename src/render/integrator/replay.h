@@ -4,7 +4,7 @@
 #ifndef BL_RENDER_REPLAY_H
 #define BL_RENDER_REPLAY_H
 
-#include "render/integrator/kernel.h"
+#include "render/integrator/sums.h"
 
 /* Where walk.follows: the stretch of the path that is being backpropagated (chain.c). */
 typedef struct replay_chain {
@@ -20,8 +20,7 @@ typedef struct replay_state {
     walk_position at;
     ir_ref phase; /* bool: subtracting and backpropagating */
     throughput b;
-    color L, L_error, M, M_error;
-    color size; /* what L was after phase 0 */
+    replay_sums sums;
     ir_ref hash, hash_first;
     ir_ref seen;        /* u32: walk.seen */
     replay_chain chain; /* where walk.follows */
@@ -57,9 +56,6 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex
 ir_ref chain_vertex(walk *w, replay_state *p, color dL);
 
 /* replay.c */
-ir_ref
-replay_residual(walk *w,
-                const replay_state *p); /* bool: something of L is left after everything was subtracted */
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
