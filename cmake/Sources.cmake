@@ -187,12 +187,17 @@ set(render_sources
     src/render/phase/sggx.c
     src/render/phase/tabphase.c
     src/render/plan.c
+    src/render/plan_classes.c
     src/render/plan_read.c
+    src/render/plan_records.c
     src/render/random.c
     src/render/refit.c
     src/render/registry.c
     src/render/sampler/samplers.c
+    src/render/parameters.c
+    src/render/scene_bind.c
     src/render/scene_build.c
+    src/render/scene_structure.c
     src/render/sensor/batch.c
     src/render/sensor/fov.c
     src/render/sensor/meters.c

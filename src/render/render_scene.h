@@ -133,6 +133,9 @@ void render_map_box(const float m[12], const float box[6], float out[6]);
 /* Takes ownership of the description (also on failure). */
 bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err);
 void render_scene_destroy(render_scene *s);
+
+/* ---- parameters.c ---- */
+
 /* For load hooks: registers a parameter of o with initial values and returns its index. */
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                               float most, const float *values);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A scene's parameters: their names, shapes, bounds and initial values. */
+#include "render/classes.h"
+
+/* Registers a parameter; its values are the caller's concern. */
+static render_parameter *add_named(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape)
+{
+    const char *prefix = s->object_data[o->index];
+    const render_parameter *last = s->parameters.count ? &s->parameters.data[s->parameters.count - 1] : NULL;
+    bool behind = last && last->source != PLAN_NONE; /* geometry stands behind all values; what classes keep beside parameters is among them */
+    render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .count = 1, .source = PLAN_NONE,
+                          .offset = behind ? last->offset + last->count : s->values.count, .rank = rank, .object = o->index, .slot = slot,
+                          .factor = PLAN_NONE};
+    for (uint32_t i = 0; i < rank; i++) {
+        p.shape[i] = shape[i];
+        p.count *= shape[i];
+    }
+    array_push(&s->parameters, p);
+    return &s->parameters.data[s->parameters.count - 1];
+}
+
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                          float most, const float *values)
+{
+    render_parameter *p = add_named(s, o, field, slot, rank, shape);
+    p->least = least, p->most = most;
+    BL_ASSERT(p->offset == s->values.count, "%s comes after geometry", p->name);
+    array_reserve(&s->values, s->values.count + p->count);
+    memcpy(s->values.data + s->values.count, values, p->count * sizeof *values);
+    s->values.count += p->count;
+    return s->parameters.count - 1;
+}
+
+uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot, const uint32_t shape[2], uint32_t source)
+{
+    render_parameter *p = add_named(s, o, field, slot, 2, shape);
+    p->least = -INFINITY, p->most = INFINITY, p->source = source;
+    return s->parameters.count - 1;
+}
+
+const float *render_initial(const render_scene *s, const render_parameter *p)
+{
+    return p->source == PLAN_NONE ? s->values.data + p->offset : (const float *)(const void *)(s->geometry.data + p->source);
+}
+
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
+                              float most, const float *values)
+{
+    const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
+    BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
+    uint32_t index = render_add_array(s, o, field, slot, rank, shape, least, most, values);
+    s->parameters.data[index].least_side = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
+    return index;
+}
+
+uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == slot)
+            return i;
+    return PLAN_NONE;
+}
+
+enum { RESIZED_MOST = 1 << 30 /* entries */ };
+
+static bl_result check_size(const render_scene *s, uint32_t index, const uint32_t *shape, uint32_t *count, bl_error *err)
+{
+    const render_parameter *p = &s->parameters.data[index];
+    uint64_t n = 1;
+    if (p->least_side == 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has a fixed size; images and grids can be resized", p->name);
+    for (uint32_t k = 0; k < p->rank; k++) {
+        n *= shape[k];
+        if (shape[k] < p->least_side && k + 1 < p->rank)
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: a side of %u is too small, %u is the least", p->name, shape[k], p->least_side);
+        if (n > RESIZED_MOST)
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: more than %d entries", p->name, RESIZED_MOST);
+    }
+    if (shape[p->rank - 1] != p->shape[p->rank - 1])
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has %u channels, which stay", p->name, p->shape[p->rank - 1]);
+    *count = (uint32_t)n;
+    return BL_OK;
+}
+
+bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err)
+{
+    render_parameter *p = &s->parameters.data[index];
+    uint32_t count = 0, behind = p->offset + p->count;
+    TRY(check_size(s, index, shape, &count, err));
+    array_reserve(&s->values, s->values.count - p->count + count);
+    memmove(s->values.data + p->offset + count, s->values.data + behind, (s->values.count - behind) * sizeof *values);
+    memcpy(s->values.data + p->offset, values, count * sizeof *values);
+    s->values.count += count - p->count;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].offset >= behind)
+            s->parameters.data[i].offset += count - p->count;
+    memcpy(p->shape, shape, p->rank * sizeof *shape);
+    p->count = count;
+    return BL_OK;
+}
+
+void render_turns(render_scene *s, uint32_t parameter)
+{
+    render_parameter *p = &s->parameters.data[parameter];
+    p->turns = true;
+    p->reason = s->volumetric ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+                              : "edges that it moves in mirrors and behind glass are left out";
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Classes of a plan: what objects have in common that share traced functions. See class.h. */
+#include "render/plan_parts.h"
+
+static class_node *new_node(plan *p, const render_class *cls)
+{
+    class_node *n = arena_alloc(&p->memory, sizeof *n);
+    uint32_t count = cls->plugin.param_count;
+    BL_ASSERT(count <= PLAN_DERIVED_SLOT, "%s has %u parameters", cls->plugin.name, count);
+    n->cls = cls;
+    n->field = arena_alloc(&p->memory, (count + 1) * sizeof *n->field);
+    n->param_child = arena_alloc(&p->memory, (count + 1) * sizeof *n->param_child);
+    for (uint32_t k = 0; k < count; k++)
+        n->field[k] = PLAN_NONE;
+    return n;
+}
+
+static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
+{
+    uint32_t i = render_find_parameter(p->scene, o, slot);
+    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+}
+
+/* Only materials, phase functions, textures and volumes nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
+static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF || o->cls->category == PLUGIN_PHASE; }
+
+/* bool: the gradient of a parameter of this class, or of a texture in it, is wanted by some instance */
+bool plan_requests(const class_node *n)
+{
+    bool any = n->requested != 0;
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        any |= n->param_child[k] && plan_requests(n->param_child[k]);
+    return any;
+}
+
+class_node *plan_classify(plan *p, const scene_object *o, const render_shape *shape)
+{
+    const render_class *cls = (const render_class *)o->cls;
+    class_node *n = new_node(p, cls);
+    text key = {0};
+    text_add(&key, "%s(", cls->plugin.name);
+    for (uint32_t k = 0; k < cls->plugin.param_count; k++) {
+        const plugin_param *param = &cls->plugin.params[k];
+        if ((param->kind == PLUGIN_TEXTURED || param->kind == PLUGIN_VOLUMETRIC) && o->values[k].object) {
+            n->param_child[k] = plan_classify(p, o->values[k].object, NULL);
+            n->field[k] = n->words;
+            n->words += n->param_child[k]->words;
+            n->absent |= (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name) ? 1u << k : 0u;
+            text_add(&key, "%s=%s%s,", param->name, n->param_child[k]->key, n->absent >> k & 1 ? "*0" : "");
+        } else if ((param->flags & PLUGIN_DIFFERENTIABLE) && plugin_value_count(param->kind)) {
+            n->field[k] = n->words;
+            n->words += 2;
+            n->requested |= wanted(p, o, k) ? 1u << k : 0u;
+        }
+    }
+    for (uint32_t k = 0; nests(o) && k < o->child_count && n->child_count < PLAN_MAX_CHILDREN; k++) {
+        class_node *child = plan_classify(p, o->children[k], NULL);
+        n->child[n->child_count] = child;
+        n->child_word[n->child_count++] = n->words;
+        n->words += child->words;
+        text_add(&key, "%s,", child->key);
+    }
+    n->requested |= wanted(p, o, PLAN_DATA_SLOT) ? 1u << PLAN_DATA_SLOT : 0u;
+    n->derived_word = n->words;
+    if (cls->derived_count) {
+        n->words += 2;
+        n->requested |= plan_requests(n) ? 1u << PLAN_DERIVED_SLOT : 0u;
+    }
+    n->table_word = n->words;
+    n->tabled = cls->table_steps && cls->table_words(p->scene, o, shape);
+    n->words += n->tabled;
+    n->extra_word = n->words;
+    n->words += cls->extra_words;
+    n->variant = shape ? shape->kind : cls->variant ? cls->variant(p->scene, o) : 0;
+    text_add(&key, "#%u)%s%s", n->variant, shape ? " on " : "", shape ? shape_kinds[shape->kind]->name : "");
+    n->key = arena_strdup(&p->memory, key.data);
+    text_free(&key);
+    return n;
+}
+
+/* An instance adds its wishes to its class. */
+static void unite_requests(class_node *into, const class_node *from)
+{
+    into->requested |= from->requested;
+    for (uint32_t k = 0; k < into->cls->plugin.param_count; k++)
+        if (into->param_child[k])
+            unite_requests(into->param_child[k], from->param_child[k]);
+    for (uint32_t k = 0; k < into->child_count; k++)
+        unite_requests(into->child[k], from->child[k]);
+}
+
+uint32_t plan_needs(const class_node *n)
+{
+    uint32_t all = n->cls->needs ? n->cls->needs(n) : 0;
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++)
+        all |= n->param_child[k] ? plan_needs(n->param_child[k]) : 0;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        all |= plan_needs(n->child[k]);
+    return all;
+}
+
+uint32_t plan_class_add(const plan *p, class_list *list, class_node *n)
+{
+    for (uint32_t i = 0; i < list->count && !(p->off & PLAN_SHARE); i++)
+        if (strcmp(list->data[i]->key, n->key) == 0) {
+            unite_requests(list->data[i], n);
+            return i;
+        }
+    array_push(list, n);
+    return list->count - 1;
+}

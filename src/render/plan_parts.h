@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What makes a plan, between its files. */
+#ifndef BL_RENDER_PLAN_PARTS_H
+#define BL_RENDER_PLAN_PARTS_H
+
+#include "render/classes.h"
+
+/* ---- plan_classes.c ---- */
+
+/* The class of one object. shape: that carries an emitter, whose kind is part of the class; else NULL. */
+class_node *plan_classify(plan *p, const scene_object *o, const render_shape *shape);
+/* The class's index in the list, as one of its own or as another instance of one that is there. */
+uint32_t plan_class_add(const plan *p, class_list *list, class_node *n);
+/* enum surface_need: of the class and of all it holds. */
+uint32_t plan_needs(const class_node *n);
+
+/* ---- plan_records.c ---- */
+
+/* Derived values and sampling table of an object, the same in all its records. */
+typedef struct derived_place {
+    bool placed, table_placed;
+    uint32_t value, gradient; /* of the first; PLAN_NONE */
+    uint32_t table;
+} derived_place;
+
+typedef struct plan_instance {
+    uint32_t cls, record;
+} plan_instance;
+
+/* One record per object and list, however many shapes refer to it. seen: by object index; NULL: another one each time. */
+plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen);
+/* Of a light on a shape. geometry_base: where the scene's geometry begins in the words. */
+plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base);
+/* Weights of the lights, room for the table, and the dispatches that build it, behind those of the lights' own tables. */
+void plan_place_light_table(plan *p);
+
+/* ---- plan.c ---- */
+
+void plan_append(plan *p, const uint32_t *words, uint32_t count); /* at the end of the scene buffer */
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Records of a plan: where each instance of a class finds its parameters, derived values and sampling table, and the dispatches that make
+ * the last two. */
+#include "render/plan_parts.h"
+
+uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot)
+{
+    return p->scene->parameters.data[render_find_parameter(p->scene, o, slot)].offset;
+}
+
+uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot)
+{
+    return p->gradient_offset[render_find_parameter(p->scene, o, slot)];
+}
+
+/* Room for an object's derived values, and its line in the list of updates. n: its own class, not yet united with others'. */
+static derived_place place_derived(plan *p, const class_node *n, const scene_object *o, uint32_t record)
+{
+    derived_place *d = &p->derived[o->index];
+    if (d->placed)
+        return *d;
+    uint32_t count = n->cls->derived_count;
+    d->placed = true, d->value = p->value_count, d->gradient = PLAN_NONE;
+    p->value_count += count;
+    if (n->requested >> PLAN_DERIVED_SLOT & 1) {
+        d->gradient = p->gradient_count;
+        p->gradient_count += count;
+        p->update_requested = true;
+    }
+    uint32_t cls = plan_class_add(p, &p->updates, plan_classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
+    bool each = n->cls->update_element != NULL;
+    p->update_elements |= each;
+    for (uint32_t k = 0; k < (each ? count : 1); k++) {
+        array_push(&p->update_words, cls | k << UPDATE_ELEMENT);
+        array_push(&p->update_words, record);
+        p->update_count++;
+    }
+    return *d;
+}
+
+/* Appends the parameters of an object and of what it holds. */
+static void add_parameters(const plan *p, const scene_object *o, uint32_list *out)
+{
+    for (uint32_t i = 0; i < p->scene->parameters.count; i++)
+        if (p->scene->parameters.data[i].object == o->index)
+            array_push(out, i);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->values[k].object)
+            add_parameters(p, o->values[k].object, out);
+    for (uint32_t k = 0; k < o->child_count; k++)
+        add_parameters(p, o->children[k], out);
+}
+
+/* Gives the steps that were added last, `count` of them, what they follow; takes the list. */
+static void set_follows(plan *p, uint32_t count, uint32_list *parameters)
+{
+    uint32_t *follows = arena_alloc(&p->memory, (parameters->count + 1) * sizeof *follows);
+    if (parameters->count)
+        memcpy(follows, parameters->data, parameters->count * sizeof *follows);
+    for (uint32_t k = p->table_builds.count - count; k < p->table_builds.count; k++)
+        p->table_builds.data[k].follows = follows, p->table_builds.data[k].follow_count = parameters->count;
+    array_free(parameters);
+}
+
+/* Room for an object's sampling table, one for each shape that carries it, and the dispatches that build it. */
+static uint32_t place_table(plan *p, const scene_object *o, const render_shape *shape, uint32_t record)
+{
+    derived_place *d = &p->derived[o->index];
+    if (d->table_placed && !shape)
+        return d->table;
+    const render_class *cls = (const render_class *)o->cls;
+    d->table_placed = true, d->table = p->value_count;
+    p->value_count += cls->table_words(p->scene, o, shape);
+    uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)), function = 0;
+    for (uint32_t k = 0; k < index; k++)
+        function += p->tables.data[k]->cls->table_steps;
+    for (uint32_t k = 0; k < cls->table_steps; k++) {
+        plan_table step = {.function = function + k, .record = record, .lanes = cls->table_lanes(p->scene, o, k)};
+        array_push(&p->table_builds, step);
+    }
+    uint32_list follows = {0};
+    add_parameters(p, o, &follows);
+    set_follows(p, cls->table_steps, &follows);
+    return d->table;
+}
+
+static void write_record(plan *p, const class_node *n, const scene_object *o, const render_shape *shape, uint32_t at)
+{
+    for (uint32_t k = 0; k < n->cls->plugin.param_count; k++) {
+        if (n->param_child[k]) {
+            write_record(p, n->param_child[k], o->values[k].object, NULL, at + n->field[k]);
+        } else if (n->field[k] != PLAN_NONE) {
+            p->words.data[at + n->field[k]] = plan_value_offset(p, o, k);
+            p->words.data[at + n->field[k] + 1] = plan_gradient_offset(p, o, k);
+        }
+    }
+    for (uint32_t k = 0; k < n->child_count; k++)
+        write_record(p, n->child[k], o->children[k], NULL, at + n->child_word[k]);
+    if (n->cls->derived_count) {
+        derived_place d = place_derived(p, n, o, at);
+        p->words.data[at + n->derived_word] = d.value, p->words.data[at + n->derived_word + 1] = d.gradient;
+    }
+    if (n->tabled)
+        p->words.data[at + n->table_word] = place_table(p, o, shape, at);
+    if (n->cls->extra)
+        n->cls->extra(p, o, p->words.data + at + n->extra_word);
+}
+
+void plan_place_light_table(plan *p)
+{
+    const render_scene *s = p->scene;
+    uint32_t n = s->emitters.count, function = 0;
+    p->words.data[HEADER_LIGHT_WEIGHTS] = p->words.count;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t weight = float_word((float)scene_number(s->emitters.data[i], "sampling_weight"));
+        plan_append(p, &weight, 1);
+    }
+    p->words.data[HEADER_LIGHT_TABLE] = p->value_count;
+    p->value_count += choice_words(s);
+    for (uint32_t k = 0; k < p->tables.count; k++)
+        function += p->tables.data[k]->cls->table_steps;
+    for (uint32_t k = 0; k < CHOICE_STEPS; k++) {
+        plan_table step = {.function = function + k, .lanes = choice_lanes(s, k)};
+        array_push(&p->table_builds, step);
+    }
+    uint32_list follows = {0};
+    for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++)
+        add_parameters(p, s->emitters.data[i], &follows);
+    set_follows(p, CHOICE_STEPS, &follows);
+}
+
+plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen)
+{
+    if (seen && seen[o->index].record)
+        return seen[o->index];
+    class_node *n = plan_classify(p, o, NULL);
+    plan_instance i = {.cls = plan_class_add(p, list, n), .record = plan_reserve(p, n->words + (n->words == 0))};
+    write_record(p, n, o, NULL, i.record);
+    if (seen)
+        seen[o->index] = i;
+    return i;
+}
+
+plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base)
+{
+    const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
+    class_node *n = plan_classify(p, p->scene->emitters.data[emitter], shape);
+    plan_instance i = {.cls = plan_class_add(p, &p->emitters, n), .record = plan_reserve(p, n->words)};
+    write_record(p, n, p->scene->emitters.data[emitter], shape, i.record);
+    uint32_t *extra = p->words.data + i.record + n->extra_word;
+    extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
+    extra[AREA_INVERSE_AREA] = float_word(1 / shape->area);
+    return i;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which material, light and media each shape has, defaults included, and the list of all lights. */
+#include "render/scene_parts.h"
+
+/* A shape without a material is diffuse grey, or black if it is a light (Mitsuba). */
+static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
+{
+    scene_object *texture = render_new_object(s, &texture_constant.base.plugin, shape->object->where);
+    for (int k = 0; k < 3; k++)
+        texture->values[0].vector[k] = shape->emitter ? 0 : 0.5;
+    scene_object *bsdf = render_new_object(s, &bsdf_diffuse.base.plugin, shape->object->where);
+    bsdf->values[0].object = texture;
+    return bsdf;
+}
+
+static bool on_shape(const scene_object *emitter) { return ((const emitter_class *)(const void *)emitter->cls)->on_shape; }
+
+/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light, NULL: a light without. */
+static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bool light, bl_error *err)
+{
+    bool attribute = scene_is(o, &texture_mesh_attribute.base.plugin);
+    if (light && (attribute || scene_is(o, &texture_volume.base.plugin)))
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "%s: in a light it is not implemented (nor is it in Mitsuba 3)", o->cls->name);
+    if (attribute) {
+        const char *name = scene_get(o, "name")->text;
+        uint32_t k = mesh_find_attribute(s, name);
+        if (k == PLAN_NONE || render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material asks for (line %u)",
+                               shape->object->cls->name, name, o->where.line);
+    }
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            TRY(check_textures(s, shape, o->values[k].object, light, err));
+    for (uint32_t k = 0; k < o->child_count; k++)
+        TRY(check_textures(s, shape, o->children[k], light, err));
+    return BL_OK;
+}
+
+bl_result render_bind_shapes(render_scene *s, bl_error *err)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        if (!s->object_data[shape->object->index])
+            continue; /* loaded for its points alone */
+        shape->bsdf = scene_child(shape->object, PLUGIN_BSDF);
+        shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
+        if (!shape->bsdf) {
+            shape->bsdf = default_bsdf(s, shape);
+            TRY(render_visit(s, shape->bsdf, arena_printf(&s->memory, "%s.bsdf", (char *)s->object_data[shape->object->index]), NULL, err));
+        }
+        TRY(check_textures(s, shape, shape->bsdf, false, err));
+        if (!shape->emitter)
+            continue;
+        TRY(check_textures(s, shape, shape->emitter, true, err));
+        if (!on_shape(shape->emitter))
+            return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
+                               shape->emitter->cls->name);
+        if (!shape_kinds[shape->kind]->sample)
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, "%s: this shape cannot be a light", shape->object->cls->name);
+        if (!(shape->area > 0))
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "a light needs a surface, this shape's area is 0");
+        array_push(&s->emitters, shape->emitter);
+        array_push(&s->emitter_shape, i);
+    }
+    return BL_OK;
+}
+
+static const scene_object *add_medium(render_scene *s, const scene_object *medium)
+{
+    for (uint32_t i = 0; i < s->media.count; i++)
+        if (s->media.data[i] == medium)
+            return medium;
+    if (medium)
+        array_push(&s->media, medium);
+    return medium;
+}
+
+void render_bind_media(render_scene *s)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        render_shape *shape = &s->shapes.data[i];
+        for (uint32_t k = 0; k < shape->object->child_count; k++) {
+            const scene_object *child = shape->object->children[k];
+            if (child->cls->category == PLUGIN_MEDIUM)
+                *(strcmp(shape->object->child_names[k], "interior") == 0 ? &shape->interior : &shape->exterior) = add_medium(s, child);
+        }
+    }
+    s->sensor_medium = add_medium(s, scene_child(s->sensor, PLUGIN_MEDIUM));
+    s->default_phase = render_new_object(s, &phase_isotropic.base.plugin, s->description->root->where);
+}
+
+bl_result render_bind_lights(render_scene *s, bl_error *err)
+{
+    const scene_object *root = s->description->root;
+    for (uint32_t i = 0; i < root->child_count; i++) {
+        const scene_object *o = root->children[i];
+        if (o->cls->category != PLUGIN_EMITTER || on_shape(o))
+            continue; /* an area emitter at the top only serves references */
+        if (((const emitter_class *)(const void *)o->cls)->environment) {
+            if (s->environment != PLAN_NONE)
+                return scene_error(err, BL_ERROR_SCENE, o->where, "a second environment: a scene can have one");
+            s->environment = s->emitters.count;
+        }
+        TRY(check_textures(s, NULL, o, true, err));
+        array_push(&s->emitters, o);
+        array_push(&s->emitter_shape, PLAN_NONE);
+    }
+    double weights = 0;
+    for (uint32_t i = 0; i < s->emitters.count; i++)
+        weights += scene_number(s->emitters.data[i], "sampling_weight");
+    if (s->emitters.count > 0 && !(weights > 0))
+        return scene_error(err, BL_ERROR_SCENE, s->emitters.data[0]->where, "every light has a \"sampling_weight\" of 0");
+    return BL_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The steps in which render_scene_create makes a scene. */
+#ifndef BL_RENDER_SCENE_PARTS_H
+#define BL_RENDER_SCENE_PARTS_H
+
+#include "render/classes.h"
+
+bool scene_is(const scene_object *o, const plugin_class *c); /* false of NULL */
+/* An object that the description lacks, its values all 0. */
+scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_place where);
+/* Depth first: names the object, registers its parameters, runs its class's load hook, goes on to what it holds. */
+bl_result render_visit(render_scene *s, const scene_object *o, const char *prefix, const plugin_param *owner_param, bl_error *err);
+
+/* ---- scene_structure.c ---- */
+
+/* Integrator, sensor, film, filter, sampler; first of all steps. */
+bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
+/* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are bound. */
+bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
+
+/* ---- scene_bind.c: after all objects were visited, in this order ---- */
+
+bl_result render_bind_shapes(render_scene *s, bl_error *err);
+void render_bind_media(render_scene *s);
+bl_result render_bind_lights(render_scene *s, bl_error *err);
+
+#endif
