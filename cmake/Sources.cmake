@@ -264,9 +264,12 @@ set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c
     src/cli/check.c
+    src/cli/check_report.c
     src/cli/devices.c
     src/cli/fit.c
     src/cli/fit_job.c
+    src/cli/fit_job_parameters.c
+    src/cli/fit_job_views.c
     src/cli/fit_log.c
     src/cli/fit_report.c
     src/cli/fit_result.c

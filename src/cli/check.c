@@ -11,7 +11,7 @@
  *
  * Differences are central, or one-sided of second order where p +- h d would leave the parameter's range. Frozen ones are taken at
  * h and h/2 and extrapolated (Richardson); what the two steps differ by is part of the tolerance. */
-#include "cli.h"
+#include "check.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -19,50 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct arguments {
-    cli_common common;
-    const char *scene, *adjoint, *direction, *output;
-    cli_names parameters;
-    double epsilon;
-    uint32_t seeds;
-} arguments;
-
-typedef struct stencil {
-    int count;
-    double offset[3], weight[3]; /* derivative = sum weight f(p + offset h d) / h */
-} stencil;
-
-static const stencil stencils[] = {
-    {2, {-1, 1}, {-.5, .5}}, {3, {0, 1, 2}, {-1.5, 2, -.5}}, {3, {0, -1, -2}, {1.5, -2, .5}}};
-static const char *const stencil_names[] = {"central", "forward", "backward"};
-
-typedef struct series { /* one number per seed */
-    double mean, error;
-} series;
-
-typedef struct finding { /* about one parameter */
-    cli_parameter parameter;
-    float *values, *direction;
-    double epsilon;
-    uint32_t stencil;
-    double *gradient, *frozen, *plain; /* per seed */
-    series gradient_series, frozen_series, plain_series;
-    double worst, worst_difference, worst_tolerance; /* of gradient against frozen, in tolerances */
-    double curvature; /* mean over seeds: what differences at h and h/2 differ by */
-    double z;
-    bool frozen_agrees, plain_agrees;
-} finding;
-
-typedef struct work {
-    cli_session *session;
-    const arguments *args;
-    finding *findings;
-    float *weights, *image, *all; /* all: values of every parameter of the scene */
-    double *slope;                /* dI/dh per value of the image */
-    bl_job *job;
-    size_t n;
-    uint32_t spp, seeds, renders_done, renders;
-} work;
+static const stencil stencils[] = {{"central", 2, {-1, 1}, {-.5, .5}},
+                                   {"forward", 3, {0, 1, 2}, {-1.5, 2, -.5}},
+                                   {"backward", 3, {0, -1, -2}, {1.5, -2, .5}}};
 
 /* A difference of images, reduced with W. */
 typedef struct difference {
@@ -87,7 +46,7 @@ static void make_weights(const cli_session *session, float *weights)
             }
 }
 
-static bool in_range(const finding *f, double offset)
+static bool in_range(const check_finding *f, double offset)
 {
     for (uint32_t i = 0; i < f->parameter.info.count; i++) {
         double v = (double)f->values[i] + offset * f->epsilon * (double)f->direction[i];
@@ -98,7 +57,7 @@ static bool in_range(const finding *f, double offset)
     return true;
 }
 
-static int choose_step(const work *w, finding *f)
+static int choose_step(const check_work *w, check_finding *f)
 {
     double largest = 0, pull = 0;
     for (uint32_t i = 0; i < f->parameter.info.count; i++) {
@@ -108,11 +67,11 @@ static int choose_step(const work *w, finding *f)
     if (pull == 0)
         return fail("the direction is zero");
     f->epsilon = w->args->epsilon > 0 ? w->args->epsilon : 0.02 * (largest > 0 ? largest : 1) / pull;
-    for (f->stencil = 0; f->stencil < 3; f->stencil++) {
-        const stencil *s = &stencils[f->stencil];
+    for (int k = 0; k < 3; k++) {
+        f->differences = &stencils[k];
         bool inside = true;
-        for (int i = 0; i < s->count; i++)
-            inside = inside && in_range(f, s->offset[i]);
+        for (int i = 0; i < f->differences->count; i++)
+            inside = inside && in_range(f, f->differences->offset[i]);
         if (inside)
             return CLI_OK;
     }
@@ -120,7 +79,7 @@ static int choose_step(const work *w, finding *f)
                 f->parameter.info.name, f->epsilon);
 }
 
-static int prepare_finding(const work *w, finding *f)
+static int prepare_finding(const check_work *w, check_finding *f)
 {
     uint32_t count = f->parameter.info.count;
     f->values = memory_or_exit(count * sizeof *f->values);
@@ -150,7 +109,7 @@ static int concatenated(const cli_session *session, uint32_t index, size_t *firs
     return CLI_OK;
 }
 
-static int load_all_values(work *w)
+static int load_all_values(check_work *w)
 {
     size_t total;
     uint32_t count = bl_scene_parameter_count(w->session->scene);
@@ -167,7 +126,7 @@ static int load_all_values(work *w)
 /* ---- one image, one difference ---- */
 
 typedef struct render_progress {
-    const work *w;
+    const check_work *w;
     cli_progress bar;
 } render_progress;
 
@@ -177,7 +136,7 @@ static bool on_progress(void *user, double done)
     return progress_call(&p->bar, (p->w->renders_done + done) / p->w->renders);
 }
 
-static int render(work *w, finding *f, bool frozen, uint32_t seed, double offset, render_progress *progress)
+static int render(check_work *w, check_finding *f, bool frozen, uint32_t seed, double offset, render_progress *progress)
 {
     uint32_t count = f->parameter.info.count;
     float *moved = memory_or_exit(count * sizeof *moved);
@@ -205,10 +164,10 @@ static int render(work *w, finding *f, bool frozen, uint32_t seed, double offset
 }
 
 /* The derivative by differences with step h = scale * epsilon. */
-static int differentiate(work *w, finding *f, bool frozen, uint32_t seed, double scale,
+static int differentiate(check_work *w, check_finding *f, bool frozen, uint32_t seed, double scale,
                          render_progress *progress, difference *out)
 {
-    const stencil *s = &stencils[f->stencil];
+    const stencil *s = f->differences;
     memset(w->slope, 0, w->n * sizeof *w->slope);
     double step = scale * f->epsilon, squares = 0;
     for (int k = 0; k < s->count; k++) {
@@ -231,7 +190,7 @@ static int differentiate(work *w, finding *f, bool frozen, uint32_t seed, double
 
 /* ---- all seeds ---- */
 
-static int gradient_seed(work *w, uint32_t s, render_progress *progress)
+static int gradient_seed(check_work *w, uint32_t s, render_progress *progress)
 {
     bl_gradient_desc desc = {.spp = w->spp,
                              .spp_primal = w->spp,
@@ -242,7 +201,7 @@ static int gradient_seed(work *w, uint32_t s, render_progress *progress)
     SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, NULL));
     w->renders_done++;
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        finding *f = &w->findings[k];
+        check_finding *f = &w->findings[k];
         float *values = memory_or_exit(f->parameter.info.count * sizeof *values);
         bl_result result = bl_job_read_gradient(w->job, k, values);
         for (uint32_t i = 0; i < f->parameter.info.count; i++)
@@ -253,7 +212,7 @@ static int gradient_seed(work *w, uint32_t s, render_progress *progress)
     return CLI_OK;
 }
 
-static int difference_seed(work *w, finding *f, uint32_t s, render_progress *progress)
+static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_progress *progress)
 {
     uint32_t seed = w->args->common.seed + s;
     difference whole, half, plain;
@@ -275,11 +234,11 @@ static int difference_seed(work *w, finding *f, uint32_t s, render_progress *pro
     return CLI_OK;
 }
 
-static int measure(work *w)
+static int measure(check_work *w)
 {
     uint32_t each = 1;
     for (uint32_t k = 0; k < w->args->parameters.count; k++)
-        each += 3 * (uint32_t)stencils[w->findings[k].stencil].count;
+        each += 3 * (uint32_t)w->findings[k].differences->count;
     w->renders = each * w->seeds;
     uint64_t paths = (uint64_t)w->renders * w->n / 3 * w->spp;
     render_progress progress = {.w = w, .bar = progress_begin(&w->args->common, "check", paths)};
@@ -293,151 +252,11 @@ static int measure(work *w)
     return status;
 }
 
-/* ---- judging ---- */
-
-static series series_of(const double *values, uint32_t count)
-{
-    series s = {0};
-    for (uint32_t i = 0; i < count; i++)
-        s.mean += values[i] / count;
-    for (uint32_t i = 0; i < count; i++)
-        s.error += (values[i] - s.mean) * (values[i] - s.mean);
-    s.error = sqrt(s.error / ((double)(count - 1) * count));
-    return s;
-}
-
-static void judge(const work *w, finding *f)
-{
-    f->gradient_series = series_of(f->gradient, w->seeds);
-    f->frozen_series = series_of(f->frozen, w->seeds);
-    f->plain_series = series_of(f->plain, w->seeds);
-    f->frozen_agrees = f->worst <= 1;
-    double gap = f->gradient_series.mean - f->plain_series.mean;
-    double error = hypot(f->gradient_series.error, f->plain_series.error);
-    f->z = gap / fmax(error, 1e-30);
-    f->plain_agrees = fabs(gap) <= 4 * error + .01 * fabs(f->plain_series.mean) + f->curvature;
-}
-
-static const char *verdict(const finding *f)
-{
-    if (!f->frozen_agrees)
-        return "WRONG: frozen-path differences disagree with the gradient";
-    if (!f->plain_agrees)
-        return "only plain differences disagree: the paths depend on this parameter (support or moving "
-               "edges)";
-    return "agrees";
-}
-
-/* ---- output ---- */
-
-static void print_table(const work *w)
-{
-    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        const finding *f = &w->findings[k];
-        printf("%s  (%s differences, step %g, %u seeds, %u samples per pixel)\n", f->parameter.info.name,
-               stencil_names[f->stencil], f->epsilon, w->seeds, w->spp);
-        printf("    %-10s %14s %12s %8s\n", "", "value", "std err", "z");
-        printf("    %-10s %14.7g %12.2g\n", "gradient", f->gradient_series.mean, f->gradient_series.error);
-        printf("    %-10s %14.7g %12.2g          worst seed off by %.2g of %.2g allowed\n", "frozen",
-               f->frozen_series.mean, f->frozen_series.error, f->worst_difference, f->worst_tolerance);
-        printf("    %-10s %14.7g %12.2g %8.2f\n", "plain", f->plain_series.mean, f->plain_series.error, f->z);
-        printf("    %s\n", verdict(f));
-    }
-}
-
-static void add_number(cJSON *json, const char *key, double number)
-{
-    cJSON_AddItemToObject(json, key, isfinite(number) ? cJSON_CreateNumber(number) : cJSON_CreateNull());
-}
-
-static cJSON *add_series(cJSON *json, const char *key, const series *s, const double *values, uint32_t seeds)
-{
-    cJSON *one = cJSON_AddObjectToObject(json, key);
-    add_number(one, "value", s->mean);
-    add_number(one, "std_err", s->error);
-    cJSON_AddItemToObject(one, "per_seed", cJSON_CreateDoubleArray(values, (int)seeds));
-    return one;
-}
-
-static cJSON *finding_json(const work *w, const finding *f)
-{
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "name", f->parameter.info.name);
-    cJSON_AddNumberToObject(json, "epsilon", f->epsilon);
-    cJSON_AddStringToObject(json, "differences", stencil_names[f->stencil]);
-    add_series(json, "gradient", &f->gradient_series, f->gradient, w->seeds);
-    cJSON *frozen = add_series(json, "frozen", &f->frozen_series, f->frozen, w->seeds);
-    add_number(frozen, "worst_difference", f->worst_difference);
-    add_number(frozen, "worst_tolerance", f->worst_tolerance);
-    cJSON_AddBoolToObject(frozen, "agrees", f->frozen_agrees);
-    cJSON *plain = add_series(json, "plain", &f->plain_series, f->plain, w->seeds);
-    add_number(plain, "z", f->z);
-    cJSON_AddBoolToObject(plain, "agrees", f->plain_agrees);
-    cJSON_AddStringToObject(json, "verdict", verdict(f));
-    return json;
-}
-
-static void print_findings(const work *w)
-{
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "version", BL_VERSION_TEXT);
-    cJSON_AddStringToObject(json, "scene", w->args->scene);
-    cJSON_AddStringToObject(json, "device", w->session->device_info.name);
-    cJSON_AddNumberToObject(json, "spp", w->spp);
-    cJSON *seeds = cJSON_AddArrayToObject(json, "seeds"), *list = cJSON_AddArrayToObject(json, "parameters");
-    for (uint32_t s = 0; s < w->seeds; s++)
-        cJSON_AddItemToArray(seeds, cJSON_CreateNumber(w->args->common.seed + s));
-    bool agrees = true;
-    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        cJSON_AddItemToArray(list, finding_json(w, &w->findings[k]));
-        agrees = agrees && w->findings[k].frozen_agrees;
-    }
-    cJSON_AddBoolToObject(json, "agrees", agrees);
-    print_json(json);
-    cJSON_Delete(json);
-}
-
-static int save_plot(const work *w)
-{
-    uint32_t count = w->args->parameters.count;
-    plot_bar(*bars)[3] = memory_or_exit(count * sizeof *bars);
-    plot_group *groups = memory_or_exit(count * sizeof *groups);
-    for (uint32_t k = 0; k < count; k++) {
-        const finding *f = &w->findings[k];
-        bars[k][0] = (plot_bar){"gradient", f->gradient_series.mean, f->gradient_series.error, 0x3b6fb5};
-        bars[k][1] = (plot_bar){"frozen", f->frozen_series.mean, f->frozen_series.error,
-                                f->frozen_agrees ? 0x4f9d5d : 0xc0392b};
-        bars[k][2] = (plot_bar){"plain", f->plain_series.mean, f->plain_series.error,
-                                f->plain_agrees ? 0xa8a8a8 : 0xe08e2b};
-        groups[k] = (plot_group){f->parameter.info.name, bars[k], 3};
-    }
-    int status = save_bar_plot(w->session, w->args->output ? w->args->output : "check.png", groups, count);
-    free(groups);
-    free(bars);
-    return status;
-}
-
-static int report(work *w)
-{
-    bool wrong = false;
-    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
-        judge(w, &w->findings[k]);
-        wrong = wrong || !w->findings[k].frozen_agrees;
-    }
-    CLI_TRY(save_plot(w));
-    if (w->args->common.json)
-        print_findings(w);
-    else
-        print_table(w);
-    note(&w->args->common, "picture: %s", w->args->output ? w->args->output : "check.png");
-    return wrong ? CLI_FAILED : CLI_OK;
-}
-
 /* ---- the command ---- */
 
-static int prepare(work *w)
+static int prepare(check_work *w)
 {
-    const arguments *args = w->args;
+    const check_arguments *args = w->args;
     cli_session *session = w->session;
     CLI_TRY(session_open(session, &args->common, args->scene));
     w->n = session_values(session);
@@ -463,7 +282,7 @@ static int prepare(work *w)
     return load_all_values(w);
 }
 
-static int check(work *w)
+static int check(check_work *w)
 {
     CLI_TRY(prepare(w));
     CLI_TRY(check_image_path(w->args->output ? w->args->output : "check.png"));
@@ -474,14 +293,14 @@ static int check(work *w)
                         .frozen = true};
     CLI_TRY(session_create_job(w->session, desc, &w->job));
     CLI_TRY(measure(w));
-    return report(w);
+    return check_report(w);
 }
 
-static void release(work *w)
+static void release(check_work *w)
 {
     bl_job_destroy(w->job);
     for (uint32_t k = 0; w->findings && k < w->args->parameters.count; k++) {
-        finding *f = &w->findings[k];
+        check_finding *f = &w->findings[k];
         free(f->values);
         free(f->direction);
         free(f->gradient);
@@ -498,20 +317,20 @@ static void release(work *w)
 
 static int run(void *argument)
 {
-    const arguments *args = argument;
+    const check_arguments *args = argument;
     if (args->seeds == 1)
         return usage_error("check", "--seeds: error bars need at least 2");
     if (args->direction && args->parameters.count != 1)
         return usage_error("check", "--direction belongs to one parameter");
     cli_session session = {0};
-    work w = {.session = &session, .args = args};
+    check_work w = {.session = &session, .args = args};
     int status = check(&w);
     release(&w);
     return status;
 }
 
 // clang-format off
-#define FIELD(name) offsetof(arguments, name)
+#define FIELD(name) offsetof(check_arguments, name)
 static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to check; repeatable", .required = true},
@@ -528,5 +347,5 @@ const cli_command command_check = {
     .usage = "SCENE --param NAME...",
     .example = "backlight check assets/cornell/scene.xml --param red.reflectance.value --spp 32",
     CLI_OPTIONS(options),
-    .arguments_size = sizeof(arguments),
+    .arguments_size = sizeof(check_arguments),
     .run = run};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Of a fit job: what is fitted, and in which stages. */
+#include "fit_job_parts.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool finite_number(const cJSON *json) { return cJSON_IsNumber(json) && isfinite(json->valuedouble); }
+
+static int read_bounds(const json_place *at, const cJSON *json, fit_job_parameter *p)
+{
+    if (!json)
+        return CLI_OK;
+    const cJSON *low = cJSON_GetArrayItem(json, 0), *high = cJSON_GetArrayItem(json, 1);
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) != 2 || !finite_number(low) ||
+        !finite_number(high) || !(low->valuedouble < high->valuedouble))
+        return json_wrong(at, "bounds", "must be two numbers, [least, most], the first below the second");
+    p->bounded = true;
+    p->least = low->valuedouble;
+    p->most = high->valuedouble;
+    return CLI_OK;
+}
+
+static int read_initial(const json_place *at, const cJSON *json, fit_job_parameter *p)
+{
+    if (!json)
+        return CLI_OK;
+    bool list = cJSON_IsArray(json);
+    int count = list ? cJSON_GetArraySize(json) : 1;
+    p->initial = memory_or_exit((size_t)count * sizeof *p->initial);
+    p->initial_count = (uint32_t)count;
+    const cJSON *value = list ? json->child : json;
+    for (int i = 0; i < count; i++, value = value->next) {
+        if (!finite_number(value) || !isfinite((float)value->valuedouble))
+            return json_wrong(at, "initial", "must be a number or a list of numbers, one per entry");
+        p->initial[i] = (float)value->valuedouble;
+    }
+    return count ? CLI_OK : json_wrong(at, "initial", "is an empty list");
+}
+
+typedef struct large_steps {
+    double lambda;
+    const char *fixed;
+} large_steps;
+
+/* {"lambda": 19, "fixed": "xy"} */
+static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter *p)
+{
+    static const json_key keys[] = {{"lambda", KEY_POSITIVE, offsetof(large_steps, lambda), true},
+                               {"fixed", KEY_TEXT, offsetof(large_steps, fixed), false},
+                               {0}};
+    large_steps read = {.fixed = ""};
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "large_steps", "must be an object with lambda");
+    if (p->bounded)
+        return json_wrong(&at, "large_steps", "know no bounds");
+    strcat(at.path, "large_steps.");
+    CLI_TRY(json_read_keys(&at, json, keys, &read));
+    p->large_steps = read.lambda;
+    for (const char *c = read.fixed; *c; c++) {
+        const char *axis = strchr("xyz", *c);
+        if (!axis || p->fixed_axes >> (axis - "xyz") & 1)
+            return json_wrong(&at, "fixed", "must be one or two of the letters x, y, z");
+        p->fixed_axes |= 1u << (axis - "xyz");
+    }
+    return p->fixed_axes == 7 ? json_wrong(&at, "fixed", "must be one or two of the letters x, y, z") : CLI_OK;
+}
+
+int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
+{
+    static const json_key keys[] = {{"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
+                               {"initial", KEY_OTHER, 0, false},
+                               {"bounds", KEY_OTHER, 0, false},
+                               {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
+                               {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
+                               {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
+                               {"large_steps", KEY_OTHER, 0, false},
+                               {0}};
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
+        return json_wrong(&at, "parameters", "must be a list of at least one object");
+    job->parameters = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->parameters);
+    for (const cJSON *one = json->child; one; one = one->next) {
+        fit_job_parameter *p = &job->parameters[job->parameter_count++];
+        snprintf(at.path, sizeof at.path, "parameters[%u]", job->parameter_count - 1);
+        if (!cJSON_IsObject(one))
+            return json_wrong(&at, "", "must be an object with a name");
+        strcat(at.path, ".");
+        CLI_TRY(json_read_keys(&at, one, keys, p));
+        CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
+        CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
+        CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
+    }
+    return CLI_OK;
+}
+
+static int read_sides(const json_place *at, const cJSON *json, fit_job_size *size)
+{
+    int count = cJSON_GetArraySize(json);
+    if (!cJSON_IsArray(json) || count < 2 || count > 3)
+        return json_wrong(at, json->string, "must be the sides of an image, [height, width], or of a grid, [z, y, x]");
+    for (const cJSON *one = json->child; one; one = one->next) {
+        double number = one->valuedouble;
+        if (!cJSON_IsNumber(one) || number != floor(number) || number < 1 || number > 65536)
+            return json_wrong(at, json->string, "a side must be a whole number from 1 to 65536");
+        size->sides[size->side_count++] = (uint32_t)number;
+    }
+    return CLI_OK;
+}
+
+/* {"NAME": [z, y, x], ..} */
+static int read_resolution(json_place at, const cJSON *json, const fit_job *job, fit_job_stage *stage)
+{
+    if (!json)
+        return CLI_OK;
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "resolution", "must be an object: the sides of parameters by their names");
+    strcat(at.path, "resolution.");
+    stage->sizes = memory_or_exit(((size_t)cJSON_GetArraySize(json) + 1) * sizeof *stage->sizes);
+    for (const cJSON *one = json->child; one; one = one->next) {
+        fit_job_size *size = &stage->sizes[stage->size_count++];
+        while (size->parameter < job->parameter_count && strcmp(job->parameters[size->parameter].name, one->string) != 0)
+            size->parameter++;
+        if (size->parameter == job->parameter_count)
+            return json_wrong(&at, one->string, "is not among the parameters");
+        for (uint32_t k = 0; k + 1 < stage->size_count; k++)
+            if (stage->sizes[k].parameter == size->parameter)
+                return json_wrong(&at, one->string, "given twice");
+        CLI_TRY(read_sides(&at, one, size));
+    }
+    return CLI_OK;
+}
+
+int job_read_stages(json_place at, const cJSON *json, fit_job *job)
+{
+    static const json_key keys[] = {{"steps", KEY_COUNT, offsetof(fit_job_stage, steps), true}, {"resolution", KEY_OTHER, 0, false}, {0}};
+    uint64_t steps = 0;
+    if (!json == !job->steps)
+        return json_wrong(&at, "steps", json ? "give either steps or stages" : "missing key (or stages)");
+    if (json && (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0))
+        return json_wrong(&at, "stages", "must be a list of at least one object");
+    job->stages = memory_or_exit((json ? (size_t)cJSON_GetArraySize(json) : 1) * sizeof *job->stages);
+    job->stages[0].steps = job->steps, job->stage_count = !json;
+    for (const cJSON *one = json ? json->child : NULL; one; one = one->next) {
+        fit_job_stage *s = &job->stages[job->stage_count++];
+        snprintf(at.path, sizeof at.path, "stages[%u]", job->stage_count - 1);
+        if (!cJSON_IsObject(one))
+            return json_wrong(&at, "", "must be an object with steps");
+        strcat(at.path, ".");
+        CLI_TRY(json_read_keys(&at, one, keys, s));
+        CLI_TRY(read_resolution(at, cJSON_GetObjectItemCaseSensitive(one, "resolution"), job, s));
+        if ((steps += s->steps) > UINT32_MAX)
+            return json_wrong(&at, "steps", "the steps of all stages are too many");
+        job->steps = (uint32_t)steps;
+    }
+    return CLI_OK;
+}

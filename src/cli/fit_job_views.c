@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Of a fit job: what the images are to look like, and from where. */
+#include "fit_job_parts.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* at: with the path of the object that holds the target. */
+static int read_target(json_place at, const cJSON *json, fit_job_view *view)
+{
+    static const json_key keys[] = {{"render", KEY_OTHER, 0, true},
+                               {"spp", KEY_COUNT, offsetof(fit_job_view, spp), false},
+                               {"seed", KEY_SEED, offsetof(fit_job_view, seed), false},
+                               {0}};
+    if (cJSON_IsString(json) && *json->valuestring) {
+        view->target = job_beside(at.file, json->valuestring);
+        return CLI_OK;
+    }
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "target",
+                     "must be an image's path, or {\"render\": true, \"spp\": .., \"seed\": ..}");
+    strcat(at.path, "target.");
+    CLI_TRY(json_read_keys(&at, json, keys, view));
+    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "render")))
+        return json_wrong(&at, "render", "must be true: the scene's own values make the target");
+    return CLI_OK;
+}
+
+static bool read_vector(const cJSON *json, int count, double *out)
+{
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) != count)
+        return false;
+    for (const cJSON *one = json->child; one; one = one->next) {
+        if (!cJSON_IsNumber(one) || !isfinite((float)one->valuedouble))
+            return false;
+        *out++ = one->valuedouble;
+    }
+    return true;
+}
+
+static bool normalise(double v[3])
+{
+    double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    for (int k = 0; k < 3; k++)
+        v[k] /= length;
+    return length > 1e-12;
+}
+
+static void cross(const double a[3], const double b[3], double out[3])
+{
+    for (int k = 0; k < 3; k++)
+        out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
+}
+
+/* As <lookat> in a scene: +z toward the target, +x to the left. false: up is along the view, or nothing to look at. */
+static bool look_at(const double origin[3], const double target[3], const double up[3], float to_world[16])
+{
+    double forward[3], left[3], upward[3];
+    for (int k = 0; k < 3; k++)
+        forward[k] = target[k] - origin[k];
+    if (!normalise(forward))
+        return false;
+    cross(up, forward, left);
+    if (!normalise(left))
+        return false;
+    cross(forward, left, upward);
+    for (int k = 0; k < 3; k++) {
+        to_world[4 * k] = (float)left[k];
+        to_world[4 * k + 1] = (float)upward[k];
+        to_world[4 * k + 2] = (float)forward[k];
+        to_world[4 * k + 3] = (float)origin[k];
+    }
+    to_world[15] = 1;
+    return true;
+}
+
+static int read_pose(json_place at, const cJSON *json, fit_job_view *view)
+{
+    static const json_key keys[] = {{"origin", KEY_OTHER, 0, true}, {"target", KEY_OTHER, 0, true}, {"up", KEY_OTHER, 0, true}, {0}};
+    double matrix[16], vectors[3][3];
+    if (!json)
+        return CLI_OK;
+    view->posed = true;
+    if (read_vector(json, 16, matrix)) {
+        for (int k = 0; k < 16; k++)
+            view->to_world[k] = (float)matrix[k];
+        return CLI_OK;
+    }
+    if (!cJSON_IsObject(json))
+        return json_wrong(&at, "to_world", "must be 16 numbers, row by row, or {\"origin\": [..], \"target\": [..], \"up\": [..]}");
+    strcat(at.path, "to_world.");
+    CLI_TRY(json_read_keys(&at, json, keys, NULL));
+    for (int k = 0; k < 3; k++)
+        if (!read_vector(cJSON_GetObjectItemCaseSensitive(json, keys[k].name), 3, vectors[k]))
+            return json_wrong(&at, keys[k].name, "must be three numbers");
+    if (!look_at(vectors[0], vectors[1], vectors[2], view->to_world))
+        return json_wrong(&at, "up", "must not point along the view, nor the target lie in the origin");
+    return CLI_OK;
+}
+
+enum { TARGET_SEED = 1 << 20 }; /* far from those of steps; every view has its own */
+
+static int read_views(json_place at, const cJSON *json, fit_job *job)
+{
+    static const json_key keys[] = {{"sensor", KEY_SEED, offsetof(fit_job_view, sensor), false},
+                               {"to_world", KEY_OTHER, 0, false},
+                               {"target", KEY_OTHER, 0, true},
+                               {0}};
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
+        return json_wrong(&at, "views", "must be a list of at least one object");
+    job->several = true;
+    job->views = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->views);
+    for (const cJSON *one = json->child; one; one = one->next) {
+        fit_job_view *v = &job->views[job->view_count++];
+        v->seed = TARGET_SEED + job->view_count - 1;
+        snprintf(at.path, sizeof at.path, "views[%u]", job->view_count - 1);
+        if (!cJSON_IsObject(one))
+            return json_wrong(&at, "", "must be an object with a target");
+        strcat(at.path, ".");
+        CLI_TRY(json_read_keys(&at, one, keys, v));
+        CLI_TRY(read_pose(at, cJSON_GetObjectItemCaseSensitive(one, "to_world"), v));
+        CLI_TRY(read_target(at, cJSON_GetObjectItemCaseSensitive(one, "target"), v));
+    }
+    return CLI_OK;
+}
+
+int job_read_goal(json_place at, const cJSON *json, fit_job *job)
+{
+    const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"), *views = cJSON_GetObjectItemCaseSensitive(json, "views");
+    if (!target == !views)
+        return json_wrong(&at, "target", target ? "give either target or views" : "missing key (or views)");
+    if (views)
+        return read_views(at, views, job);
+    job->views = memory_or_exit(sizeof *job->views);
+    job->view_count = 1;
+    job->views[0].seed = TARGET_SEED;
+    return read_target(at, target, &job->views[0]);
+}
