@@ -17,38 +17,29 @@ static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, cons
     return values ? gpu_buffer_write(*out, 0, values, bytes, err) : BL_OK;
 }
 
-/* Rates and bounds from the descriptor; initial values. */
-static bl_result set_limits(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+/* Rates, bounds and penalties from the descriptor; initial values. */
+static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t k, bl_error *err)
 {
     bl_job *job = fit->job;
-    fit->limits = calloc(desc->parameter_count, sizeof *fit->limits);
-    BL_ASSERT(fit->limits, "out of memory");
-    for (uint32_t k = 0; k < desc->parameter_count; k++) {
-        const bl_fit_parameter *f = &desc->parameters[k];
-        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        bool own = f->least != 0 || f->most != 0;
-        fit->limits[k] = (fit_limits){.rate = (float)(f->rate > 0 ? f->rate : fit->desc.rate), .lower = own ? (float)f->least : p->least,
-                                      .upper = own ? (float)f->most : p->most};
-        bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
-        if (r != BL_OK)
-            return error_set(err, r, "%s", bl_context_error(job->context));
-    }
-    return BL_OK;
+    const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+    bool own = f->least != 0 || f->most != 0;
+    if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) && isfinite(f->smoothing)))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
+    if (f->total_variation > 0 && !fit_has_variation(p->rank))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s is neither an image nor a grid, so it has no total variation", p->name);
+    fit->parameters[k] = (fit_parameter){.rate = f->rate > 0 ? f->rate : fit->desc.rate, .lower = own ? (float)f->least : p->least,
+                                         .upper = own ? (float)f->most : p->most, .total_variation = f->total_variation,
+                                         .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3, .fixed_axes = f->fixed_axes};
+    bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
+    return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(job->context));
 }
 
-static bl_result set_penalties(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
+static bl_result set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    fit->penalties = calloc(desc->parameter_count, sizeof *fit->penalties);
-    BL_ASSERT(fit->penalties, "out of memory");
-    for (uint32_t k = 0; k < desc->parameter_count; k++) {
-        const bl_fit_parameter *f = &desc->parameters[k];
-        const render_parameter *p = &fit->job->scene->parameters.data[fit->job->requested[k]];
-        if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) && isfinite(f->smoothing)))
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
-        if (f->total_variation > 0 && !fit_has_variation(p->rank))
-            return error_set(err, BL_ERROR_ARGUMENT, "%s is neither an image nor a grid, so it has no total variation", p->name);
-        fit->penalties[k] = (fit_penalty){f->total_variation, f->smoothing > 0 ? f->smoothing : 1e-3};
-    }
+    fit->parameters = calloc(desc->parameter_count, sizeof *fit->parameters);
+    BL_ASSERT(fit->parameters, "out of memory");
+    for (uint32_t k = 0; k < desc->parameter_count; k++)
+        TRY(set_parameter(fit, &desc->parameters[k], k, err));
     return BL_OK;
 }
 
@@ -84,8 +75,7 @@ static bl_result prepare(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         TRY(job_check_change(fit->job, fit->job->requested[k], err));
     uint32_t n = fit->job->plan->gradient_count;
-    TRY(set_penalties(fit, desc, err));
-    TRY(set_limits(fit, desc, err));
+    TRY(set_parameters(fit, desc, err));
     TRY(set_views(fit, desc, err));
     TRY(fit_identify(fit, scene, desc, err));
     TRY(large_steps_create(fit, desc, err));
@@ -187,8 +177,7 @@ void bl_fit_destroy(bl_fit *fit)
         gpu_buffer_destroy(fit->views[v].target);
     large_steps_destroy(fit);
     free(fit->views);
-    free(fit->penalties);
-    free(fit->limits);
+    free(fit->parameters);
     free((bl_fit_change *)(uintptr_t)fit->desc.schedule);
     bl_job_destroy(fit->job);
     free(fit);
@@ -290,17 +279,21 @@ static double rate_factor(const bl_fit *fit, uint32_t step)
     return factor;
 }
 
-/* Gradient out of fixed point, plus that of the penalty. */
-static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t gradient_first, fit_penalty penalty)
+/* Gradient out of fixed point. */
+static void record_read(bl_fit *fit, const render_parameter *p, uint32_t first)
 {
-    bl_job *job = fit->job;
-    fit_record_gradient_read(job->batch, job->device->fixed,
-                             &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = p->count,
-                                                  .gradient_first = gradient_first, .output_first = gradient_first});
-    fit_variation v = {.parameters = job->values, .gradient = job->output, .parameter_first = job->plan->value_offset[p - job->scene->parameters.data], .gradient_first = gradient_first,
-                       .rank = p->rank, .weight = penalty.total_variation, .smoothing = penalty.smoothing};
+    fit_record_gradient_read(fit->job->batch, fit->job->device->fixed,
+                             &(fit_gradient_read){.gradient = fit->job->gradient, .scale = fit->job->scale, .output = fit->job->output,
+                                                  .gradient_first = first, .output_first = first, .count = p->count});
+}
+
+/* The gradient of the penalty is added to what record_read leaves. */
+static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t value_first, uint32_t gradient_first, const fit_parameter *f)
+{
+    fit_variation v = {.parameters = fit->job->values, .gradient = fit->job->output, .parameter_first = value_first,
+                       .gradient_first = gradient_first, .rank = p->rank, .weight = f->total_variation, .smoothing = f->smoothing};
     memcpy(v.shape, p->shape, sizeof v.shape);
-    fit_record_variation(job->batch, job->device->fixed, &v);
+    fit_record_variation(fit->job->batch, fit->job->device->fixed, &v);
 }
 
 static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
@@ -310,27 +303,28 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
     TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        if (fit->smoothing[k]) {
-            large_steps_record(fit, k);
-            continue;
-        }
-        uint32_t first = job->plan->gradient_offset[job->requested[k]];
-        bool penalised = fit->penalties[k].total_variation > 0;
+        const fit_parameter *f = &fit->parameters[k];
+        uint32_t value_first = job->plan->value_offset[job->requested[k]], first = job->plan->gradient_offset[job->requested[k]];
+        bool penalised = f->total_variation > 0;
+        if (f->large_steps || penalised)
+            record_read(fit, p, first);
         if (penalised)
-            record_penalty(fit, p, first, fit->penalties[k]);
+            record_penalty(fit, p, value_first, first, f);
+        if (f->large_steps)
+            continue;
         fit_record_optimizer(job->batch, job->device->fixed,
                              &(fit_optimizer){.kind = d->optimizer, .parameters = job->values,
                                               .gradient = penalised ? job->output : job->gradient, .scale = job->scale,
-                                              .state = {fit->state[0], fit->state[1]}, .rate = (double)fit->limits[k].rate,
-                                              .lower = (double)fit->limits[k].lower, .upper = (double)fit->limits[k].upper, .status = fit->optimizer_status, .count = p->count,
-                                              .parameter_first = job->plan->value_offset[job->requested[k]], .gradient_first = first,
+                                              .state = {fit->state[0], fit->state[1]}, .rate = f->rate,
+                                              .lower = (double)f->lower, .upper = (double)f->upper, .status = fit->optimizer_status, .count = p->count,
+                                              .parameter_first = value_first, .gradient_first = first,
                                               .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
                                               .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,
                                               .alpha = d->alpha, .epsilon = d->epsilon});
     }
     TRY(finish_batch(job, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
-        if (fit->smoothing[k])
+        if (fit->parameters[k].large_steps)
             TRY(large_steps_move(fit, k, rate_factor(fit, s->step + 1), s, err));
         job_value_changed(job, job->requested[k]);
     }

@@ -33,19 +33,13 @@ static bl_result create_one(bl_fit *fit, const bl_fit_desc *desc, uint32_t k, bl
     const uint32_t *words = s->geometry.data + mesh->data;
     bl_error reason = {0};
     bl_result r = fit_smoothing_create(s->geometry.data + words[MESH_FACES], words[MESH_FACE_COUNT], mesh->vertex_count, wanted->large_steps,
-                                       &fit->smoothing[k], &reason);
-    fit->fixed_axes[k] = wanted->fixed_axes;
-    fit->smoothing_rate[k] = wanted->rate > 0 ? wanted->rate : fit->desc.rate;
+                                       &fit->parameters[k].large_steps, &reason);
     return r == BL_OK ? BL_OK : error_set(err, r, "%s: %s", p->name, reason.text);
 }
 
 bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
-    uint32_t n = fit->job->requested_count;
-    fit->smoothing = calloc(n + 1u, sizeof *fit->smoothing), fit->fixed_axes = calloc(n + 1u, sizeof *fit->fixed_axes);
-    fit->smoothing_rate = calloc(n + 1u, sizeof *fit->smoothing_rate);
-    BL_ASSERT(fit->smoothing && fit->fixed_axes && fit->smoothing_rate, "out of memory");
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < fit->job->requested_count; k++) {
         if (desc->parameters[k].large_steps != 0)
             TRY(create_one(fit, desc, k, err));
         else if (desc->parameters[k].fixed_axes)
@@ -56,20 +50,8 @@ bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err
 
 void large_steps_destroy(bl_fit *fit)
 {
-    for (uint32_t k = 0; fit->smoothing && k < fit->job->requested_count; k++)
-        fit_smoothing_destroy(fit->smoothing[k]);
-    free(fit->smoothing);
-    free(fit->fixed_axes);
-    free(fit->smoothing_rate);
-}
-
-void large_steps_record(bl_fit *fit, uint32_t k)
-{
-    bl_job *job = fit->job;
-    uint32_t first = job->plan->gradient_offset[job->requested[k]];
-    fit_record_gradient_read(job->batch, job->device->fixed,
-                             &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .gradient_first = first,
-                                                  .output_first = first, .count = job->scene->parameters.data[job->requested[k]].count});
+    for (uint32_t k = 0; fit->parameters && k < fit->job->requested_count; k++)
+        fit_smoothing_destroy(fit->parameters[k].large_steps);
 }
 
 /* The arrays of one parameter: gradient, positions, both moments. */
@@ -83,11 +65,11 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
             status->skipped += count;
             return BL_OK;
         }
-    return fit_smoothing_step(fit->smoothing[k],
+    return fit_smoothing_step(fit->parameters[k].large_steps,
                               &(fit_smoothing_move){.gradient = arrays[GRADIENT], .values = arrays[VALUES], .first = arrays[FIRST],
                                                     .second = arrays[SECOND], .count = count, .step = status->step + 1 - fit->desc.first_step, .rate = rate,
                                                     .beta_1 = fit->desc.beta_1, .beta_2 = fit->desc.beta_2, .epsilon = fit->desc.epsilon,
-                                                    .fixed_axes = fit->fixed_axes[k]}, err);
+                                                    .fixed_axes = fit->parameters[k].fixed_axes}, err);
 }
 
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err)
@@ -106,7 +88,7 @@ bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status
         r = r == BL_OK ? gpu_buffer_read(from[a], at[a], arrays[a], bytes, err) : r;
     }
     if (r == BL_OK)
-        r = take_step(fit, k, factor * fit->smoothing_rate[k], arrays, status, err);
+        r = take_step(fit, k, factor * fit->parameters[k].rate, arrays, status, err);
     for (int a = VALUES; a < ARRAYS; a++)
         r = r == BL_OK ? gpu_buffer_write(from[a], at[a], arrays[a], bytes, err) : r;
     free(memory);

@@ -78,11 +78,10 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
         add(&h, &d->schedule[i].factor, sizeof d->schedule[i].factor);
     }
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
-        add(&h, &desc->parameters[k].large_steps, sizeof desc->parameters[k].large_steps);
-        add(&h, &desc->parameters[k].fixed_axes, sizeof desc->parameters[k].fixed_axes);
+        const fit_parameter *f = &fit->parameters[k];
+        double how[] = {f->rate, (double)f->lower, (double)f->upper, f->total_variation, f->smoothing, desc->parameters[k].large_steps, f->fixed_axes};
+        add(&h, how, sizeof how);
     }
-    add(&h, fit->limits, job->requested_count * sizeof *fit->limits);
-    add(&h, fit->penalties, job->requested_count * sizeof *fit->penalties);
     add(&h, job->requested, 4 * (size_t)job->requested_count);
     add(&h, job->host_values, 4 * (size_t)job->plan->stored_count); /* initial values */
     add_views(&h, fit, desc);

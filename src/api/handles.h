@@ -252,26 +252,22 @@ typedef struct fit_identity {
     uint64_t program, scene, job;
 } fit_identity;
 
-/* What bl_fit_parameter says, of one of the job's parameters. */
-typedef struct fit_penalty {
+/* What bl_fit_parameter says, defaults resolved, of one of the job's parameters. */
+typedef struct fit_parameter {
+    double rate;
+    float lower, upper;
     double total_variation, smoothing;
-} fit_penalty;
-
-typedef struct fit_limits {
-    float rate, lower, upper;
-} fit_limits;
+    fit_smoothing *large_steps; /* NULL: it moves by ordinary steps */
+    uint32_t fixed_axes;
+} fit_parameter;
 
 struct bl_fit {
     bl_job *job;
     bl_fit_desc desc; /* defaults resolved; of its pointers only schedule, owned */
     fit_view *views;
-    fit_penalty *penalties; /* per parameter; so limits */
-    fit_limits *limits;
+    fit_parameter *parameters; /* as the job's */
     double largest_adjoint;
     uint32_t coarser; /* steps of the fixed-point scale taken after overflows; they stay */
-    fit_smoothing **smoothing; /* per parameter; NULL where it moves by ordinary steps */
-    uint32_t *fixed_axes;
-    double *smoothing_rate;
     gpu_buffer *state[2], *optimizer_status;
     uint64_t bytes; /* of the buffers above and the targets */
     fit_identity identity;
@@ -284,7 +280,6 @@ bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *de
 /* fit_large_steps.c */
 bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err);
 void large_steps_destroy(bl_fit *fit);
-void large_steps_record(bl_fit *fit, uint32_t k); /* what has to be on the device before parameter k moves */
 /* factor: of the rate, in this step */
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err);
 

@@ -109,15 +109,10 @@ static void record_copies(bl_job *job)
     }
 }
 
-static void record_refit(bl_job *job)
+static void record(bl_job *job, render_pass pass, gpu_buffer *values, const refit_dispatch *d)
 {
-    const refit *r = &job->geometry->refit;
-    for (uint32_t i = 0; i < r->dispatches.count; i++) {
-        const refit_dispatch *d = &r->dispatches.data[i];
-        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
-        if (d->parameter == PLAN_NONE || job->changed[d->parameter])
-            job_record(job, RENDER_GEOMETRY, job->values, push, d->lanes);
-    }
+    const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
+    job_record(job, pass, values, push, d->lanes);
 }
 
 static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
@@ -127,7 +122,11 @@ static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(make_lists(job, err));
     TRY(job_kernel(job, RENDER_GEOMETRY, &kernel, err));
     TRY(gpu_batch_begin(job->batch, err));
-    record_refit(job);
+    for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
+        const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
+        if (d->parameter == PLAN_NONE || job->changed[d->parameter])
+            record(job, RENDER_GEOMETRY, job->values, d);
+    }
     TRY(job_submit(job->batch, stats, &seconds, err));
     return bounds_check(job->bounds, err);
 }
@@ -229,9 +228,8 @@ static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *valu
     TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t i = 0; i < job->geometry->refit.dispatches.count; i++) {
         const refit_dispatch *d = &job->geometry->refit.dispatches.data[i];
-        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
         if (d->step == REFIT_NORMAL_VALUES)
-            job_record(job, pass, values, push, d->lanes);
+            record(job, pass, values, d);
     }
     TRY(job_submit(job->batch, stats, &seconds, err));
     return bounds_check(job->bounds, err);

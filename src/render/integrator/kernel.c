@@ -35,6 +35,13 @@ color state_get_color(loop_state *s)
     return v;
 }
 
+/* `other` where the condition does not hold. */
+static void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_state *other)
+{
+    for (uint32_t k = 0; k < s->count; k++)
+        s->r[k] = ir_select(t->f, condition, s->r[k], other->r[k]);
+}
+
 /* Whether a walk must know the vertex before. */
 static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_POSITIONS) && walk_tracks(w); }
 
@@ -195,8 +202,7 @@ throughput throughput_select(walk *w, ir_ref condition, const throughput *a, con
 {
     loop_state from = {0}, old = {0};
     state_put_throughput(&from, a), state_put_throughput(&old, b);
-    for (uint32_t k = 0; k < from.count; k++)
-        from.r[k] = ir_select(w->t.f, condition, from.r[k], old.r[k]);
+    state_select(&w->t, condition, &from, &old);
     return state_get_throughput(&from);
 }
 
@@ -295,8 +301,7 @@ walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_p
 {
     loop_state from = {0}, old = {0};
     state_put_position(w, &from, &a), state_put_position(w, &old, &b);
-    for (uint32_t k = 0; k < from.count; k++)
-        from.r[k] = ir_select(w->t.f, condition, from.r[k], old.r[k]);
+    state_select(&w->t, condition, &from, &old);
     return state_get_position(w, &from);
 }
 
