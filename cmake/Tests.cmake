@@ -10,12 +10,13 @@
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
 # Other words:
 #     serial        runs alone
-#     timeout=N     seconds, instead of 300
+#     timeout=N     seconds, instead of 300; times BL_TIMEOUT_FACTOR, which scripts/test --long sets
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of the build folder) and runs in tests/ of the build folder. A test whose device or tool is
 # missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
+set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
 set(BL_DEVICE_LABELS nodevice swiftshader lavapipe rayquery)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
@@ -50,6 +51,7 @@ function(bl_add_test name file)
             list(APPEND labels ${word})
         endif()
     endforeach()
+    math(EXPR timeout "${timeout} * ${BL_TIMEOUT_FACTOR}")
     if(NOT devices)
         set(devices nodevice)
     endif()
