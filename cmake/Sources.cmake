@@ -98,6 +98,8 @@ set(scene_sources
     src/scene/upgrade.c
     src/scene/value.c
     src/scene/volume_nvdb.c
+    src/scene/volume_sparse.c
+    src/scene/volume_vdb.c
     src/scene/volume_vol.c
     src/scene/xml.c)
 set(render_sources

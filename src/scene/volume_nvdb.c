@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NanoVDB files, version 32: sparse grids, read by PNanoVDB.h and made dense. A file is one or more segments; here the first is read:
+ * NanoVDB files, version 32: sparse grids, read by PNanoVDB.h and made dense (volume_sparse.h). A file is one or more segments; here the first is read:
  *
  *     u64 "NanoVDB0" (1, 2), u32 version, u16 number of grids, u16 codec (0: none, 1: ZIP),
  *     for each grid 176 bytes about it (size at 0, type at 32, length of its name at 136) and its name,
  *     for each grid its bytes; ZIP: a u64 of their compressed size, then those.
  *
- * What is kept of the first grid of 32-bit floats is the box around its active voxels, with the grid's background where there are none. A voxel's
- * value is the one at its index, as OpenVDB interpolates, so the box reaches half a voxel beyond the outer indices. Nothing in a file is trusted: PNanoVDB reads
+ * What is kept of the first grid of 32-bit floats is the box around its active voxels, with the grid's background where there are none. Nothing in a file is trusted: PNanoVDB reads
  * words of the grid or zeros (PNANOVDB_BUF_BOUNDS_CHECK), loops and allocations are bounded before they begin. */
-#include "scene/scene.h"
+#include "scene/volume_sparse.h"
 
 #ifdef BL_NANOVDB
 
@@ -16,13 +15,12 @@
 #define PNANOVDB_BUF_BOUNDS_CHECK
 #include <nanovdb/PNanoVDB.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { HEADER_BYTES = 16, META_BYTES = 176, META_TYPE = 32, META_NAME = 136, VERSION_MAJOR = 32, CODEC_NONE = 0, CODEC_ZIP = 1, SIDE_MOST = 1 << 14,
-       DENSE_MOST = 1 << 28 /* voxels */, TILES_MOST = 1 << 12, ROOT_BYTES = 64, ROOT_TILE_BYTES = 32, RATIO_MOST = 1100 /* of ZIP */ };
+enum { HEADER_BYTES = 16, META_BYTES = 176, META_TYPE = 32, META_NAME = 136, VERSION_MAJOR = 32, CODEC_NONE = 0, CODEC_ZIP = 1,
+       TILES_MOST = 1 << 12, ROOT_BYTES = 64, ROOT_TILE_BYTES = 32, RATIO_MOST = 1100 /* of ZIP */ };
 #define GRID_BYTES_MOST ((uint64_t)4 << 30)
 
 /* ---- the file ---- */
@@ -129,7 +127,7 @@ typedef struct nano_grid {
     pnanovdb_buf_t words;
     pnanovdb_grid_handle_t grid;
     pnanovdb_root_handle_t root;
-    pnanovdb_coord_t least;
+    pnanovdb_readaccessor_t accessor;
 } nano_grid;
 
 static bl_result check_tree(nano_grid *g, uint64_t bytes, bl_error *err)
@@ -147,55 +145,24 @@ static bl_result check_tree(nano_grid *g, uint64_t bytes, bl_error *err)
     return BL_OK;
 }
 
-static bl_result read_box(nano_grid *g, scene_volume *out, bl_error *err)
+static float read_voxel(void *user, const int32_t index[3])
 {
-    pnanovdb_coord_t low = pnanovdb_root_get_bbox_min(g->words, g->root), high = pnanovdb_root_get_bbox_max(g->words, g->root);
-    const int64_t first[3] = {low.x, low.y, low.z}, last[3] = {high.x, high.y, high.z};
-    pnanovdb_map_handle_t map = pnanovdb_grid_get_map(g->words, g->grid);
-    uint64_t count = 1;
-    g->least = low;
-    for (int k = 0; k < 3; k++) {
-        if (last[k] < first[k] || last[k] - first[k] >= SIDE_MOST)
-            return error_set(err, BL_ERROR_FORMAT, "the NanoVDB grid has no active voxels, or more than %d along an axis", SIDE_MOST);
-        out->size[k] = (uint32_t)(last[k] - first[k] + 1);
-        count *= out->size[k];
-    }
-    if (count > DENSE_MOST)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "the NanoVDB grid has %ju voxels in its box, more than the limit of 2^28", (uintmax_t)count);
-    for (uint32_t r = 0; r < 3; r++) {
-        double offset = pnanovdb_map_get_vecd(g->words, map, r);
-        for (uint32_t k = 0; k < 3; k++) {
-            double m = pnanovdb_map_get_matd(g->words, map, 3 * r + k);
-            offset += m * ((double)first[k] - 0.5);
-            out->box[4 * r + k] = (float)(m * out->size[k]);
-        }
-        out->box[4 * r + 3] = (float)offset;
-    }
-    for (int k = 0; k < 12; k++)
-        if (!isfinite(out->box[k]))
-            return error_set(err, BL_ERROR_FORMAT, "the transform of the NanoVDB grid is not finite");
-    return BL_OK;
+    nano_grid *g = user;
+    pnanovdb_coord_t at = {index[0], index[1], index[2]};
+    return pnanovdb_read_float(g->words, pnanovdb_readaccessor_get_value_address(PNANOVDB_GRID_TYPE_FLOAT, g->words, &g->accessor, &at));
 }
 
-static bl_result read_voxels(const nano_grid *g, scene_volume *out, bl_error *err)
+static bl_result read_tree(nano_grid *g, scene_volume *out, bl_error *err)
 {
-    size_t count = (size_t)out->size[0] * out->size[1] * out->size[2];
-    pnanovdb_readaccessor_t accessor;
-    pnanovdb_readaccessor_init(&accessor, g->root);
-    out->channels = 1;
-    out->values = malloc(count * sizeof *out->values);
-    if (!out->values)
-        return error_set(err, BL_ERROR_MEMORY, "out of memory for a volume of %zu values", count);
-    float *value = out->values;
-    for (int32_t z = 0; z < (int32_t)out->size[2]; z++)
-        for (int32_t y = 0; y < (int32_t)out->size[1]; y++)
-            for (int32_t x = 0; x < (int32_t)out->size[0]; x++, value++) {
-                pnanovdb_coord_t at = {g->least.x + x, g->least.y + y, g->least.z + z};
-                *value = pnanovdb_read_float(g->words, pnanovdb_readaccessor_get_value_address(PNANOVDB_GRID_TYPE_FLOAT, g->words, &accessor, &at));
-                if (!isfinite(*value))
-                    return error_set(err, BL_ERROR_FORMAT, "voxel (%d, %d, %d) of the NanoVDB grid is not a finite number", at.x, at.y, at.z);
-            }
-    return BL_OK;
+    pnanovdb_coord_t low = pnanovdb_root_get_bbox_min(g->words, g->root), high = pnanovdb_root_get_bbox_max(g->words, g->root);
+    pnanovdb_map_handle_t map = pnanovdb_grid_get_map(g->words, g->grid);
+    sparse_grid s = {.format = "NanoVDB", .first = {low.x, low.y, low.z}, .last = {high.x, high.y, high.z}, .voxel = read_voxel, .user = g};
+    for (uint32_t k = 0; k < 9; k++)
+        s.map[k] = pnanovdb_map_get_matd(g->words, map, k);
+    for (uint32_t k = 0; k < 3; k++)
+        s.origin[k] = pnanovdb_map_get_vecd(g->words, map, k);
+    pnanovdb_readaccessor_init(&g->accessor, g->root);
+    return volume_make_dense(&s, out, err);
 }
 
 bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl_error *err)
@@ -212,12 +179,8 @@ bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl
     if (r == BL_OK)
         r = check_tree(&g, bytes, err);
     if (r == BL_OK)
-        r = read_box(&g, out, err);
-    if (r == BL_OK)
-        r = read_voxels(&g, out, err);
+        r = read_tree(&g, out, err);
     free(words);
-    if (r != BL_OK)
-        volume_free(out);
     return r;
 }
 

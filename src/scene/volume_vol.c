@@ -93,7 +93,9 @@ bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
     size_t size = 0;
     *out = (scene_volume){0};
     TRY(file_read(path, VOLUME_BYTES_MAX, &data, &size, err));
-    bl_result r = ends_with(path, ".nvdb") ? volume_parse_nvdb(data, size, out, err) : volume_parse_vol(data, size, out, err);
+    bl_result r = ends_with(path, ".nvdb")  ? volume_parse_nvdb(data, size, out, err)
+                  : ends_with(path, ".vdb") ? volume_parse_vdb(data, size, out, err)
+                                            : volume_parse_vol(data, size, out, err);
     free(data);
     return r;
 }

@@ -1,6 +1,6 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Grids from .vol and .nvdb files: order, box and channels of a known one, and what a hostile header is told. */
+ * Grids from .vol, .nvdb and .vdb files: order, box and channels of a known one, and what a hostile header is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static uint8_t *data_file(const char *name, size_t *size)
 }
 
 /* tests/data/README.md */
-static void expect_known_nvdb(const scene_volume *v)
+static void expect_known_sparse(const scene_volume *v)
 {
     assert_true(v->size[0] == 8 && v->size[1] == 3 && v->size[2] == 4 && v->channels == 1);
     const float *value = v->values;
@@ -123,12 +123,12 @@ static void known_nvdb(void **state)
     uint8_t *file = data_file("grid.nvdb", &size);
     if (volume_parse_nvdb(file, size, &v, &err) == BL_ERROR_UNSUPPORTED && strstr(err.text, "without PNanoVDB.h"))
         skip();
-    expect_known_nvdb(&v);
+    expect_known_sparse(&v);
     volume_free(&v);
     free(file);
     file = plain_nvdb(&size);
     assert_int_equal(volume_parse_nvdb(file, size, &v, &err), BL_OK);
-    expect_known_nvdb(&v);
+    expect_known_sparse(&v);
     volume_free(&v);
     assert_int_equal(volume_parse_nvdb(file, size - 1, &v, &err), BL_ERROR_FORMAT);
     assert_non_null(strstr(err.text, "truncated"));
@@ -163,8 +163,51 @@ static void hostile_nvdb(void **state)
     free(file);
 }
 
+static bool lacks_openvdb(bl_result r, const bl_error *err) { return r == BL_ERROR_UNSUPPORTED && strstr(err->text, "BL_OPENVDB"); }
+
+static void known_vdb(void **state)
+{
+    (void)state;
+    size_t size;
+    scene_volume v;
+    bl_error err = {0};
+    uint8_t *file = data_file("grid.vdb", &size);
+    if (lacks_openvdb(volume_parse_vdb(file, size, &v, &err), &err))
+        skip();
+    expect_known_sparse(&v);
+    volume_free(&v);
+    free(file);
+    file = data_file("double.vdb", &size);
+    assert_int_equal(volume_parse_vdb(file, size, &v, &err), BL_ERROR_FORMAT);
+    assert_non_null(strstr(err.text, "32-bit floats"));
+    assert_null(v.values);
+    free(file);
+}
+
+/* At every length near its ends, at every hundredth between, where one part after the other is cut. */
+static void truncated_vdb(void **state)
+{
+    (void)state;
+    size_t size;
+    scene_volume v;
+    bl_error err = {0};
+    uint8_t *file = data_file("grid.vdb", &size);
+    if (lacks_openvdb(volume_parse_vdb(file, size, &v, &err), &err))
+        skip();
+    volume_free(&v);
+    for (size_t length = 0; length < size; length += length < 400 || size - length < 200 ? 1 : 101) {
+        uint8_t *exact = malloc(length + 1);
+        memcpy(exact, file, length);
+        if (volume_parse_vdb(exact, length, &v, &err) != BL_ERROR_FORMAT || v.values || !err.text[0])
+            fail_msg("%zu of %zu bytes: \"%s\"", length, size, err.text);
+        free(exact);
+    }
+    free(file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(hostile), cmocka_unit_test(known_nvdb), cmocka_unit_test(hostile_nvdb)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(hostile), cmocka_unit_test(known_nvdb), cmocka_unit_test(hostile_nvdb),
+                                       cmocka_unit_test(known_vdb), cmocka_unit_test(truncated_vdb)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,7 +223,7 @@ static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const
 }
 
 static const plugin_param grid_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3, or NanoVDB's .nvdb (floats)"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3, NanoVDB's .nvdb, or, where the build has it, OpenVDB's .vdb (floats)"},
     {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
     {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
