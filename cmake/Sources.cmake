@@ -169,6 +169,7 @@ set(render_sources
     src/render/integrator/medium.c
     src/render/integrator/moving.c
     src/render/integrator/path.c
+    src/render/integrator/radiative.c
     src/render/integrator/replay.c
     src/render/integrator/shadow.c
     src/render/integrator/sums.c

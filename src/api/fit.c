@@ -150,6 +150,10 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     *out = NULL;
     if (check_desc(desc, &err) != BL_OK)
         return context_fail(device->context, &err);
+    if (scene->render->pipelined) {
+        error_set(&err, BL_ERROR_UNSUPPORTED, "fits do not keep the image of the step before, which rb_biased2 needs");
+        return context_fail(device->context, &err);
+    }
     bl_job *job;
     TRY(create_job(device, scene, desc, &job));
     bl_fit *fit = calloc(1, sizeof *fit);

@@ -77,9 +77,11 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
 {
     if ((unsigned)wish->form >= BL_FORM_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)wish->form);
-    if (job->scene->light_tracing && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
-        return error_set(err, BL_ERROR_ARGUMENT, "the gradient of light tracing has one form, the fused one");
-    if (job->scene->light_tracing) {
+    bool only_fused = job->scene->light_tracing || job->scene->method != METHOD_REPLAY;
+    if (only_fused && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
+        return error_set(err, BL_ERROR_ARGUMENT, "the gradient of %s has one form, the fused one",
+                         job->scene->light_tracing ? "light tracing" : "radiative backpropagation");
+    if (only_fused) {
         *out = BL_FORM_FUSED;
         return BL_OK;
     }

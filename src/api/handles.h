@@ -79,6 +79,7 @@ struct bl_job {
     bool values_changed; /* since derived values were updated, */
     bool *changed;       /* and which parameters' */
     bool tables_built;   /* once at least */
+    bool pipeline_filled; /* render_scene.pipelined: `image` is that of the last gradient pass */
     bool lights_moved;   /* their tables are not up to date */
     struct job_geometry *geometry; /* NULL until vertices have moved */
 

@@ -72,6 +72,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_POSITIONS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions, in one job with those of the camera or of what turns mirrors and glass, "
                                                   "are not implemented yet: ask for one of them at a time");
+    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for radiative backpropagation");
     if (r == BL_OK && job->scene->light_tracing)
         r = check_light_tracing(job, &err);
     if (r == BL_OK)

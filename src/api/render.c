@@ -132,6 +132,7 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
     bl_stats own = {0};
     bl_error err = {0};
     double start = clock_seconds();
+    job->pipeline_filled = false;
     bl_result r = render(job, desc ? desc : &defaults, image, &own, &err);
     own.seconds = clock_seconds() - start;
     own.device_bytes = job->bytes;
@@ -163,6 +164,14 @@ static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
     return gpu_buffer_write(job->target, 0, target, bytes, err);
 }
 
+/* job->image against the target: loss and dL/dI on the device. */
+static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
+{
+    fit_record_loss(job->batch, job->device->fixed, &(fit_loss){.loss = desc->loss, .constant = desc->loss_constant, .image = job->image,
+                                                                .target = job->target, .adjoint = job->adjoint, .partials = job->partials,
+                                                                .results = job->results, .n = 3 * job_pixels(job->scene)});
+}
+
 /* The image, and from it loss and dL/dI on the device. */
 static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats, bl_error *err)
 {
@@ -176,12 +185,21 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, spp, w.strips);
     if (desc->target)
-        fit_record_loss(job->batch, job->device->fixed, &(fit_loss){.loss = desc->loss, .constant = desc->loss_constant, .image = job->image,
-                                                                    .target = job->target, .adjoint = job->adjoint, .partials = job->partials,
-                                                                    .results = job->results, .n = n});
+        record_comparison(job, desc);
     TRY(job_submit(job->batch, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
+}
+
+/* As primal_of_gradient, with the image of the gradient pass before. */
+static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    record_comparison(job, desc);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_read_loss(job, &stats->loss, err));
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
 /* Gradients to f32; with_loss: and the sum of W * I of the gradient pass's own image. */
@@ -267,13 +285,18 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     if (stats->form == BL_FORM_TWO_WALK)
         return replay(job, desc, spp, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0, stats, err);
     bool image = desc->target || desc->image || job->scene->light_tracing; /* whose gradient pass leaves none of its own */
-    if (image)
+    bool pipelined = job->scene->pipelined && desc->target;
+    if (pipelined && job->pipeline_filled)
+        TRY(pipelined_comparison(job, desc, stats, err));
+    else if (image)
         TRY(primal_of_gradient(job, desc, spp_primal, stats, err));
     if (desc->target)
         TRY(largest_adjoint(job, &most, err));
     else
         most = largest(desc->adjoint, n);
-    return replay(job, desc, spp, most, image ? 0.3 : 0, stats, err);
+    TRY(replay(job, desc, spp, most, image ? 0.3 : 0, stats, err));
+    job->pipeline_filled = pipelined;
+    return pipelined ? job_resolve(job, spp, job_strips(job->scene, spp), NULL, stats, err) : BL_OK;
 }
 
 bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats)

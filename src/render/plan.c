@@ -157,7 +157,7 @@ static void write_words(plan *p)
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
-bool plan_follows(const plan *p) { return p->sensor || p->turns; }
+bool plan_follows(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
 bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
 
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }

@@ -73,6 +73,13 @@ typedef struct render_channel {
 /* With which probability a light is sampled. */
 enum light_choice { LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */, LIGHTS_UNIFORM, LIGHTS_BY_POWER /* times their power */ };
 
+/* What a gradient pass takes for the radiance that is still to come at a vertex. */
+enum gradient_method {
+    METHOD_REPLAY,    /* what is left of the path's own */
+    METHOD_RECURSIVE, /* another estimate at each vertex */
+    METHOD_UNIT       /* 1: biased I of radiative backpropagation */
+};
+
 typedef struct render_scene {
     arena memory;
     scene_description *description;
@@ -104,6 +111,9 @@ typedef struct render_scene {
     bool hide_emitters, use_next_event, use_bsdf_sampling;
     uint32_t paths_per_sample;         /* of direct with more than one sample of a kind: as many paths stand in for one sample */
     bool depth_image; /* the image is the depth of the first hit */
+    enum gradient_method method;
+    bool detached;  /* directions stay, whatever turns mirrors and glass */
+    bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation */
     bool light_tracing; /* paths begin at lights; the image is a sum of splats */
     bool no_image;    /* channels are all there is */
     ARRAY(render_channel) channels; /* alpha first, if the film has it */

@@ -12,6 +12,8 @@ typedef struct integrator_kind {
     bool no_next_event;
     bool volumetric;    /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image;
+    enum gradient_method method;
+    bool detached, pipelined;
 } integrator_kind;
 
 enum { NO_ROULETTE = 1 << 20 };
@@ -20,6 +22,10 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "path", .max_depth = -1, .rr_depth = 5},
     {.name = "prb", .max_depth = 6, .rr_depth = 5},
     {.name = "prb_basic", .max_depth = 6, .rr_depth = NO_ROULETTE, .no_next_event = true},
+    {.name = "prb_detached", .max_depth = 6, .rr_depth = 5, .detached = true},
+    {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
+    {.name = "rb_biased1", .max_depth = 6, .rr_depth = 5, .method = METHOD_UNIT, .detached = true},
+    {.name = "rb_biased2", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true, .pipelined = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
@@ -52,6 +58,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     TRY(find_integrator(o && o->integrator ? o->integrator : i ? i->cls->name : "path", &kind, err));
     bool theirs = scene_walks(i) && !kind->own_depths;
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
+    s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event ? (int32_t)scene_number(i, "rr_depth") : kind->rr_depth;
     s->hide_emitters = i && scene_number(i, "hide_emitters") != 0;

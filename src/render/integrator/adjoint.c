@@ -94,7 +94,7 @@ static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, c
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    color for_light, for_sample, radiance = sums_over(t, &p->sums, k->for_sample);
+    color for_light, for_sample, radiance = k->onward ? *k->onward : sums_over(t, &p->sums, k->for_sample);
     walk_values(w, v, true, &for_light, &for_sample);
     for (int c = 0; c < 3; c++) {
         outputs[c] = for_light.c[c];

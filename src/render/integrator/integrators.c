@@ -17,6 +17,14 @@ const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_pa
 const render_class integrator_ptracer = {.plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0, "light tracing: paths from lights, connected to the sensor"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};
+const render_class integrator_prb_detached = {
+    .plugin = {PLUGIN_INTEGRATOR, "prb_detached", prb_params, 6, NULL, 0, "prb; directions that mirrors and smooth glass make stay"}};
+const render_class integrator_rb = {
+    .plugin = {PLUGIN_INTEGRATOR, "rb", prb_params, 6, NULL, 0, "path, differentiated by radiative backpropagation: quadratic in depth"}};
+const render_class integrator_rb_biased1 = {
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", prb_params, 6, NULL, 0, "the same, with incident radiance taken to be 1: biased"}};
+const render_class integrator_rb_biased2 = {
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", prb_params, 6, NULL, 0, "rb with the image of the step before in the loss: biased"}};
 
 static const plugin_param volpathmis_params[] = {
     INTEGRATOR_PARAMS("-1"),

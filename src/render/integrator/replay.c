@@ -18,10 +18,13 @@
 
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 
+/* Both phases in one kernel. */
+static bool turns(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
+
 static void pack(const walk *w, loop_state *s, const replay_state *p)
 {
     state_put_position(w, s, &p->at);
-    if (fused(w))
+    if (turns(w))
         state_put(s, p->phase);
     state_put_throughput(s, &p->b);
     state_put_sums(s, &p->sums);
@@ -29,25 +32,29 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
     state_put_color(s, p->sum);
     if (w->follows)
         chain_put(w, s, &p->chain);
+    if (replay_method(w) == METHOD_RECURSIVE)
+        state_put_position(w, s, &p->turn.from), state_put_throughput(s, &p->turn.b);
 }
 
 static replay_state unpack(walk *w, loop_state *s)
 {
     replay_state p;
     p.at = state_get_position(w, s);
-    p.phase = fused(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
+    p.phase = turns(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
     p.b = state_get_throughput(s);
     p.sums = state_get_sums(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
     p.sum = state_get_color(s);
     if (w->follows)
         p.chain = chain_get(w, s);
+    if (replay_method(w) == METHOD_RECURSIVE)
+        p.turn.from = state_get_position(w, s), p.turn.b = state_get_throughput(s);
     return p;
 }
 
 /* ---- between the two walks ---- */
 
-static void new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
+void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -66,7 +73,7 @@ static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
-static void add_to_image(walk *w, replay_state *p, ir_ref finite)
+void replay_add_image(walk *w, replay_state *p, ir_ref finite)
 {
     color weighed = walk_weigh(w, p->at, p->sums.L);
     for (int c = 0; c < 3; c++)
@@ -84,10 +91,10 @@ static void finish_fused(walk *w, replay_state *p, ir_ref alive)
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
-    add_to_image(w, p, replay);
+    replay_add_image(w, p, replay);
     sums_note_size(t, &p->sums, walked);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
-    new_path(w, p, fresh, alive);
+    replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
 }
 
@@ -105,7 +112,7 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
-    add_to_image(w, p, ir_and(f, ended, finite));
+    replay_add_image(w, p, ir_and(f, ended, finite));
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
@@ -116,7 +123,7 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH), p->hash);
     ir_else(f);
     ir_endif(f);
-    new_path(w, p, ended, alive);
+    replay_new_path(w, p, ended, alive);
 }
 
 /* RENDER_ADJOINT: a path that begins takes up what its replay left. What was not finite sees nothing and ends at once. */
@@ -150,7 +157,7 @@ static void finish_adjoint(walk *w, replay_state *p, ir_ref alive)
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive);
     count_drift(w, p, ir_and(f, ended, color_finite(&w->t, p->sums.size)));
-    new_path(w, p, ended, alive);
+    replay_new_path(w, p, ended, alive);
 }
 
 /* ---- the kernels ---- */
@@ -160,7 +167,8 @@ static replay_state start(walk *w, const lane *l)
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
     return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .sums = sums_start(t),
-                          .hash = none, .hash_first = none, .seen = none, .sum = color_all(zero), .chain = chain_none(w)};
+                          .hash = none, .hash_first = none, .seen = none, .sum = color_all(zero), .chain = chain_none(w),
+                          .turn = {walk_before(w, l->first), throughput_start(w)}};
 }
 
 /* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
@@ -194,8 +202,7 @@ static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
         glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL));
 }
 
-/* One vertex of the walk; whether the path lives. */
-static ir_ref vertex(walk *w, replay_state *p, color dL)
+ir_ref replay_vertex(walk *w, replay_state *p, color dL)
 {
     w->again = p->phase, w->seen = p->seen;
     dL = walk_weigh(w, p->at, dL);
@@ -219,7 +226,8 @@ bl_result kernel_gradient(walk *w, ir_module *m)
 {
     ir_func *f = w->t.f;
     bool image = w->pass != RENDER_ADJOINT, gradient = w->pass != RENDER_REPLAY;
-    w->notes = true;
+    enum gradient_method method = replay_method(w);
+    w->notes = method != METHOD_UNIT;
     lane l = kernel_lane(w, m);
     color dL = gradient ? sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
@@ -236,8 +244,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         chain_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
-    ir_ref alive = w->follows ? chain_vertex(w, &p, dL) : vertex(w, &p, dL);
-    if (w->pass == RENDER_GRADIENT)
+    if (method != METHOD_REPLAY)
+        radiative_begin(w, &p, fresh);
+    ir_ref alive = w->follows                 ? chain_vertex(w, &p, dL)
+                   : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
+                                             : replay_vertex(w, &p, dL);
+    if (method != METHOD_REPLAY)
+        radiative_finish(w, &p, alive);
+    else if (w->pass == RENDER_GRADIENT)
         finish_fused(w, &p, alive);
     else if (w->pass == RENDER_REPLAY)
         finish_replay(w, &l, &p, alive);

@@ -16,6 +16,12 @@ typedef struct replay_chain {
     ir_ref ray[6];       /* adjoint of the ray that leads to the vertex after `target`: o, d */
 } replay_chain;
 
+/* Where radiance to come is estimated anew (radiative.c): the path before the vertex whose turn it is. */
+typedef struct replay_turn {
+    walk_position from;
+    throughput b;
+} replay_turn;
+
 typedef struct replay_state {
     walk_position at;
     ir_ref phase; /* bool: subtracting and backpropagating */
@@ -24,6 +30,7 @@ typedef struct replay_state {
     ir_ref hash, hash_first;
     ir_ref seen;        /* u32: walk.seen */
     replay_chain chain; /* where walk.follows */
+    replay_turn turn;   /* where METHOD_RECURSIVE */
     color sum;          /* of all samples' radiance: the image of this stream */
 } replay_state;
 
@@ -33,6 +40,7 @@ typedef struct contribution {
     color light_radiance;        /* radiance of the sampled light */
     color light_scale;           /* walk_light_scale */
     color for_light, for_sample; /* material values */
+    const color *onward;         /* what comes by the sample, over its value; NULL: what L and M hold */
 } contribution;
 
 /* adjoint.c */
@@ -56,7 +64,19 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex
 ir_ref chain_vertex(walk *w, replay_state *p, color dL);
 
 /* replay.c */
+/* One vertex of the walk, of either phase; whether the path goes on. */
+ir_ref replay_vertex(walk *w, replay_state *p, color dL);
+/* What was found of the path's radiance joins the image, where `finite`. */
+void replay_add_image(walk *w, replay_state *p, ir_ref finite);
+/* The next sample, where `fresh`; its path begins where not `alive`. */
+void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
+
+/* radiative.c */
+enum gradient_method replay_method(const walk *w);
+void radiative_begin(walk *w, replay_state *p, ir_ref fresh); /* before a vertex; fresh: a path's first */
+ir_ref radiative_vertex(walk *w, replay_state *p, color dL);
+void radiative_finish(walk *w, replay_state *p, ir_ref alive);
 
 #endif
