@@ -175,6 +175,7 @@ set(render_sources
     src/render/integrator/sums.c
     src/render/integrator/surface.c
     src/render/integrator/tables.c
+    src/render/integrator/tape.c
     src/render/integrator/track.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c
@@ -262,7 +263,8 @@ set(api_sources
     src/api/reference.c
     src/api/render.c
     src/api/resample.c
-    src/api/see.c)
+    src/api/see.c
+    src/api/tape.c)
 set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c

@@ -80,7 +80,7 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
     bool only_fused = job->scene->light_tracing || job->scene->method != METHOD_REPLAY;
     if (only_fused && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
         return error_set(err, BL_ERROR_ARGUMENT, "the gradient of %s has one form, the fused one",
-                         job->scene->light_tracing ? "light tracing" : "radiative backpropagation");
+                         job->scene->light_tracing ? "light tracing" : job->scene->method == METHOD_TAPE ? "the tape" : "radiative backpropagation");
     if (only_fused) {
         *out = BL_FORM_FUSED;
         return BL_OK;
@@ -125,7 +125,7 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
 bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     job_range all = job_everything(w, job_pixels(job->scene));
-    TRY(job_reserve_samples(job, job_range_paths(tile_at(job, w, all, 0, 0)), err));
+    TRY(job_reserve_samples(job, (uint64_t)SAMPLE_WORDS * job_range_paths(tile_at(job, w, all, 0, 0)), err));
     TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));
     double range = (w->progress_to - w->progress_from) / ((double)all.lane_count * all.last_sample);
     job_work_desc part = *w;

@@ -152,7 +152,7 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
 bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err);
 void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
 /* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
-bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err);
+bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err);
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
 /* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
@@ -299,6 +299,11 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
 uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
 /* A prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and loss (in the results). */
 bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+
+/* ---- tape.c ---- */
+
+/* A gradient pass of METHOD_TAPE; no other pass begins before it is over. */
+bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);

@@ -73,7 +73,9 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions, in one job with those of the camera or of what turns mirrors and glass, "
                                                   "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for radiative backpropagation");
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for this integrator");
+    if (r == BL_OK && job->scene->method == METHOD_TAPE && job->plan->moves)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertices, normals and texture coordinates are not implemented for the tape");
     if (r == BL_OK && job->scene->light_tracing)
         r = check_light_tracing(job, &err);
     if (r == BL_OK)

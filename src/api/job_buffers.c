@@ -73,11 +73,11 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
 
 void job_value_changed(bl_job *job, uint32_t parameter) { job->values_changed = job->changed[parameter] = true; }
 
-bl_result job_reserve_samples(bl_job *job, uint64_t slots, bl_error *err)
+bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 {
-    if (gpu_buffer_size(job->samples) >= 4ull * SAMPLE_WORDS * slots)
+    if (gpu_buffer_size(job->samples) >= 4 * words)
         return BL_OK;
-    return job_replace_buffer(job, 4ull * SAMPLE_WORDS * slots, "samples", &job->samples, err);
+    return job_replace_buffer(job, 4 * words, "samples", &job->samples, err);
 }
 
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)

@@ -47,7 +47,7 @@ static spv_options generation(const bl_job *job, render_pass pass)
 
 static const char *const pass_labels[RENDER_PASS_COUNT] = {
     [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
-    [RENDER_ADJOINT] = "adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
+    [RENDER_ADJOINT] = "adjoint", [RENDER_TAPE] = "tape", [RENDER_TAPE_ADJOINT] = "tape adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
     [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables",
     [RENDER_GEOMETRY] = "geometry", [RENDER_GEOMETRY_ADJOINT] = "geometry adjoint", [RENDER_GEOMETRY_TANGENT] = "geometry tangent"};
 

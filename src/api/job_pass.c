@@ -238,7 +238,9 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     TRY(job_reserve_film(job, w->pass, w->strips, err));
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : prepare_pass(job, w, stats, err));
-    if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
+    if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
+        TRY(tape_run(job, w, stats, err));
+    else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
         TRY(forms_run(job, w, stats, err));
     else if (!splats)
         TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));

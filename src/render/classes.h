@@ -34,7 +34,7 @@ extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthograph
 extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
 extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
     integrator_moment, integrator_volpath, integrator_volpathmis, integrator_prbvolpath,
-    integrator_prb_basic, integrator_prb_detached, integrator_rb, integrator_rb_biased1,
+    integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
     integrator_rb_biased2, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
 
 /* What every shape can hold. */

@@ -77,7 +77,8 @@ enum light_choice { LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */, LIGH
 enum gradient_method {
     METHOD_REPLAY,    /* what is left of the path's own */
     METHOD_RECURSIVE, /* another estimate at each vertex */
-    METHOD_UNIT       /* 1: biased I of radiative backpropagation */
+    METHOD_UNIT,      /* 1: biased I of radiative backpropagation */
+    METHOD_TAPE       /* what the path had, all of which is stored */
 };
 
 typedef struct render_scene {

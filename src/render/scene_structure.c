@@ -26,6 +26,7 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
     {.name = "rb_biased1", .max_depth = 6, .rr_depth = 5, .method = METHOD_UNIT, .detached = true},
     {.name = "rb_biased2", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true, .pipelined = true},
+    {.name = "tape", .max_depth = 6, .rr_depth = 5, .method = METHOD_TAPE, .detached = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},

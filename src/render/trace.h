@@ -37,7 +37,8 @@ enum sample_plane {
     SAMPLE_BUT_ONE = 3,      /* f32, 3: contributions that miss exactly one factor */
     SAMPLE_SEEN = 6,         /* u32: bit k, the light that vertex k sampled is visible */
     SAMPLE_HASH,             /* u32: of the path's decisions */
-    SAMPLE_WORDS
+    SAMPLE_WORDS,
+    TAPE_VERTEX_WORDS = 78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };
 
 /* Push-constant words: one range of work (contracts.md, A pass is a range). */

@@ -3,7 +3,9 @@
  * Radiative backpropagation on a device. Unbiased, it has path replay's expectation (a z-test over seeds), with walls
  * that are black in a channel, roulette and mirrors, and its gradient by emission is path replay's, sample by sample,
  * since that needs no radiance. Biased I is too small by just what it leaves out: around a convex body under a sky of 3
- * everywhere it is a third. Biased II is the gradient for the image of the step before. */
+ * everywhere it is a third. Biased II is the gradient for the image of the step before.
+ *
+ * And reverse mode over a tape is path replay, sample by sample; only its memory grows with depth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,6 +161,27 @@ static void unbiased_agrees_with_replay(void **state)
     unload(&replay), unload(&recursive);
 }
 
+static void tape_is_replay(void **state)
+{
+    (void)state;
+    const subject shallow = {room.label, room.body, 3, 2, {room.parameters[0], room.parameters[1], room.parameters[2], room.parameters[3]}};
+    setup replay = load(&room, "prb"), tape = load(&room, "tape"), less = load(&shallow, "tape");
+    float g[ELEMENTS_MOST], h[ELEMENTS_MOST];
+    for (uint32_t seed = 0; seed < 3; seed++) {
+        bl_gradient_desc desc = {.spp = 40, .seed = seed, .form = BL_FORM_FUSED};
+        bl_stats one = gradient(&replay, desc, g), two = gradient(&tape, desc, h);
+        assert_true(fabs(one.loss - two.loss) <= rounding * fabs(one.loss));
+        for (uint32_t i = 0; i < replay.elements; i++)
+            if (!(fabs((double)g[i] - (double)h[i]) <= rounding * fabs((double)g[i])))
+                fail_msg("element %u: replay %.9g, tape %.9g", i, (double)g[i], (double)h[i]);
+        bl_stats three = gradient(&less, desc, h);
+        /* two vertices fewer for each of the samples */
+        assert_true(two.device_bytes - three.device_bytes > 2ull * 40 * SIDE * SIDE * 4 * 16);
+        assert_true(one.device_bytes < three.device_bytes);
+    }
+    unload(&replay), unload(&tape), unload(&less);
+}
+
 static void first_bias_is_what_incident_radiance_is(void **state)
 {
     (void)state;
@@ -227,6 +250,7 @@ int main(void)
         return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbiased_agrees_with_replay),
+        cmocka_unit_test(tape_is_replay),
         cmocka_unit_test(first_bias_is_what_incident_radiance_is),
         cmocka_unit_test(second_bias_is_the_step_before),
         cmocka_unit_test(what_cannot_be_is_said),

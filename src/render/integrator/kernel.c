@@ -426,7 +426,7 @@ void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 
 static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
-    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "channels", "gradient", "replay", "adjoint", "frozen", "unrolled", "forward"};
+    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "channels", "gradient", "replay", "adjoint", "tape", "tape adjoint", "frozen", "unrolled", "forward"};
     const render_scene *s = p->scene;
     walk w = {.plan = p, .pass = pass, .next_event = s->use_next_event && !(o && o->no_next_event), .bsdf_emission = s->use_bsdf_sampling};
     TRY(walk_begin(&w, m, ir_func_create(m, names[pass])));
@@ -442,6 +442,10 @@ static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_
         return kernel_primal(&w, m);
     if (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT)
         return kernel_gradient(&w, m);
+    if (pass == RENDER_TAPE)
+        return kernel_tape(&w, m);
+    if (pass == RENDER_TAPE_ADJOINT)
+        return kernel_tape_adjoint(&w, m);
     if (pass == RENDER_FORWARD)
         return kernel_forward(&w, m);
     return kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);

@@ -89,6 +89,8 @@ bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, o
 /* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind them. */
 bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count, bool squares);
 bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
+bl_result kernel_tape(walk *w, ir_module *m);         /* both halves of METHOD_TAPE */
+bl_result kernel_tape_adjoint(walk *w, ir_module *m);
 bl_result kernel_forward(walk *w, ir_module *m);
 bl_result kernel_update(const plan *p, ir_module *m);
 bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);

@@ -13,7 +13,7 @@
 
 bool walk_moves(const walk *w, uint32_t what) { return !w->follows && (w->plan->moves & what) != 0; }
 
-bool walk_tracks(const walk *w) { return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY; }
+bool walk_tracks(const walk *w) { return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY && w->pass != RENDER_TAPE; }
 
 ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
 {

@@ -12,6 +12,8 @@ typedef enum render_pass {
     RENDER_GRADIENT, /* fused: replay and adjoint of each sample in one kernel */
     RENDER_REPLAY,   /* separate: radiance of each sample into BUFFER_SAMPLES, */
     RENDER_ADJOINT,  /* and from there gradients */
+    RENDER_TAPE,         /* METHOD_TAPE: vertices of each sample into BUFFER_SAMPLES, */
+    RENDER_TAPE_ADJOINT, /* and from there gradients */
     RENDER_FROZEN,
     RENDER_UNROLLED,
     RENDER_FORWARD,        /* the film receives tangents of radiance */

@@ -19,7 +19,8 @@ enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */
 
 enum gradient_method replay_method(const walk *w)
 {
-    return w->pass == RENDER_GRADIENT ? w->plan->scene->method : METHOD_REPLAY;
+    enum gradient_method method = w->plan->scene->method;
+    return w->pass == RENDER_GRADIENT && method != METHOD_TAPE ? method : METHOD_REPLAY;
 }
 
 /* Behind the vertex whose turn it is, numbers are those of this turn. */

@@ -98,11 +98,11 @@ static void finish_fused(walk *w, replay_state *p, ir_ref alive)
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
 }
 
-static ir_ref sample_word(walk *w, const lane *l, ir_ref sample, uint32_t plane)
+ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
 {
     ir_func *f = w->t.f;
     ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
-    return ir_add(f, slot, ir_mul(f, t_u32(&w->t, plane), ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
+    return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
 }
 
 /* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
@@ -116,11 +116,11 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + c), L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_BUT_ONE + c), M.c[c]);
+        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)), L.c[c]);
+        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)), M.c[c]);
     }
-    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_SEEN), p->seen);
-    ir_store(f, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH), p->hash);
+    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
+    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
     ir_else(f);
     ir_endif(f);
     replay_new_path(w, p, ended, alive);
@@ -133,9 +133,9 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     ir_func *f = t->f;
     ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 6; k++)
-        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_RADIANCE + k));
-    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_SEEN));
-    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, sample_word(w, l, p->at.sample, SAMPLE_HASH));
+        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
+    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
+    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
     ir_else(f);
     ir_endif(f);
     for (int c = 0; c < 3; c++) {
@@ -171,8 +171,7 @@ static replay_state start(walk *w, const lane *l)
                           .turn = {walk_before(w, l->first), throughput_start(w)}};
 }
 
-/* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance */
-static color sample_adjoint(walk *w, const lane *l)
+color replay_sample_adjoint(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -229,7 +228,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     enum gradient_method method = replay_method(w);
     w->notes = method != METHOD_UNIT;
     lane l = kernel_lane(w, m);
-    color dL = gradient ? sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
+    color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);

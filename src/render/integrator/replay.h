@@ -70,11 +70,15 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL);
 void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 /* The next sample, where `fresh`; its path begins where not `alive`. */
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
+/* Word of BUFFER_SAMPLES: the sample's in a plane, of which there are as many as a slot has words. */
+ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
+/* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance. */
+color replay_sample_adjoint(walk *w, const lane *l);
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
 /* radiative.c */
-enum gradient_method replay_method(const walk *w);
+enum gradient_method replay_method(const walk *w); /* of the kernel: the fused one's, else METHOD_REPLAY */
 void radiative_begin(walk *w, replay_state *p, ir_ref fresh); /* before a vertex; fresh: a path's first */
 ir_ref radiative_vertex(walk *w, replay_state *p, color dL);
 void radiative_finish(walk *w, replay_state *p, ir_ref alive);
