@@ -282,6 +282,7 @@ set(cli_sources
     src/cli/fit_stage.c
     src/cli/grad.c
     src/cli/grad_forward.c
+    src/cli/grad_variance.c
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c

@@ -193,6 +193,20 @@ typedef struct cli_forward {
     const cli_names *tangents;   /* files, one per parameter, or none */
 } cli_forward;
 int grad_forward(const cli_forward *args);
+
+/* ---- grad_variance.c: values that come again and again ---- */
+
+typedef struct cli_moments {
+    uint32_t count, values; /* how often; how many */
+    double *mean, *squares; /* squares: of differences from the mean, summed */
+} cli_moments;
+void moments_begin(cli_moments *m, uint32_t values);
+void moments_end(cli_moments *m);
+void moments_add(cli_moments *m, const float *values);
+void moments_mean(const cli_moments *m, float *out);
+void moments_variance(const cli_moments *m, float *out); /* of one of them; 2 or more */
+/* rms_gradient, and of the variance of one gradient mean and largest; standard_error: rms, of the mean gradient. */
+void grad_add_variance(struct cJSON *parameter, const cli_moments *m);
 /* grad.c: parts of both modes' summary. start: seconds_now() when the command began. */
 void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);
 void grad_add_effort(struct cJSON *json, const cli_session *session, const bl_stats *stats, double start);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for two dimensions or more,
- * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. With --forward: the derivative of the
+ * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. With --variance also
+ * DIR/NAME.variance.npy (grad_variance.c). With --forward: the derivative of the
  * image instead (grad_forward.c). */
 #include "cli.h"
 
@@ -14,6 +15,7 @@ typedef struct arguments {
     cli_common common;
     const char *scene, *output, *adjoint, *target, *loss, *form;
     cli_names parameters, forward, tangents;
+    uint32_t variance; /* gradients to take; 0: one */
 } arguments;
 
 typedef struct work {
@@ -23,15 +25,19 @@ typedef struct work {
     float *weights; /* adjoint or target */
     bl_job *job;
     bl_loss loss;
-    bl_stats stats;
+    bl_stats stats;         /* counts and times of all repetitions together, their mean loss */
+    cli_moments *moments;   /* per parameter */
+    double *seconds;        /* per repetition: of the device */
+    uint32_t repetitions;
     uint32_t spp, spp_grad;
     double start;
 } work;
 
 static int check_forward_usage(const arguments *args)
 {
-    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss)
-        return usage_error("grad", "--forward does not go with --param, --adjoint, --target and --loss");
+    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->variance)
+        return usage_error("grad",
+                           "--forward does not go with --param, --adjoint, --target, --loss and --variance");
     if (args->tangents.count > 0 && args->tangents.count != args->forward.count)
         return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none", args->tangents.count,
                            args->forward.count);
@@ -53,6 +59,8 @@ static int check_usage(const arguments *args)
                            "give either --adjoint (the derivative of the loss by the image) or --target");
     if (args->loss && args->adjoint)
         return usage_error("grad", "--loss needs --target");
+    if (args->variance == 1)
+        return usage_error("grad", "--variance needs 2 gradients or more");
     return CLI_OK;
 }
 
@@ -66,14 +74,42 @@ static bl_gradient_form gradient_form(const char *name)
     return form;
 }
 
-static int compute(work *w)
+/* Counts and times of one more gradient; its loss joins the mean of `before`. */
+static void add_stats(bl_stats *all, const bl_stats *one, uint32_t before)
+{
+    double loss = all->loss + (one->loss - all->loss) / (before + 1);
+    bl_stats sum = *one;
+    sum.seconds += all->seconds, sum.device_seconds += all->device_seconds;
+    sum.paths += all->paths, sum.slices += all->slices, sum.repeats += all->repeats;
+    sum.drifted += all->drifted, sum.overflowed += all->overflowed;
+    sum.underflowed += all->underflowed, sum.non_finite += all->non_finite;
+    sum.loss = loss;
+    *all = sum;
+}
+
+static int collect(work *w)
+{
+    for (uint32_t k = 0; k < w->args->parameters.count; k++) {
+        float *values = memory_or_exit(w->moments[k].values * sizeof *values);
+        bl_result result = bl_job_read_gradient(w->job, k, values);
+        if (result == BL_OK)
+            moments_add(&w->moments[k], values);
+        free(values);
+        SESSION_TRY(w->session, result);
+    }
+    return CLI_OK;
+}
+
+/* One gradient, of seed --seed + repetition. */
+static int compute(work *w, uint32_t repetition)
 {
     uint64_t paths = (uint64_t)w->session->info.width * w->session->info.height * w->spp_grad;
     cli_progress progress = progress_begin(&w->args->common, "gradient", paths);
+    bl_stats stats;
     bl_gradient_desc desc = {.form = gradient_form(w->args->form),
                              .spp = w->spp_grad,
                              .spp_primal = w->spp,
-                             .seed = w->args->common.seed,
+                             .seed = w->args->common.seed + repetition,
                              .progress = progress_call,
                              .user = &progress};
     desc.loss = w->loss;
@@ -81,10 +117,12 @@ static int compute(work *w)
         desc.target = w->weights;
     else
         desc.adjoint = w->weights;
-    bl_result result = bl_job_gradient(w->job, &desc, &w->stats);
+    bl_result result = bl_job_gradient(w->job, &desc, &stats);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
-    return CLI_OK;
+    w->seconds[repetition] = stats.device_seconds;
+    add_stats(&w->stats, &stats, repetition);
+    return collect(w);
 }
 
 static int save_one(const work *w, uint32_t k)
@@ -93,11 +131,16 @@ static int save_one(const work *w, uint32_t k)
     float *values = memory_or_exit(info->count * sizeof *values);
     char *array = text_format("%s/%s.npy", w->args->output, info->name);
     char *picture = text_format("%s/%s.png", w->args->output, info->name);
-    bl_result result = bl_job_read_gradient(w->job, k, values);
-    int status =
-        result == BL_OK ? save_npy(array, values, info->shape, info->rank) : session_fail(w->session, result);
+    char *variance = text_format("%s/%s.variance.npy", w->args->output, info->name);
+    moments_mean(&w->moments[k], values);
+    int status = save_npy(array, values, info->shape, info->rank);
     if (status == CLI_OK && info->rank >= 2)
         status = save_gradient_png(w->session, picture, info, values);
+    if (status == CLI_OK && w->args->variance) {
+        moments_variance(&w->moments[k], values);
+        status = save_npy(variance, values, info->shape, info->rank);
+    }
+    free(variance);
     free(picture);
     free(array);
     free(values);
@@ -140,6 +183,14 @@ void grad_add_effort(cJSON *json, const cli_session *session, const bl_stats *st
     cJSON_AddNumberToObject(memory, "host_peak_bytes", (double)host_peak_bytes());
 }
 
+static void add_variances(cJSON *json, const work *w)
+{
+    cJSON *parameters = cJSON_GetObjectItem(json, "parameters"), *time = cJSON_GetObjectItem(json, "time");
+    for (uint32_t k = 0; k < w->args->parameters.count; k++)
+        grad_add_variance(cJSON_GetArrayItem(parameters, (int)k), &w->moments[k]);
+    cJSON_AddItemToObject(time, "repetitions", cJSON_CreateDoubleArray(w->seconds, (int)w->repetitions));
+}
+
 static cJSON *summary(const work *w)
 {
     cJSON *json = cJSON_CreateObject();
@@ -160,9 +211,12 @@ static cJSON *summary(const work *w)
     cJSON_AddNumberToObject(json, "spp", w->spp);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp_grad);
     cJSON *seeds = cJSON_AddArrayToObject(json, "seeds");
-    cJSON_AddItemToArray(seeds, cJSON_CreateNumber(w->args->common.seed));
+    for (uint32_t r = 0; r < w->repetitions; r++)
+        cJSON_AddItemToArray(seeds, cJSON_CreateNumber(w->args->common.seed + r));
     grad_add_effort(json, w->session, &w->stats, w->start);
     grad_add_parameters(json, w->parameters, w->args->parameters.count);
+    if (w->args->variance)
+        add_variances(json, w);
     return json;
 }
 
@@ -201,6 +255,11 @@ static int prepare(work *w)
     CLI_TRY(
         session_find_parameters(w->session, args->parameters.items, args->parameters.count, w->parameters));
     CLI_TRY(session_read_image(w->session, args->target ? args->target : args->adjoint, &w->weights));
+    w->repetitions = args->variance ? args->variance : 1;
+    w->seconds = memory_or_exit(w->repetitions * sizeof *w->seconds);
+    w->moments = memory_or_exit(args->parameters.count * sizeof *w->moments);
+    for (uint32_t k = 0; k < args->parameters.count; k++)
+        moments_begin(&w->moments[k], w->parameters[k].info.count);
     if (args->loss)
         find_loss(args->loss, &w->loss); /* the options allow no other name */
     CLI_TRY(session_open_device(w->session));
@@ -216,7 +275,8 @@ static int gradients(work *w)
 {
     CLI_TRY(prepare(w));
     interrupt_install();
-    CLI_TRY(compute(w));
+    for (uint32_t r = 0; r < w->repetitions; r++)
+        CLI_TRY(compute(w, r));
     for (uint32_t k = 0; k < w->args->parameters.count; k++)
         CLI_TRY(save_one(w, k));
     return report(w);
@@ -232,6 +292,10 @@ static int run(void *argument)
     work w = {.session = &session, .args = argument, .start = seconds_now()};
     int status = gradients(&w);
     bl_job_destroy(w.job);
+    for (uint32_t k = 0; w.moments && k < args->parameters.count; k++)
+        moments_end(&w.moments[k]);
+    free(w.moments);
+    free(w.seconds);
     free(w.weights);
     free(w.parameters);
     session_close(&session);
@@ -247,6 +311,7 @@ static const cli_option options[] = {
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
     {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, separate or two-walk", .choices = "auto|fused|separate|two-walk"},
+    {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance), .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them in NAME.variance.npy and summary.json ('--variance 16')"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward), .help = "instead: derivative of the image by this parameter, whose entries all move by V (1); of several: along all at once"},
     {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents), .help = "for each --forward an .npy file of its shape: how its entries move"},

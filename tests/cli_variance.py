@@ -1,0 +1,62 @@
+# LABELS: swiftshader
+# SPDX-License-Identifier: BSD-3-Clause
+"""backlight grad --variance: mean and variance are those of the gradients of single seeds, counts and seeds are all
+of theirs; and what does not go together is said."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+PROGRAM, SCENE = os.environ["BL_PROGRAM"], os.path.join(os.environ["BL_SOURCE_DIR"], "assets/cornell/scene.xml")
+NAMES = ["red.reflectance.value", "light.emitter.radiance.value"]
+COUNT = 4
+
+
+def grad(folder, *args):
+    command = [PROGRAM, "grad", SCENE, "-D", "resolution=16", "--spp", "8", "--quiet", "-o", folder, "--param"] + NAMES
+    r = subprocess.run(command + list(args), stderr=subprocess.PIPE, text=True)
+    if r.returncode and "device" in r.stderr:
+        sys.exit(77)
+    return r
+
+
+def values(folder, name):
+    return np.load(os.path.join(folder, name + ".npy")).astype(float)
+
+
+def summary(folder):
+    with open(os.path.join(folder, "summary.json")) as f:
+        return json.load(f)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as t:
+        target, single, many = t + "/target.exr", [t + "/%d" % k for k in range(COUNT)], t + "/many"
+        subprocess.run([PROGRAM, "render", SCENE, "-D", "resolution=16", "--spp", "1", "--quiet", "-o", target])
+        for k in range(COUNT):
+            r = grad(single[k], "--target", target, "--seed", str(5 + k))
+            assert r.returncode == 0, r.stderr
+        r = grad(many, "--target", target, "--seed", "5", "--variance", str(COUNT))
+        assert r.returncode == 0, r.stderr
+        s, ones = summary(many), [summary(f) for f in single]
+        assert s["seeds"] == [5, 6, 7, 8] and len(s["time"]["repetitions"]) == COUNT, s
+        assert s["paths"] == sum(o["paths"] for o in ones)
+        assert abs(s["loss"] - np.mean([o["loss"] for o in ones])) <= 1e-6 * abs(s["loss"])
+        assert "mean_variance" not in ones[0]["parameters"][0]
+        for name, p in zip(NAMES, s["parameters"]):
+            g = np.array([values(f, name) for f in single])
+            mean, variance = g.mean(axis=0), g.var(axis=0, ddof=1)
+            assert np.all(variance > 0), name
+            np.testing.assert_allclose(values(many, name), mean, rtol=1e-5, atol=1e-5 * np.abs(g).max())
+            np.testing.assert_allclose(values(many, name + ".variance"), variance, rtol=1e-4)
+            np.testing.assert_allclose(p["mean_variance"], variance.mean(), rtol=1e-4)
+            np.testing.assert_allclose(p["standard_error"], np.sqrt(variance.mean() / COUNT), rtol=1e-4)
+        for wrong in (["--target", target, "--variance", "1"], ["--target", target, "--variance", "0"]):
+            assert grad(t + "/wrong", *wrong).returncode == 2, wrong
+        assert not os.path.exists(t + "/wrong")
+
+
+main()
