@@ -58,6 +58,7 @@ const material_case material_cases[] = {
     {.name = "rough metal, ggx, all normals", .xml = IT("roughconductor", METAL ROUGH("ggx", ".4") ALL_NORMALS), .cosines = {0.6}},
     {.name = "rough metal, beckmann", .xml = IT("roughconductor", METAL ROUGH("beckmann", ".25")), .parameters = {OF_METAL, "it.alpha.value"},
      .cosines = {0.9, 0.3}},
+    {.name = "rough metal, beckmann, all normals", .xml = IT("roughconductor", METAL ROUGH("beckmann", ".4") ALL_NORMALS), .cosines = {0.6}},
     {.name = "rough metal, alpha by bitmap", .xml = IT("roughconductor", METAL BITMAP("alpha", "grey.pfm")), .parameters = {"it.alpha.data"},
      .cosines = {0.6}},
 
@@ -70,7 +71,7 @@ const material_case material_cases[] = {
     {.name = "brushed metal, ggx", .xml = IT("roughconductor", METAL BRUSHED("ggx", ".15", ".5")), .parameters = {OF_METAL, "it.alpha_u.value", "it.alpha_v.value"},
      .cosines = {0.9, 0.3}},
     {.name = "brushed metal, beckmann", .xml = IT("roughconductor", METAL BRUSHED("beckmann", ".4", ".2")),
-     .parameters = {OF_METAL, "it.alpha_u.value", "it.alpha_v.value"}, .cosines = {0.9, 0.3}},
+     .parameters = {OF_METAL, "it.alpha_u.value", "it.alpha_v.value"}, .cosines = {0.9, 0.3, 0.15}},
     {.name = "brushed metal, ggx, all normals", .xml = IT("roughconductor", METAL BRUSHED("ggx", ".2", ".4") ALL_NORMALS), .cosines = {0.6}},
     {.name = "brushed metal by bitmap",
      .xml = IT("roughconductor", METAL STRING("distribution", "ggx") BITMAP("alpha_u", "grey.pfm") FLOAT("alpha_v", ".3")),

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Microfacets in the interpreter (f64): normals cover the surface once, visible ones cover what the eye sees of it (Heitz 2014, equations 4 and 14),
- * and what is sampled has the density that is claimed, by a chi-square test. */
+ * densities of what is sampled add up to 1, and samples have them, by a chi-square test. Slopes of Beckmann surfaces have the cumulative distribution that
+ * the C library's erf says, in f32, at all angles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "render/bsdf/beckmann.h"
 #include "render/bsdf/microfacet.h"
 #include "support/scene_cases.h"
 
@@ -86,14 +88,17 @@ static void normals_cover_the_surface(void **state)
         facets s = facets_create((microfacet_kind)kind, true);
         for (int a = 0; a < 3; a++)
             for (int v = 0; v < 3; v++) {
-                double all = 0, seen = 0;
+                double all = 0, seen = 0, sampled = 0;
                 for (int i = 0; i < FINE; i++)
                     for (int k = 0; k < AROUND; k++) {
                         double left = 1 - (i + 0.5) / FINE, phi = (k + 0.5) / AROUND * 2 * pi; /* its square: the long tail of ggx */
                         double jacobian, facing, z = cosine_of(1 - left * left, alphas[a], &jacobian);
                         double area = 2 * left * jacobian / FINE * 2 * pi / AROUND, d = at(&s, alphas[a], thetas[v], z, phi, DISTRIBUTION, &facing);
                         all += d * z * area, seen += d * facing * area;
+                        sampled += facing > 0 ? at(&s, alphas[a], thetas[v], z, phi, PDF, &facing) * area : 0;
                     }
+                if (!(fabs(sampled - 1) < 3e-3))
+                    fail_msg("kind %d, alpha %g, angle %g: densities add up to %.6f", kind, alphas[a], thetas[v], sampled);
                 double unused, share = at(&s, alphas[a], thetas[v], 1, 0, VISIBLE, &unused);
                 if (!(fabs(all - 1) < 1e-3))
                     fail_msg("kind %d, alpha %g: normals cover %.6f of the surface", kind, alphas[a], all);
@@ -122,8 +127,8 @@ static void samples_have_their_density(void **state)
     static const struct {
         microfacet_kind kind;
         bool visible;
-    } ways[] = {{MICROFACET_GGX, true}, {MICROFACET_GGX, false}, {MICROFACET_BECKMANN, false}};
-    for (int w = 0; w < 3; w++)
+    } ways[] = {{MICROFACET_GGX, true}, {MICROFACET_GGX, false}, {MICROFACET_BECKMANN, true}, {MICROFACET_BECKMANN, false}};
+    for (int w = 0; w < 4; w++)
         for (int v = 0; v < 3; v += 2) {
             facets s = facets_create(ways[w].kind, ways[w].visible);
             double expected[BINS], seen[BINS] = {0}, alpha = alphas[1], sum = 0;
@@ -148,8 +153,39 @@ static void samples_have_their_density(void **state)
         }
 }
 
+/* Of slopes up to x, seen at an angle with this tangent. */
+static double beckmann_weight(double x, double tangent) { return 1 + erf(x) + tangent * exp(-x * x) / sqrt(pi); }
+
+static void beckmann_slopes_are_distributed(void **state)
+{
+    (void)state;
+    static const double cosines[] = {1, 0.999, 0.9, 0.7, 0.3, 0.05, 1e-3, 1e-6};
+    enum { NUMBERS = 400 };
+    ir_module *module = ir_module_create();
+    bl_error err = {0};
+    ir_ref p[4];
+    tracer t = {.f = ir_func_create(module, "slopes")};
+    for (int k = 0; k < 4; k++)
+        p[k] = ir_param(t.f, IR_F32);
+    vec2 slope = beckmann_slopes(&t, p[0], p[1], p[2], p[3]);
+    ir_return(t.f, (ir_ref[]){slope.x, slope.y}, 2);
+    assert_int_equal(ir_finish(module, &err), BL_OK);
+    for (int c = 0; c < 8; c++)
+        for (int k = 0; k <= NUMBERS; k++) {
+            double mu = (float)cosines[c], sine = (float)sqrt(1 - mu * mu), u = (float)fmin((double)k / NUMBERS, 1 - 0x1p-24);
+            ir_value out[2];
+            assert_int_equal(ir_eval(t.f, (ir_value[]){{.f = sine}, {.f = mu}, {.f = u}, {.f = u}}, out, &(ir_eval_env){0}, &err), BL_OK);
+            double tangent = sine / mu, last = tangent > 0 ? 1 / tangent : 10, x = fmin(out[0].f, last);
+            double along = beckmann_weight(x, tangent) / beckmann_weight(last, tangent), across = (1 + erf(out[1].f)) / 2;
+            if (!(out[0].f <= last * (1 + 1e-6) && fabs(along - u) < 1e-5 && fabs(across - u) < 1e-6))
+                fail_msg("cosine %g, u %g: slopes %g and %g, of weight %.8f and %.8f", mu, u, out[0].f, out[1].f, along, across);
+        }
+    ir_module_destroy(module);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(normals_cover_the_surface), cmocka_unit_test(samples_have_their_density)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(normals_cover_the_surface), cmocka_unit_test(samples_have_their_density),
+                                       cmocka_unit_test(beckmann_slopes_are_distributed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

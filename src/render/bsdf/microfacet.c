@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * See microfacet.h. Visible normals of GGX are those of a hemisphere seen from a stretched wi, sampled as spherical caps (Dupuy and Benyoub
- * 2023). Beckmann's visible normals have no closed form; all normals are sampled in their place. */
+ * 2023); those of Beckmann by their slopes along and across wi (beckmann.h), whose density has the exact share of facets that wi sees, where the
+ * value has the fit. */
 #include "render/bsdf/microfacet.h"
+
+#include "render/bsdf/beckmann.h"
 
 #include <strings.h>
 
-static const float pi = 3.14159265358979323846f;
+static const float pi = 3.14159265358979323846f, root_pi = 1.772453850905516f;
 
 bl_result microfacet_check(const scene_object *o, bl_error *err)
 {
@@ -97,8 +100,6 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
     return ir_select(f, ir_ge(f, a, t_f32(t, 1.6f)), one, ir_div(f, rise, fall));
 }
 
-static bool samples_visible(microfacet_kind kind, bool visible) { return visible && kind == MICROFACET_GGX; }
-
 static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
@@ -110,11 +111,32 @@ static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
     return v3_normalize(t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
 
+/* The part of wi along the surface, in units of the roughness: its length, and its direction, which is x where there is none. */
+static ir_ref scaled_sine(tracer *t, vec2 alpha, vec3 wi, vec2 *direction)
+{
+    ir_func *f = t->f;
+    vec2 v = {ir_mul(f, alpha.x, wi.x), ir_mul(f, alpha.y, wi.y)};
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), square = t_mad(t, v.x, v.x, t_sqr(t, v.y)), there = ir_gt(f, square, zero);
+    ir_ref length = ir_sqrt(f, ir_select(f, there, square, one));
+    *direction = (vec2){ir_select(f, there, ir_div(f, v.x, length), one), ir_select(f, there, ir_div(f, v.y, length), zero)};
+    return ir_select(f, there, length, zero);
+}
+
+static vec3 sample_slopes(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    vec2 to;
+    ir_ref sine = scaled_sine(t, alpha, wi, &to), length = ir_sqrt(f, t_mad(t, sine, sine, t_sqr(t, wi.z)));
+    vec2 slope = beckmann_slopes(t, ir_div(f, sine, length), ir_div(f, wi.z, length), u1, u2);
+    ir_ref x = ir_sub(f, ir_mul(f, slope.x, to.x), ir_mul(f, slope.y, to.y)), y = t_mad(t, slope.x, to.y, ir_mul(f, slope.y, to.x));
+    return v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha.x, x)), ir_neg(f, ir_mul(f, alpha.y, y)), t_f32(t, 1)));
+}
+
 vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    if (samples_visible(kind, visible))
-        return sample_cap(t, alpha, wi, u1, u2);
+    if (visible)
+        return (kind == MICROFACET_GGX ? sample_cap : sample_slopes)(t, alpha, wi, u1, u2);
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)), x = ir_cos(f, phi), y = ir_sin(f, phi);
     if (!isotropic(alpha)) {
@@ -130,7 +152,12 @@ ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha,
 {
     ir_func *f = t->f;
     ir_ref d = microfacet_distribution(t, kind, alpha, m);
-    if (!samples_visible(kind, visible))
+    if (!visible)
         return ir_mul(f, d, m.z);
+    if (kind == MICROFACET_BECKMANN) {
+        vec2 direction;
+        ir_ref sine = scaled_sine(t, alpha, wi, &direction), area = beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z));
+        return ir_div(f, ir_mul(f, ir_mul(f, d, t_f32(t, root_pi)), v3_dot(t, wi, m)), area);
+    }
     return ir_mul(f, d, ir_mul(f, microfacet_visible(t, kind, alpha, wi), ir_div(f, v3_dot(t, wi, m), wi.z)));
 }

@@ -76,7 +76,7 @@ static const plugin_param pplastic_params[] = {
     {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_OR_NEXT, "0.1", 0, 1e6, "roughness, at least 0.0001"},
     {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
-    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
+    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
 };
 const bsdf_class bsdf_pplastic = {
     .base = {.plugin = {PLUGIN_BSDF, "pplastic", pplastic_params, 10, NULL, 0, "rough plastic for polarised light, one-sided; here without polarisation"},

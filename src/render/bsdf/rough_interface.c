@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * See rough_interface.h. Quadrature over the visible normals in coordinates where these have no edge inside: for GGX the spherical cap of
- * Dupuy and Benyoub (2023), for Beckmann slopes along and across wi. Light comes along the x axis.
- *
- * With the roughness scaled away a Beckmann surface has slopes of density e^(-x^2 - y^2) / pi, and wi = (s, 0, c) sees x up to c / s, in
- * proportion to c - s x (Heitz and d'Eon 2014, equation 2). */
+ * Dupuy and Benyoub (2023), for Beckmann slopes along and across wi (beckmann.h). Light comes along the x axis. */
 #include "render/bsdf/rough_interface.h"
 
+#include "render/bsdf/beckmann.h"
 #include "render/bsdf/fresnel.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -72,46 +70,17 @@ static node ggx_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
     return r;
 }
 
-/* For x >= 0 (Abramowitz and Stegun 7.1.26, to 1.5e-7); gauss: e^(-x^2). */
-static ir_ref error_function(tracer *t, ir_ref x, ir_ref gauss)
-{
-    static const float a[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
-    ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), s = ir_div(f, one, t_mad(t, x, t_f32(t, 0.3275911f), one)), sum = t_f32(t, a[0]);
-    for (int k = 1; k < 5; k++)
-        sum = t_mad(t, sum, s, t_f32(t, a[k]));
-    return ir_sub(f, one, ir_mul(f, ir_mul(f, sum, s), gauss));
-}
-
-/* Integral of (c - s x) e^(-x^2) over x up to `last`, for wi = (s, 0, c). */
-static ir_ref beckmann_area(tracer *t, vec3 wi, ir_ref last)
-{
-    const float half_root_pi = 0.886226925452758f;
-    ir_func *f = t->f;
-    ir_ref gauss = ir_exp(f, ir_neg(f, t_sqr(t, last)));
-    ir_ref left = ir_mul(f, ir_mul(f, wi.z, t_f32(t, half_root_pi)), ir_add(f, t_f32(t, 1), error_function(t, last, gauss)));
-    return t_mad(t, ir_mul(f, wi.x, gauss), t_f32(t, 0.5f), left);
-}
-
-static const float beckmann_far = 3.5f; /* e^(-far^2) = 5e-6 */
-
-/* The largest slope seen, or one that hardly exists. */
-static ir_ref beckmann_edge(tracer *t, vec3 wi)
-{
-    return ir_min(t->f, ir_div(t->f, wi.z, ir_max(t->f, wi.x, t_f32(t, 1e-6f))), t_f32(t, beckmann_far));
-}
-
 static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
 {
-    const float far = beckmann_far, half_root_pi = 0.886226925452758f;
+    const float far = BECKMANN_FAR, half_root_pi = 0.886226925452758f;
     ir_func *f = t->f;
     node r;
-    ir_ref at[2], last = beckmann_edge(t, wi);
+    ir_ref at[2], last = beckmann_edge(t, wi.x, wi.z);
     split(t, place->k, TURNS_BECKMANN, at);
     ir_ref width = ir_add(f, last, t_f32(t, far)), u = flattened(t, at[0], place->along, NODES_BECKMANN, &r.weight);
     ir_ref x = ir_sub(f, ir_mul(f, u, width), t_f32(t, far)), y = ir_sub(f, step(t, at[1], place->across, TURNS_BECKMANN, 2 * far), t_f32(t, far));
     ir_ref seen = ir_max(f, ir_sub(f, wi.z, ir_mul(f, wi.x, x)), t_f32(t, 0));
-    ir_ref density = ir_mul(f, ir_exp(f, ir_neg(f, t_mad(t, x, x, t_sqr(t, y)))), ir_div(f, ir_mul(f, seen, width), beckmann_area(t, wi, last)));
+    ir_ref density = ir_mul(f, ir_exp(f, ir_neg(f, t_mad(t, x, x, t_sqr(t, y)))), ir_div(f, ir_mul(f, seen, width), beckmann_area(t, wi.x, wi.z, last)));
     r.weight = ir_mul(f, ir_mul(f, r.weight, density), t_f32(t, far / half_root_pi / TURNS_BECKMANN));
     r.m = v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha, x)), ir_neg(f, ir_mul(f, alpha, y)), t_f32(t, 1)));
     return r;
@@ -125,8 +94,8 @@ static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi,
     ir_ref d = microfacet_distribution(t, kind, both, m);
     if (kind == MICROFACET_GGX)
         return ir_mul(f, d, microfacet_visible(t, kind, both, wi));
-    vec3 scaled = v3(ir_mul(f, alpha, wi.x), wi.y, wi.z);
-    return ir_div(f, d, beckmann_area(t, scaled, beckmann_edge(t, scaled)));
+    ir_ref sine = ir_mul(f, alpha, wi.x);
+    return ir_div(f, d, beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z)));
 }
 
 /* 1, but with the derivative that a node's share has by alpha while the node stays where it is. If nodes moved with alpha, the kink of total

@@ -59,7 +59,7 @@ static const plugin_param roughconductor_params[] = {
     {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_OR_NEXT, "0.1", 0, 1e6, "roughness, at least 0.0001"},
     {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
-    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
+    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
 };
 const bsdf_class bsdf_roughconductor = {
     .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 9, NULL, 0, "rough metal, one-sided"},

@@ -99,7 +99,7 @@ static const plugin_param roughplastic_params[] = {
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the coat's reflection"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
     {"alpha", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.1", 0, 1e6, "roughness, at least 0.0001"},
-    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample the normals that are seen; ggx only"},
+    {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
 };
 const bsdf_class bsdf_roughplastic = {
     .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 8, NULL, 0, "rough plastic, one-sided"},
