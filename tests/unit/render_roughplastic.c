@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough plastic in the interpreter: values against those that Mitsuba 3.9 computes, whose tables are quadratures of its own; and the derivatives of
+ * Rough plastic in the interpreter: values against those that Mitsuba 3.9 computes, whose tables are quadratures of its own; the mean reflectance
+ * inside, by which everything is divided, against a dense quadrature over slopes; and the derivatives of
  * our tables, which are integrals at fixed nodes (rough_interface.c), against differences of the tables over steps wide enough to smooth the kinks. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,6 +73,61 @@ static void run(scene_eval *e, render_pass pass)
         fail_msg("%s", err.text);
 }
 
+static double fresnel_of(double cosine, double eta)
+{
+    double sine2 = (1 - cosine * cosine) / (eta * eta), across = sqrt(fmax(1 - sine2, 0));
+    double s = (cosine - eta * across) / (cosine + eta * across), p = (eta * cosine - across) / (eta * cosine + across);
+    return sine2 >= 1 ? 1 : (s * s + p * p) / 2;
+}
+
+/* Smith's share of the facets that a direction of cosine z sees, Beckmann (Walter et al. 2007, equation 27's fit). */
+static double share_seen(double alpha, double z)
+{
+    double a = z / (alpha * sqrt(fmax(1 - z * z, 1e-12)));
+    return a >= 1.6 ? 1 : (3.535 * a + 2.181 * a * a) / (1 + 2.276 * a + 2.577 * a * a);
+}
+
+/* What a Beckmann surface throws back at its first facet of light at cosine mu: a sum over slopes (x, y) in units of alpha, y from 0 by symmetry. */
+static double thrown_back(double alpha, double eta, double mu)
+{
+    enum { ALONG = 300, ACROSS = 120 };
+    const double far = 5;
+    double sine = sqrt(fmax(1 - mu * mu, 0)), last = fmin(mu / fmax(alpha * sine, 1e-9), far), sum = 0, all = 0;
+    for (int i = 0; i < ALONG; i++)
+        for (int k = 0; k < ACROSS; k++) {
+            double x = (i + 0.5) / ALONG * (last + far) - far, y = (k + 0.5) / ACROSS * far;
+            double seen = fmax(mu - alpha * sine * x, 0) * exp(-x * x - y * y), z = 1 / sqrt(1 + alpha * alpha * (x * x + y * y));
+            double cosine = fmin((mu - alpha * sine * x) * z, 1), up = 2 * cosine * z - mu;
+            all += seen;
+            sum += up > 0 && cosine > 0 ? seen * fresnel_of(cosine, eta) * share_seen(alpha, fmin(up, 1)) : 0;
+        }
+    return sum / all;
+}
+
+static void inner_reflectance_is_the_mean(void **state)
+{
+    (void)state;
+    static const struct {
+        double alpha, eta;
+    } cases[] = {{0.1, 1.8}, {0.25, 1.49}, {0.4, 1.49}, {0.6, 1.5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena a = {0};
+        material_case c = {.name = "rough plastic"};
+        c.xml = arena_printf(&a, "<bsdf type='roughplastic' id='it'><float name='alpha' value='%g'/><float name='int_ior' value='%g'/>"
+                                 "<float name='ext_ior' value='1'/></bsdf>", cases[i].alpha, cases[i].eta);
+        material_probe p = material_probe_create(&c, ".");
+        double got = derived_of(p.e, p.e->values)[TABLE], mean = 0;
+        for (int k = 0; k < TABLE; k++) {
+            double mu = fmax(k / (TABLE - 1.0), 1e-6);
+            mean += 2 * mu / TABLE * thrown_back(cases[i].alpha, 1 / cases[i].eta, mu);
+        }
+        if (!(fabs(got - mean) < 2e-3 * (1 - mean)))
+            fail_msg("alpha %g, index %g: %.5f, expected %.5f", cases[i].alpha, cases[i].eta, got, mean);
+        material_probe_destroy(&p);
+        arena_free(&a);
+    }
+}
+
 static void tables_have_their_derivatives(void **state)
 {
     (void)state;
@@ -111,6 +167,7 @@ static void tables_have_their_derivatives(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_known), cmocka_unit_test(tables_have_their_derivatives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_known), cmocka_unit_test(inner_reflectance_is_the_mean),
+                                       cmocka_unit_test(tables_have_their_derivatives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
