@@ -149,6 +149,7 @@ set(render_sources
     src/render/filter/filters.c
     src/render/filter/tabulated.c
     src/render/integrator/adjoint.c
+    src/render/integrator/attached.c
     src/render/integrator/baked.c
     src/render/integrator/chain.c
     src/render/integrator/channels.c

@@ -17,7 +17,7 @@ static const cli_option common_options[] = {
     {.name = "--spp", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp), .help = "samples per pixel (default: the scene's)"},
     {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad), .help = "samples per pixel of gradient passes (default: --spp)"},
     {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .help = "random seed; the same seed gives the same bytes (default: 0)"},
-    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator), .help = "instead of the scene's: path, direct, prb, prb_basic, prb_detached, tape, rb, rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
+    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator), .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
     {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth), .help = "longest path in segments instead of the integrator's; -1: unbounded"},
     {.name = "--sensor", .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor), .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
     {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights), .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other (uniform), or by weight times power (power)", .choices = "weight|uniform|power"},

@@ -34,7 +34,7 @@ extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthograph
 extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
 extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
     integrator_moment, integrator_volpath, integrator_volpathmis, integrator_prbvolpath,
-    integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
+    integrator_prb_attached, integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
     integrator_rb_biased2, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
 
 /* What every shape can hold. */
@@ -60,9 +60,14 @@ vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* bsdf/turned.c: whether the material, or one in it, has a discrete lobe whose direction turns with the normal; where such a lobe leads. */
-bool bsdf_turns(const scene_object *bsdf);
+/* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being discrete or attached; where a
+ * discrete one leads. */
+bool bsdf_turns(const render_scene *s, const scene_object *bsdf);
 vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+/* Of any class: its `attached`; its `roughness`, which is the number below where it has none. */
+bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
+ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+#define BSDF_NEVER_ATTACHED 1e30f
 
 /* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ----
  * Of a pixel that is k pixels from the window's border, words 4k and 4k + 2 say which share of the numbers lie beyond it to the left, and to the right;

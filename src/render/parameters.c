@@ -107,3 +107,13 @@ void render_turns(render_scene *s, uint32_t parameter)
                 : s->detached ? "mirrored and refracted directions turn with it, which this integrator leaves out"
                               : "edges that it moves in mirrors and behind glass are left out";
 }
+
+void render_turns_all(render_scene *s, const scene_object *o)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index)
+            render_turns(s, i);
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
+            render_turns_all(s, o->values[k].object);
+}

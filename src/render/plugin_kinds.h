@@ -63,6 +63,18 @@ typedef struct bsdf_sample {
     ir_ref lobe;   /* u32; means something where delta is true */
 } bsdf_sample;
 
+/* What made a sample: where it leads, its discrete lobe (or, of a mixture, which part), and the two numbers that a
+ * continuous lobe was sampled with. */
+typedef struct bsdf_draw {
+    vec3 wo;
+    ir_ref lobe, u1, u2;
+} bsdf_draw;
+
+typedef struct bsdf_attached {
+    vec3 wo;
+    ir_ref density; /* of wo in solid angle, given the choices */
+} bsdf_attached;
+
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
@@ -77,6 +89,14 @@ typedef struct bsdf_class {
     color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
     /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe given. NULL: it has no such lobe. */
     vec3 (*turned)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+    /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of parameters
+     * and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
+    bsdf_attached (*attached)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
+    /* Attached where this is at most render_scene.attach_below. With `attached`. */
+    ir_ref (*roughness)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a class
+     * that holds no materials. */
+    bool (*attaches)(const render_scene *s, const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;
@@ -88,6 +108,7 @@ typedef struct emitter_sample {
     vec2 uv;         /* of the point on the light */
     ir_ref facing;   /* bool: the light's emitting side faces the reference point */
     vec3 n;          /* of a light on a shape: the geometric normal there */
+    ir_ref smooth;   /* pdf without the steps of a table; none: there are no such */
 } emitter_sample;
 
 /* Where a ray has met a light. */
@@ -98,6 +119,7 @@ typedef struct emitter_hit {
     vec2 uv;
     ir_ref entry;    /* word offset of the primitive's entry in the hierarchy, */
     vec2 at;         /* and where on it: what the kind's `intersect` returns behind the distance */
+    bool smooth;     /* the density is wanted without the steps of a table: emitter_sample.smooth */
 } emitter_hit;
 
 /* How light leaves an emitter: a ray, for paths that begin there. */

@@ -76,7 +76,7 @@ static const plugin_class *const classes[] = {
     &integrator_prb.plugin,
     &integrator_moment.plugin,
     &integrator_prb_detached.plugin, &integrator_tape.plugin, &integrator_rb.plugin, &integrator_rb_biased1.plugin, &integrator_rb_biased2.plugin,
-    &integrator_prb_basic.plugin, &integrator_aov.plugin, &integrator_depth.plugin, &integrator_ptracer.plugin,
+    &integrator_prb_attached.plugin, &integrator_prb_basic.plugin, &integrator_aov.plugin, &integrator_depth.plugin, &integrator_ptracer.plugin,
     &integrator_prbvolpath.plugin, &integrator_volpath.plugin, &integrator_volpathmis.plugin,
 };
 const plugin_registry render_registry = {classes, sizeof classes / sizeof *classes};

@@ -110,6 +110,9 @@ typedef struct render_scene {
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
+    float attach_below;                /* rough lobes of this alpha or less are sampled attached (integrator/attached.c); */
+    uint32_t look_ahead;               /* so many in a chain, */
+    bool attaches;                     /* and there are such */
     uint32_t paths_per_sample;         /* of direct with more than one sample of a kind: as many paths stand in for one sample */
     bool depth_image; /* the image is the depth of the first hit */
     enum gradient_method method;
@@ -152,6 +155,8 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
                               float most, const float *values);
 /* Discrete lobes turn with a parameter: paths follow it (integrator/follow.c). */
 void render_turns(render_scene *s, uint32_t parameter);
+/* With all of an object and of the textures it reads. */
+void render_turns_all(render_scene *s, const scene_object *o);
 /* The same with a name of its own. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                           float most, const float *values);

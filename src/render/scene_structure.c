@@ -14,6 +14,7 @@ typedef struct integrator_kind {
     bool light_tracing, depth_image;
     enum gradient_method method;
     bool detached, pipelined;
+    bool attached;      /* every rough lobe that can be sampled attached is, not only the smoothest */
 } integrator_kind;
 
 enum { NO_ROULETTE = 1 << 20 };
@@ -21,6 +22,7 @@ enum { NO_ROULETTE = 1 << 20 };
 static const integrator_kind integrator_kinds[] = {
     {.name = "path", .max_depth = -1, .rr_depth = 5},
     {.name = "prb", .max_depth = 6, .rr_depth = 5},
+    {.name = "prb_attached", .max_depth = 6, .rr_depth = 5, .attached = true},
     {.name = "prb_basic", .max_depth = 6, .rr_depth = NO_ROULETTE, .no_next_event = true},
     {.name = "prb_detached", .max_depth = 6, .rr_depth = 5, .detached = true},
     {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
@@ -52,6 +54,17 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
 /* Whether the integrator has the depths of paths among its parameters. */
 static bool scene_walks(const scene_object *i) { return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin); }
 
+/* By measurement (docs/measurements.md): the roughness below which detached gradients are the noisier ones by far. */
+static const float attach_below = 0.05f;
+enum { LOOK_AHEAD = 4 };
+
+static void read_attached(render_scene *s, const integrator_kind *kind)
+{
+    bool theirs = scene_is(s->integrator, &integrator_prb_attached.plugin);
+    s->attach_below = !kind->attached ? attach_below : theirs ? (float)scene_number(s->integrator, "attach_below") : INFINITY;
+    s->look_ahead = theirs ? (uint32_t)scene_number(s->integrator, "look_ahead") : LOOK_AHEAD;
+}
+
 static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_error *err)
 {
     const scene_object *i = s->integrator;
@@ -70,6 +83,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
         s->use_next_event = lights > 0, s->use_bsdf_sampling = materials > 0;
         s->paths_per_sample = (uint32_t)fmax(lights, materials);
     }
+    read_attached(s, kind);
     s->light_choice = o ? o->light_choice : LIGHTS_BY_WEIGHT;
     if (o && o->max_depth != 0)
         s->max_depth = o->max_depth;

@@ -72,7 +72,21 @@ static const scene_case chains = {
             "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
     .parameters = {"glass.eta", "tiles.normalmap.data", "sky.data"}};
 
-static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains};
+static const scene_case attached = {
+    .name = "rough metal and glass, attached",
+    .step = 1e-4,
+    .integrator = "<integrator type='prb_attached'><integer name='max_depth' value='4'/></integrator>",
+    .body = ROOM(".7,.75,.8", ".6,.2,.15")
+            "<bsdf type='roughdielectric' id='glass'><float name='alpha' value='.1'/><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>"
+            "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string name='filename' value='normals.pfm'/>"
+            "<boolean name='raw' value='true'/></texture><bsdf type='roughconductor' id='metal'><float name='alpha' value='.05'/></bsdf></bsdf>"
+            "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' angle='55'/><translate value='0,.2,.7'/></transform>"
+            "<ref id='tiles'/></shape>"
+            "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' value='.5'/><ref id='glass'/></shape>"
+            "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+    .parameters = {"glass.eta", "glass.alpha.value", "metal.alpha.value", "tiles.normalmap.data", "sky.data"}};
+
+static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains, &attached};
 enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
 
 typedef struct subject {

@@ -44,6 +44,8 @@ const perturbed_class bsdf_bumpmap = {
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
              .value = perturbed_value,
-             .turned = perturbed_turned},
+             .turned = perturbed_turned,
+             .attached = perturbed_attached,
+             .roughness = perturbed_roughness},
     .normal = bumped_normal,
 };

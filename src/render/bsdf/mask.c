@@ -48,6 +48,18 @@ static vec3 mask_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     return bsdf_turned(t, n->child[0], nested_record(t, n, record), wi, uv, ir_sub(t->f, lobe, t_u32(t, 1)));
 }
 
+static bsdf_attached mask_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    bsdf_draw inner = *draw;
+    inner.lobe = ir_sub(t->f, draw->lobe, t_u32(t, 1));
+    return bsdf_attach(t, n->child[0], nested_record(t, n, record), wi, uv, &inner);
+}
+
+static ir_ref mask_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    return bsdf_roughness(t, n->child[0], nested_record(t, n, record), wi, uv);
+}
+
 /* Through the holes, or through what the nested material lets through. */
 static color mask_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
@@ -69,5 +81,7 @@ const bsdf_class bsdf_mask = {
     .pdf = mask_pdf,
     .value = mask_value,
     .turned = mask_turned,
+    .attached = mask_attached,
+    .roughness = mask_roughness,
     .through = mask_through,
 };

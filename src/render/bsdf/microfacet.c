@@ -40,6 +40,59 @@ uint32_t microfacet_variant(const render_scene *s, const scene_object *o)
     return (uint32_t)microfacet_named(o) | (scene_number(o, "sample_visible") != 0 ? 2u : 0u);
 }
 
+/* ---- attached sampling ---- */
+
+enum { VARIANT_ALWAYS = 4, VARIANT_NEVER = 8 };
+
+bl_result microfacet_check_attached(const scene_object *o, bl_error *err)
+{
+    static const char *const choices[] = {"auto", "always", "never", NULL};
+    return texture_check_choice(o, "attached", choices, err);
+}
+
+uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o)
+{
+    const char *attached = scene_get(o, "attached")->text;
+    return microfacet_variant(s, o) | (strcmp(attached, "always") == 0  ? VARIANT_ALWAYS
+                                       : strcmp(attached, "never") == 0 ? VARIANT_NEVER
+                                                                        : 0u);
+}
+
+static const char *const roughnesses[] = {"alpha", "alpha_u", "alpha_v"};
+enum { ROUGHNESSES = 3 };
+
+bool microfacet_attaches(const render_scene *s, const scene_object *o)
+{
+    uint32_t variant = microfacet_attached_variant(s, o);
+    bool smooth = true, pair = scene_get(o, "alpha_u")->given;
+    for (uint32_t k = pair ? 1 : 0; k < (pair ? ROUGHNESSES : 1); k++) {
+        const scene_object *texture = scene_get(o, roughnesses[k])->object;
+        smooth &= texture->cls != &texture_constant.base.plugin || !(texture->values[0].vector[0] > s->attach_below);
+    }
+    return !s->detached && ((variant & VARIANT_ALWAYS) || (smooth && !(variant & VARIANT_NEVER)));
+}
+
+void microfacet_mark(render_scene *s, const scene_object *o)
+{
+    if (!microfacet_attaches(s, o))
+        return;
+    s->attaches = true;
+    for (uint32_t k = 0; k < ROUGHNESSES; k++)
+        if (scene_get(o, roughnesses[k])->object)
+            render_turns_all(s, scene_get(o, roughnesses[k])->object);
+}
+
+ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    (void)wi;
+    if (n->variant & (VARIANT_ALWAYS | VARIANT_NEVER))
+        return t_f32(t, n->variant & VARIANT_ALWAYS ? 0 : BSDF_NEVER_ATTACHED);
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
+    return ir_max(t->f, alpha.x, alpha.y);
+}
+
+/* ---- the distributions ---- */
+
 static ir_ref at_least(tracer *t, ir_ref alpha) { return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA)); }
 
 vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
@@ -100,13 +153,19 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
     return ir_select(f, ir_ge(f, a, t_f32(t, 1.6f)), one, ir_div(f, rise, fall));
 }
 
+/* Where derivatives are wanted, not of 0, where there is none. */
+static ir_ref root(tracer *t, ir_ref v)
+{
+    return t->tracked ? ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-12f))) : t_safe_sqrt(t, v);
+}
+
 static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     vec3 stretched = v3_normalize(t, v3(ir_mul(f, alpha.x, wi.x), ir_mul(f, alpha.y, wi.y), wi.z));
     ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u2), ir_add(f, one, stretched.z)), stretched.z);
-    ir_ref r = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, z)));
+    ir_ref r = root(t, ir_sub(f, one, t_sqr(t, z)));
     vec3 m = v3_add(t, v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z), stretched);
     return v3_normalize(t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
@@ -140,11 +199,11 @@ vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)), x = ir_cos(f, phi), y = ir_sin(f, phi);
     if (!isotropic(alpha)) {
-        ir_ref r = t_safe_sqrt(t, square);
+        ir_ref r = root(t, square);
         return v3_normalize(t, v3(ir_mul(f, ir_mul(f, r, alpha.x), x), ir_mul(f, ir_mul(f, r, alpha.y), y), one));
     }
     ir_ref slope2 = ir_mul(f, t_sqr(t, alpha.x), square);
-    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, t_safe_sqrt(t, slope2));
+    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, root(t, slope2));
     return v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine);
 }
 

@@ -17,6 +17,15 @@ bl_result microfacet_check_alpha(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
 /* The variant of their classes is which distribution, and whether visible normals are sampled. */
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
+/* Of materials with attached sampling (bsdf_class.attached): "attached", and its part of their variant. */
+#define MICROFACET_ATTACHED_PARAM                                                                            \
+    {"attached", PLUGIN_STRING, 0, "auto", 0, 0,                                                             \
+     "gradients follow its samples: never, always, or (auto) where it is smooth"}
+bl_result microfacet_check_attached(const scene_object *o, bl_error *err);
+uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o);
+void microfacet_mark(render_scene *s, const scene_object *o);
+bool microfacet_attaches(const render_scene *s, const scene_object *o);
+ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 /* Directions matter where there are two roughnesses (render_class.needs). */

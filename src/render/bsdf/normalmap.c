@@ -23,6 +23,8 @@ const perturbed_class bsdf_normalmap = {
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
              .value = perturbed_value,
-             .turned = perturbed_turned},
+             .turned = perturbed_turned,
+             .attached = perturbed_attached,
+             .roughness = perturbed_roughness},
     .normal = mapped_normal,
 };

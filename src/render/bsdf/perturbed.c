@@ -98,20 +98,26 @@ vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
     return frame_to_world(t, r.frame, bsdf_turned(t, r.nested, r.record, r.wi, uv, lobe));
 }
 
-static void mark(render_scene *s, const scene_object *o)
-{
-    for (uint32_t i = 0; i < s->parameters.count; i++)
-        if (s->parameters.data[i].object == o->index)
-            render_turns(s, i);
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
-        if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
-            mark(s, o->values[k].object);
-}
-
 void perturbed_mark(render_scene *s, const scene_object *o)
 {
-    if (bsdf_turns(o))
-        mark(s, o);
+    if (bsdf_turns(s, o))
+        render_turns_all(s, o);
+}
+
+bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    turned r = turn(t, n, record, wi, uv);
+    bsdf_draw inner = *draw;
+    inner.wo = frame_to_local(t, r.frame, draw->wo);
+    bsdf_attached a = bsdf_attach(t, r.nested, r.record, r.wi, uv, &inner);
+    a.wo = frame_to_world(t, r.frame, a.wo);
+    return a;
+}
+
+ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    turned r = turn(t, n, record, wi, uv);
+    return bsdf_roughness(t, r.nested, r.record, r.wi, uv);
 }
 
 uint32_t perturbed_needs(const class_node *n)

@@ -13,6 +13,7 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     (void)s;
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
+    TRY(microfacet_check_attached(o, err));
     return metal_load(o, err);
 }
 
@@ -24,15 +25,27 @@ static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, 
     return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
-static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+/* wi reflected about a facet. */
+static vec3 sampled(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u1, ir_ref u2)
 {
-    (void)u_lobe;
     ir_ref zero = t_f32(t, 0);
     vec3 from = v3_select(t, ir_gt(t->f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
     vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
-    vec3 wo = v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
+    return v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
+}
+
+static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+{
+    (void)u_lobe;
+    vec3 wo = sampled(t, n, record, wi, uv, u1, u2);
     return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
                          .lobe = t_u32(t, 0)};
+}
+
+static bsdf_attached roughconductor_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    vec3 wo = sampled(t, n, record, wi, uv, draw->u1, draw->u2);
+    return (bsdf_attached){wo, roughconductor_pdf(t, n, record, wi, wo, uv)};
 }
 
 static color roughconductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
@@ -60,13 +73,18 @@ static const plugin_param roughconductor_params[] = {
     {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughconductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 9, NULL, 0, "rough metal, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 10, NULL, 0, "rough metal, one-sided"},
              .load = roughconductor_load,
-             .variant = microfacet_variant,
+             .mark = microfacet_mark,
+             .variant = microfacet_attached_variant,
              .needs = microfacet_needs},
     .sample = roughconductor_sample,
     .pdf = roughconductor_pdf,
     .value = roughconductor_value,
+    .attached = roughconductor_attached,
+    .roughness = microfacet_roughness,
+    .attaches = microfacet_attaches,
 };

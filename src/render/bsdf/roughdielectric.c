@@ -14,7 +14,8 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
 {
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
-    TRY(interface_load(s, o, NULL, err));
+    TRY(microfacet_check_attached(o, err));
+    TRY(interface_load(s, o, microfacet_attaches(s, o), err));
     const render_parameter *eta = &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
     if (s->values.data[eta->offset] == 1)
         return scene_error(err, BL_ERROR_SCENE, o->where, "%s: \"int_ior\" and \"ext_ior\" must differ; a surface that is not there is \"null\"", o->cls->name);
@@ -44,6 +45,29 @@ static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record,
     ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), ir_abs(f, a.wo_m)));
     ir_ref refracted = ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
+}
+
+/* The density of wo given the normals' and that it was chosen to reflect or to refract. */
+static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    ir_func *f = t->f;
+    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
+    ir_ref of_normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    ir_ref cosine = ir_abs(f, a.wo_m), reflected = ir_div(f, t_f32(t, 0.25f), cosine),
+           refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), cosine), a.h2);
+    return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
+}
+
+static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    ir_func *f = t->f;
+    vec3 from = facet_turned(t, wi, wi);
+    from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
+    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, draw->u1, draw->u2);
+    ir_ref cosine = v3_dot(t, from, m), reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0));
+    fresnel at = fresnel_dielectric(t, cosine, eta_seen_from(t, n, record, wi));
+    vec3 wo = facet_turned(t, wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
+    return (bsdf_attached){wo, density_given(t, n, record, wi, wo, uv)};
 }
 
 static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
@@ -91,17 +115,22 @@ static const plugin_param roughdielectric_params[] = {
     {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughdielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 9, NULL, 0, "rough glass, such as ground glass"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 10, NULL, 0, "rough glass, such as ground glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughdielectric_load,
              .extra = interface_extra,
-             .variant = microfacet_variant,
+             .mark = microfacet_mark,
+             .variant = microfacet_attached_variant,
              .needs = microfacet_needs},
     .transmits = true,
     .sample = roughdielectric_sample,
     .pdf = roughdielectric_pdf,
     .value = roughdielectric_value,
+    .attached = roughdielectric_attached,
+    .roughness = microfacet_roughness,
+    .attaches = microfacet_attaches,
 };

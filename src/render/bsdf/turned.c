@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mirrored and refracted directions as functions of parameters, for materials and those that hold some. */
+ * Sampled directions as functions of parameters, for materials and those that hold some: mirrored and refracted
+ * ones, and those of rough lobes whose sampling is attached. */
 #include "render/classes.h"
 
-bool bsdf_turns(const scene_object *bsdf)
+bool bsdf_turns(const render_scene *s, const scene_object *bsdf)
 {
-    bool any = bsdf->child_count == 0 && ((const bsdf_class *)(const void *)bsdf->cls)->turned;
+    const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
+    bool any = bsdf->child_count == 0 && (cls->turned || (cls->attaches && cls->attaches(s, bsdf)));
     for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= bsdf_turns(bsdf->children[k]);
+        any |= bsdf_turns(s, bsdf->children[k]);
     return any;
 }
 
@@ -15,4 +17,16 @@ vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv
     const bsdf_class *cls = bsdf_of(n);
     return cls->turned ? cls->turned(t, n, record, wi, uv, lobe)
                        : v3_neg(t, wi); /* nobody asks: it has no such lobe */
+}
+
+bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    const bsdf_class *cls = bsdf_of(n);
+    return cls->attached ? cls->attached(t, n, record, wi, uv, draw) : (bsdf_attached){draw->wo, t_f32(t, 1)};
+}
+
+ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    const bsdf_class *cls = bsdf_of(n);
+    return cls->attached ? cls->roughness(t, n, record, wi, uv) : t_f32(t, BSDF_NEVER_ATTACHED);
 }

@@ -74,6 +74,33 @@ static vec3 twosided_turned(tracer *t, const class_node *n, ir_ref record, vec3 
     return turned(t, back, n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
 }
 
+static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    ir_ref back = is_back(t, wi);
+    bsdf_attached a[2];
+    bsdf_draw inner = *draw;
+    wi = turned(t, back, wi), inner.wo = turned(t, back, draw->wo);
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        a[k] = bsdf_attach(t, face.node, face.record, wi, uv, &inner);
+    }
+    if (n->child_count == 2)
+        a[0] = (bsdf_attached){v3_select(t, back, a[1].wo, a[0].wo), ir_select(t->f, back, a[1].density, a[0].density)};
+    a[0].wo = turned(t, back, a[0].wo);
+    return a[0];
+}
+
+static ir_ref twosided_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    ir_ref back = is_back(t, wi), r[2];
+    wi = turned(t, back, wi);
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        r[k] = bsdf_roughness(t, face.node, face.record, wi, uv);
+    }
+    return n->child_count == 2 ? ir_select(t->f, back, r[1], r[0]) : r[0];
+}
+
 static bool transmits(const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
@@ -105,4 +132,6 @@ const bsdf_class bsdf_twosided = {
     .pdf = twosided_pdf,
     .value = twosided_value,
     .turned = twosided_turned,
+    .attached = twosided_attached,
+    .roughness = twosided_roughness,
 };

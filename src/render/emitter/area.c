@@ -55,7 +55,7 @@ static emitter_sample area_sample(tracer *t, const class_node *n, ir_ref record,
     ir_ref density;
     interaction at = area_point(t, n, record, u1, u2, &density);
     emitter_sample s = area_toward(t, inverse_area(t, n, record), ref, &at);
-    s.pdf = ir_mul(t->f, s.pdf, density);
+    s.smooth = s.pdf, s.pdf = ir_mul(t->f, s.pdf, density);
     return s;
 }
 
@@ -83,7 +83,7 @@ static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emit
 {
     ir_ref data = shape_data(t, n, record), inverse = inverse_area(t, n, record);
     ir_ref pdf = kind_of(n)->pdf(t, data, inverse, hit->ref, hit->d, hit->distance, hit->normal);
-    if (!n->tabled)
+    if (!n->tabled || hit->smooth)
         return pdf;
     vec2 u = kind_of(n)->unit(t, data, hit);
     ir_ref cell = cell_of(t, cell_index(t, u.x), cell_index(t, u.y));

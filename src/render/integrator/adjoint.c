@@ -14,7 +14,8 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
     walk_values(w, v, false, &k.for_light, &k.for_sample);
     if (w->plan->scene->emitters.count == 0)
         return k;
-    k.hit = color_scale(t, walk_radiance(w, v->hit, false), v->hit_mis);
+    k.hit_radiance = walk_radiance(w, v->hit, false);
+    k.hit = color_scale(t, k.hit_radiance, v->hit_mis);
     if (w->next_event) {
         k.light_radiance = walk_radiance(w, v->light, false);
         k.light_scale = walk_light_scale(w, v, at, false);
@@ -35,11 +36,11 @@ void account(walk *w, replay_state *p, color light, ir_ref takes)
 /* Code that runs once where a condition holds, and not at all where it holds on no lane; where walk.follows,
  * it adds to the adjoint of the ray that leads to the vertex. */
 typedef struct once {
-    ir_ref loop, state[7];
-    ir_ref sum[6];
+    ir_ref loop, state[1 + RAY_MOST];
+    ir_ref sum[RAY_MOST];
 } once;
 
-static once begin_once(walk *w, ir_ref condition, const ir_ref arrived[6])
+static once begin_once(walk *w, ir_ref condition, const ir_ref arrived[RAY_MOST])
 {
     ir_func *f = w->t.f;
     once o = {.loop = {0}};
@@ -49,21 +50,21 @@ static once begin_once(walk *w, ir_ref condition, const ir_ref arrived[6])
     }
     o.state[0] = condition;
     memcpy(o.state + 1, arrived, sizeof o.sum);
-    o.loop = ir_loop(f, o.state, 7);
+    o.loop = ir_loop(f, o.state, 1 + follow_width(w));
     ir_while(f, o.state[0]);
     memcpy(o.sum, o.state + 1, sizeof o.sum);
     return o;
 }
 
-static void end_once(walk *w, once *o, ir_ref arrived[6])
+static void end_once(walk *w, once *o, ir_ref arrived[RAY_MOST])
 {
     if (!w->follows) {
         kernel_end_once(w->t.f, o->loop);
         return;
     }
-    ir_ref next[7] = {ir_bool(w->t.f, false)};
+    ir_ref next[1 + RAY_MOST] = {ir_bool(w->t.f, false)};
     memcpy(next + 1, o->sum, sizeof o->sum);
-    ir_endloop(w->t.f, o->loop, next, 7);
+    ir_endloop(w->t.f, o->loop, next, 1 + follow_width(w));
     memcpy(arrived, o->state + 1, sizeof o->sum);
 }
 
@@ -71,19 +72,37 @@ static void end_once(walk *w, once *o, ir_ref arrived[6])
 static void backward(walk *w, const walk_position *at, once *o, const ir_ref *outputs, const ir_ref *seeds,
                      uint32_t count)
 {
-    ir_ref arrived[6], sum[6];
-    vec3_put(at->now.o, arrived), vec3_put(at->now.d, arrived + 3);
-    ad_backward(w->t.f, outputs, seeds, count, arrived, sum, w->follows ? 6 : 0);
-    for (int k = 0; w->follows && k < 6; k++)
+    ir_ref arrived[RAY_MOST], sum[RAY_MOST];
+    uint32_t width = follow_pack(w, at->now, arrived);
+    ad_backward(w->t.f, outputs, seeds, count, arrived, sum, w->follows ? width : 0);
+    for (uint32_t k = 0; w->follows && k < width; k++)
         o->sum[k] = ir_add(w->t.f, o->sum[k], sum[k]);
 }
 
 /* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
 static void adjoint_light(walk *w, replay_state *p, walk_light light, ir_ref when, color seed,
-                          ir_ref arrived[6])
+                          ir_ref arrived[RAY_MOST])
 {
     once o = begin_once(w, ir_and(w->t.f, when, light.there), arrived);
     backward(w, &p->at, &o, walk_radiance(w, light, true).c, seed.c, 3);
+    end_once(w, &o, arrived);
+}
+
+/* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
+static void adjoint_hit(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, ir_ref when,
+                        color seed_whole, ir_ref arrived[RAY_MOST])
+{
+    color seed = color_scale(&w->t, seed_whole, v->hit_mis), whole = color_mul(&w->t, seed_whole, k->hit_radiance);
+    if (!w->attaches || !w->next_event) {
+        adjoint_light(w, p, v->hit, when, seed, arrived);
+        return;
+    }
+    once o = begin_once(w, ir_and(w->t.f, when, v->hit.there), arrived);
+    color radiance = walk_radiance(w, v->hit, true);
+    ir_ref sum = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
+    const ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2], attached_hit_mis(w, v)},
+                 seeds[4] = {seed.c[0], seed.c[1], seed.c[2], sum};
+    backward(w, &p->at, &o, outputs, seeds, 4);
     end_once(w, &o, arrived);
 }
 
@@ -119,15 +138,14 @@ static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const c
 
 /* The same, and the ray that goes on, where rays follow. */
 static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
-                            color seed_whole, color dL, ir_ref when, ir_ref arrived[6])
+                            color seed_whole, color dL, ir_ref when, ir_ref arrived[RAY_MOST])
 {
     once o = begin_once(w, ir_and(w->t.f, when, v->goes_on), arrived);
-    ir_ref outputs[12], seeds[12];
+    ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
     bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
-    walk_ray next = follow_next(w, v);
-    vec3_put(next.o, outputs + 6), vec3_put(next.d, outputs + 9);
+    uint32_t width = follow_pack(w, follow_next(w, v), outputs + 6);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
-    backward(w, &p->at, &o, outputs, seeds, 12);
+    backward(w, &p->at, &o, outputs, seeds, 6 + width);
     end_once(w, &o, arrived);
 }
 
@@ -135,9 +153,8 @@ static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, cons
 static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
 {
     ir_func *f = w->t.f;
-    ir_ref loop = kernel_once(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0)))), arrived[6];
-    walk_ray camera = follow_camera(w, p->at.sample);
-    vec3_put(camera.o, arrived), vec3_put(camera.d, arrived + 3);
+    ir_ref loop = kernel_once(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0)))), arrived[RAY_MOST];
+    follow_pack(w, follow_camera(w, p->at.sample), arrived);
     ad_backward(f, arrived, p->chain.ray, 6, NULL, NULL, 0);
     kernel_end_once(f, loop);
 }
@@ -169,11 +186,11 @@ void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution 
     tracer *t = &w->t;
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
     bool lights = w->plan->scene->emitters.count > 0;
-    ir_ref arrived[6];
-    for (int c = 0; c < 6; c++)
+    ir_ref arrived[RAY_MOST];
+    for (int c = 0; c < RAY_MOST; c++)
         arrived[c] = t_f32(t, 0);
     if (lights)
-        adjoint_light(w, p, v->hit, when, color_scale(t, seed_whole, v->hit_mis), arrived);
+        adjoint_hit(w, p, v, k, when, seed_whole, arrived);
     if (lights && w->next_event)
         adjoint_light(w, p, v->light, when,
                       color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
@@ -184,7 +201,7 @@ void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution 
         return;
     }
     adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
-    for (int c = 0; c < 6; c++)
+    for (uint32_t c = 0; c < follow_width(w); c++)
         p->chain.ray[c] = ir_select(t->f, when, arrived[c], p->chain.ray[c]);
     if (w->plan->sensor)
         adjoint_camera(w, p, when);

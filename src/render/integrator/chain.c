@@ -25,7 +25,7 @@ void chain_put(const walk *w, loop_state *s, const replay_chain *c)
     state_put_throughput(s, &c->b);
     state_put(s, c->mode), state_put(s, c->target), state_put(s, c->last), state_put(s, c->ended),
         state_put(s, c->left);
-    for (int k = 0; k < 6; k++)
+    for (uint32_t k = 0; k < follow_width(w); k++)
         state_put(s, c->ray[k]);
 }
 
@@ -35,7 +35,7 @@ replay_chain chain_get(walk *w, loop_state *s)
     c.b = state_get_throughput(s);
     c.mode = state_get(s), c.target = state_get(s), c.last = state_get(s), c.ended = state_get(s),
     c.left = state_get(s);
-    for (int k = 0; k < 6; k++)
+    for (uint32_t k = 0; k < follow_width(w); k++)
         c.ray[k] = state_get(s);
     return c;
 }
@@ -51,7 +51,7 @@ replay_chain chain_none(walk *w)
                           .last = none,
                           .ended = no,
                           .left = no,
-                          .ray = {zero, zero, zero, zero, zero, zero}};
+                          .ray = {zero, zero, zero, zero, zero, zero, zero}};
 }
 
 static ir_ref is(walk *w, const replay_state *p, enum chain_mode mode)

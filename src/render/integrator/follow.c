@@ -21,22 +21,39 @@
  * the values stay those of the path that was walked; in a frozen evaluation they move by as much as what they
  * are made of. What is seen before and not after a change, silhouettes, edges of shadows, steps of textures,
  * is left out. Of a batch nothing follows. */
-#include "render/integrator/walk.h"
+#include "render/integrator/follow.h"
 
 bool follow_wanted(const walk *w)
 {
-    return plan_follows(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_POSITIONS) && walk_tracks(w);
+    return follow_planned(w) && walk_tracks(w);
+}
+
+bool follow_planned(const walk *w)
+{
+    return plan_follows(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_POSITIONS);
 }
 
 bool follow_keeps_now(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }
 
-ir_ref follow_link(walk *w, ir_ref link, enum walk_link is) { return ir_eq(w->t.f, link, t_u32(&w->t, is)); }
+ir_ref follow_link(walk *w, ir_ref link, enum walk_link is)
+{
+    bool either = is == LINK_RAY && w->attaches;
+    return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
+}
 
-/* A vertex as a function of its ray. */
-typedef struct place {
-    interaction si;
-    vec3 o, d; /* the ray; of links that are not RAY, d is detached */
-} place;
+uint32_t follow_width(const walk *w) { return w->attaches ? 7 : 6; }
+
+uint32_t follow_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
+{
+    vec3_put(r.o, out), vec3_put(r.d, out + 3);
+    out[6] = r.pdf;
+    return follow_width(w);
+}
+
+walk_ray follow_unpack(const walk *w, const ir_ref *in)
+{
+    return (walk_ray){vec3_at(in), vec3_at(in + 3), w->attaches ? in[6] : (ir_ref){0}};
+}
 
 static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
 {
@@ -58,23 +75,15 @@ static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
     return (place){.si = si, .o = along.o, .d = hit.d};
 }
 
-/* As the values that are differentiated (or frozen) have it, and as those have it that decide the path, which
- * is the same but for frozen evaluations. */
-typedef struct two_places {
-    place now, before;
-} two_places;
-
-static two_places look_twice(walk *w, const walk_way *way)
+two_places follow_look(walk *w, const walk_way *way)
 {
     two_places x = {.now = look(w, way, w->fn.interact_tracked, way->now)};
-    x.before = w->pass == RENDER_FROZEN ? look(w, way, w->fn.slide_before, (walk_ray){way->hit.o, way->hit.d})
+    x.before = w->pass == RENDER_FROZEN ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
                                         : x.now;
     return x;
 }
 
-/* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where
- * condition. In derivatives that is the value of `at` with the derivative of `now`. */
-static ir_ref follow(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
+ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
 {
     ir_func *f = w->t.f;
     ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
@@ -84,12 +93,11 @@ static ir_ref follow(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref be
 
 static vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
 {
-    return v3(follow(w, condition, at.x, now.x, before.x), follow(w, condition, at.y, now.y, before.y),
-              follow(w, condition, at.z, now.z, before.z));
+    return v3(follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y),
+              follow_number(w, condition, at.z, now.z, before.z));
 }
 
-/* now / before, where condition and `before` is not 0; else 1. */
-static ir_ref relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
+ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -126,25 +134,25 @@ static vec3 light_point(walk *w, const walk_light *light)
 void follow_place_light(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
-    two_places x = look_twice(w, &light->way);
+    two_places x = follow_look(w, &light->way);
     vec3 y = light_point(w, light), n = v3_detach(t, light->n);
     sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
     ir_ref here = light->way.hit.valid, area = ir_and(t->f, here, light->on_shape);
     light->ref = follow3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = follow3(w, area, v3_detach(t, light->d), now.d, before.d);
-    light->distance = follow(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
+    light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
 }
 
 vec2 follow_uv(walk *w, const walk_light *light)
 {
-    two_places x = look_twice(w, &light->way);
+    two_places x = follow_look(w, &light->way);
     ir_ref here = light->way.hit.valid, moves = follow_link(w, light->way.link, LINK_RAY);
     vec2 now = light_emission_uv(w, here, x.now.si.uv, x.now.d),
          before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
     if (!walk_locates(w->plan)) /* else where there is no surface, too */
         moves = ir_and(w->t.f, moves, here);
     vec2 at = {ir_detach(w->t.f, light->uv.x), ir_detach(w->t.f, light->uv.y)};
-    return (vec2){follow(w, moves, at.x, now.x, before.x), follow(w, moves, at.y, now.y, before.y)};
+    return (vec2){follow_number(w, moves, at.x, now.x, before.x), follow_number(w, moves, at.y, now.y, before.y)};
 }
 
 /* ---- materials ---- */
@@ -156,6 +164,7 @@ typedef struct arguments {
     vec2 uv;
     ir_ref rest[SURFACE_ARGS];
     ir_ref sample_term, light_term;
+    ir_ref density, light_pdf; /* heading */
 } arguments;
 
 /* From the vertex to where the ray begins. */
@@ -173,22 +182,53 @@ static ir_ref goes_through(walk *w, const walk_vertex *v)
     return ir_ge(w->t.f, v->sample.lobe, t_u32(&w->t, LOBE_NULL));
 }
 
-/* Of a discrete lobe, in the world; elsewhere any. */
-static vec3 turned(walk *w, const walk_vertex *v, const place *x, ir_func **turn)
+/* Where a discrete lobe leads, or an attached sample, in the world; elsewhere any. Of the latter: */
+typedef struct heading {
+    vec3 d;
+    ir_ref density;        /* given the choices that were made */
+    ir_ref pdf, light_pdf; /* of d; of the direction to the sampled light */
+} heading;
+
+static heading attached(walk *w, const walk_vertex *v, const interaction *si, frame fr, vec3 wi, vec3 to_light, bool before)
+{
+    ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si->uv.x, si->uv.y, v->sample.lobe, v->sample.delta};
+    ir_ref out[6];
+    vec3_put(v3_detach(&w->t, v->wo), in + 8), vec3_put(to_light, in + 11);
+    in[14] = v->u1, in[15] = v->u2;
+    uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
+    ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in, count, out);
+    return (heading){vec3_at(out), out[3], out[4], out[5]};
+}
+
+/* to_light: local */
+static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_light, bool before)
 {
     tracer *t = &w->t;
     interaction si = x->si;
     si.shape = v->si.shape, si.entry = v->si.entry;
     frame fr = surface_frame(t, &si);
     vec3 wi = frame_to_local(t, fr, back(w, &v->way, x));
+    heading h = {.density = {0}};
+    if (w->attaches) {
+        h = attached(w, v, &si, fr, wi, to_light, before);
+        h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, h.d)));
+        return h;
+    }
     ir_ref in[7 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si.uv.x, si.uv.y, v->sample.lobe},
                   out[3];
     uint32_t count = 7 + surface_args(t, &si, fr, in + 7);
-    ir_call(t->f, v->bsdf_class, turn, w->plan->bsdfs.count, in, count, out);
-    return v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, vec3_at(out))));
+    ir_call(t->f, v->bsdf_class, before ? w->fn.turn_before : w->fn.turn, w->plan->bsdfs.count, in, count, out);
+    h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, vec3_at(out))));
+    return h;
 }
 
-static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_light, ir_func **turn)
+/* bool: the sample leads where its lobe does, not to where it has led */
+static ir_ref leads(walk *w, const walk_vertex *v)
+{
+    return w->attaches ? ir_or(w->t.f, v->sample.delta, v->attached) : v->sample.delta;
+}
+
+static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_light, bool before)
 {
     tracer *t = &w->t;
     arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
@@ -198,7 +238,9 @@ static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_
     a.wi = frame_to_local(t, a.frame, back(w, &v->way, &x));
     a.light = frame_to_local(t, a.frame, to_light);
     vec3 wo = v3_select(t, follow_link(w, v->onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
-    a.wo = frame_to_local(t, a.frame, v3_select(t, v->sample.delta, turned(w, v, &x, turn), wo));
+    heading h = turned(w, v, &x, a.light, before);
+    a.wo = frame_to_local(t, a.frame, v3_select(t, leads(w, v), h.d, wo));
+    a.density = h.density, a.light_pdf = h.light_pdf;
     surface_args(t, &x.si, a.frame, a.rest);
     a.sample_term = onward.term;
     if (v->light.sampled)
@@ -206,29 +248,43 @@ static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_
     return a;
 }
 
-follow_factors follow_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count)
+/* What attached sampling divides by is tracked, the density of the direction given the choices: in place of what the
+ * path was weighed by, whose value stays. */
+static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const arguments *now,
+                             const arguments *before, follow_factors *by)
+{
+    tracer *t = &w->t;
+    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density), t_ratio(t, one, before->density));
+    by->sample = ir_mul(t->f, by->sample, taken);
+    if (w->next_event)
+        by->light = ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
+}
+
+follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in, uint32_t count)
 {
     ir_func *f = w->t.f;
     ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
-    two_places x = look_twice(w, &v->way);
-    vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : to_light);
-    arguments now = make_arguments(w, v, x.now, v->light.sampled ? to_light : lit, w->fn.turn),
-              before = make_arguments(w, v, x.before, lit, w->fn.turn_before);
+    two_places x = follow_look(w, &v->way);
+    vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : v->si.ns);
+    arguments now = make_arguments(w, v, x.now, v->light.sampled ? seen->d : lit, false),
+              before = w->pass == RENDER_FROZEN ? make_arguments(w, v, x.before, lit, true) : now;
     ir_ref here = v->way.hit.valid;
     vec3_put(follow3(w, here, vec3_at(wi), now.wi, before.wi), wi);
     vec3 toward = follow3(w, here, v3_detach(&w->t, v->to_light), now.light, before.light);
     vec3_put(v3_select(&w->t, here, toward, vec3_at(light)), light); /* elsewhere it may follow the light */
     vec3_put(follow3(w, here, vec3_at(wo), now.wo, before.wo), wo);
-    uv[0] = follow(w, here, uv[0], now.uv.x, before.uv.x),
-    uv[1] = follow(w, here, uv[1], now.uv.y, before.uv.y);
+    uv[0] = follow_number(w, here, uv[0], now.uv.x, before.uv.x),
+    uv[1] = follow_number(w, here, uv[1], now.uv.y, before.uv.y);
     for (uint32_t k = 0; k + 14 < count; k++)
         if (ir_type_of(f, rest[k]) == IR_F32)
-            rest[k] = follow(w, here, rest[k], now.rest[k], before.rest[k]);
+            rest[k] = follow_number(w, here, rest[k], now.rest[k], before.rest[k]);
     follow_factors by = {
         .light = t_f32(&w->t, 1),
-        .sample = relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term, before.sample_term)};
+        .sample = follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term, before.sample_term)};
     if (v->light.sampled)
-        by.light = relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
+        by.light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
+    if (w->attaches)
+        attached_factors(w, v, seen, &now, &before, &by);
     return by;
 }
 
@@ -243,21 +299,27 @@ void follow_onward(walk *w, walk_vertex *v)
                          ir_and(f, moves, v->next_delta));
     ir_ref point = ir_select(f, ir_and(f, moves, ir_and(f, v->next_valid, ir_not(f, v->sample.delta))),
                              t_u32(t, LINK_POINT), fixed);
-    v->onward = ir_select(f, v->goes_on, ir_select(f, delta, t_u32(t, LINK_RAY), point), fixed);
+    ir_ref onward = ir_select(f, delta, t_u32(t, LINK_RAY), point);
+    if (w->attaches)
+        onward = ir_select(f, v->attached, t_u32(t, LINK_ATTACHED), onward);
+    v->onward = ir_select(f, v->goes_on, onward, fixed);
 }
 
 walk_ray follow_next(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
-    walk_ray next = {v3_detach(t, v->next_o), v3_detach(t, v->next_d)};
+    walk_ray next = {v3_detach(t, v->next_o), v3_detach(t, v->next_d), ir_detach(t->f, v->sample.pdf)};
     if (w->plan->bsdfs.count == 0)
         return next;
-    two_places x = look_twice(w, &v->way);
-    vec3 now = turned(w, v, &x.now, w->fn.turn),
-         before = w->pass == RENDER_FROZEN ? turned(w, v, &x.before, w->fn.turn_before) : now;
+    two_places x = follow_look(w, &v->way);
+    vec3 any = v3_detach(t, v->to_light);
+    heading now = turned(w, v, &x.now, any, false),
+            before = w->pass == RENDER_FROZEN ? turned(w, v, &x.before, any, true) : now;
     ir_ref moves = ir_not(t->f, follow_link(w, v->onward, LINK_FIXED));
     next.o = follow3(w, moves, next.o, x.now.si.p, x.before.si.p);
-    next.d = follow3(w, ir_and(t->f, moves, v->sample.delta), next.d, now, before);
+    next.d = follow3(w, ir_and(t->f, moves, leads(w, v)), next.d, now.d, before.d);
+    if (w->attaches)
+        next.pdf = follow_number(w, ir_and(t->f, moves, v->attached), next.pdf, now.pdf, before.pdf);
     return next;
 }
 
@@ -266,13 +328,14 @@ walk_ray follow_camera(walk *w, ir_ref sample)
     walk own = *w;
     own.t.tracked = true, own.t.frozen = w->pass == RENDER_FROZEN;
     walk_position at = walk_camera(&own, sample);
-    return (walk_ray){at.o, at.d};
+    return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
 }
 
 void follow_start(walk *w, walk_position *at)
 {
     at->link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
-    at->now = (walk_ray){at->o, at->d};
+    at->now = (walk_ray){at->o, at->d, at->pdf};
+    at->attached = t_u32(&w->t, 0);
     if (follow_keeps_now(w) && w->plan->sensor)
         at->now = follow_camera(w, at->sample);
 }

@@ -16,7 +16,7 @@ typedef struct forward_state {
     walk_position at;
     throughput b; /* decides the path */
     color weight, radiance; /* tangents */
-    ir_ref ray[6];          /* and of walk_position.now, where walk.follows */
+    ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
     color sum;
 } forward_state;
 
@@ -25,7 +25,7 @@ static void pack(const walk *w, loop_state *s, const forward_state *p)
     state_put_position(w, s, &p->at);
     state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
-    for (int k = 0; w->follows && k < 6; k++)
+    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
         state_put(s, p->ray[k]);
 }
 
@@ -35,7 +35,7 @@ static forward_state unpack(walk *w, loop_state *s)
     p.at = state_get_position(w, s);
     p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
-    for (int k = 0; w->follows && k < 6; k++)
+    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
         p.ray[k] = state_get(s);
     return p;
 }
@@ -58,7 +58,10 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     tracer *t = &w->t;
     if (w->plan->scene->emitters.count == 0)
         return color_all(t_f32(t, 0));
-    color found = color_scale(t, radiance(w, v->hit), ir_detach(t->f, v->hit_mis));
+    ir_ref mis = ir_detach(t->f, v->hit_mis);
+    if (w->attaches && w->next_event)
+        mis = attached_hit_mis(w, v);
+    color found = color_scale(t, radiance(w, v->hit), mis);
     if (!w->next_event)
         return found;
     color sampled = color_mul(t, color_mul(t, radiance(w, v->light), for_light), walk_light_scale(w, v, at, true));
@@ -87,17 +90,16 @@ static ir_ref step(walk *w, forward_state *p)
         for (int c = 0; c < 3; c++)
             added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
     }
-    ir_ref from[9], moved[9], outputs[12], tangents[12];
+    ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
+    uint32_t width = w->follows ? follow_width(w) : 0;
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
     if (w->follows) {
-        walk_ray next_ray = follow_next(w, &v);
-        vec3_put(p->at.now.o, from + 3), vec3_put(p->at.now.d, from + 6), vec3_put(next_ray.o, outputs + 6), vec3_put(next_ray.d, outputs + 9);
+        follow_pack(w, p->at.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
         memcpy(moved + 3, p->ray, sizeof p->ray);
     }
-    ad_forward(t->f, from, moved, w->follows ? 9 : 3, outputs, tangents, w->follows ? 12 : 6);
-    if (w->follows)
-        memcpy(p->ray, tangents + 6, sizeof p->ray);
+    ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
+    memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
     for (int c = 0; c < 3; c++) {
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
         p->weight.c[c] = tangents[3 + c];
@@ -128,11 +130,10 @@ static void finish_path(walk *w, forward_state *p, ir_ref alive)
 static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
 {
     ir_func *f = w->t.f;
-    ir_ref values[6], tangents[6];
-    walk_ray camera = follow_camera(w, p->at.sample);
-    vec3_put(camera.o, values), vec3_put(camera.d, values + 3);
-    ad_forward(f, NULL, NULL, 0, values, tangents, 6);
-    for (int k = 0; k < 6; k++)
+    ir_ref values[RAY_MOST], tangents[RAY_MOST];
+    uint32_t width = follow_pack(w, follow_camera(w, p->at.sample), values);
+    ad_forward(f, NULL, NULL, 0, values, tangents, width);
+    for (uint32_t k = 0; k < width; k++)
         p->ray[k] = ir_select(f, fresh, tangents[k], p->ray[k]);
 }
 
@@ -143,7 +144,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0);
     color none = color_all(zero);
-    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside)};
+    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside)};
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);

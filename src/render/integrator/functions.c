@@ -46,7 +46,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[11], out[8];
+    ir_ref record = ir_param(f, IR_U32), p[11], out[9];
     params_f32(f, p, 11);
     surface at = surface_params(&t);
     t.surface = &at;
@@ -58,7 +58,9 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
     if (w->volumetric)
         ir_param(f, IR_F32);
-    ir_return(f, out, 8);
+    if (w->attaches)
+        out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv);
+    ir_return(f, out, w->attaches ? 9 : 8);
     return f;
 }
 
@@ -142,17 +144,39 @@ static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
+static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool tracked)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_attach");
+    tracer t = sub_tracer(w, f, tracked);
+    ir_ref record = ir_param(f, IR_U32), p[5], made[8], out[6], one = t_f32(&t, 1);
+    params_f32(f, p, 5);
+    ir_ref lobe = ir_param(f, IR_U32), delta = ir_param(f, IR_BOOL);
+    params_f32(f, made, 8);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    const bsdf_class *cls = bsdf_of(n);
+    vec3 wi = vec3_at(p);
+    vec2 uv = {p[3], p[4]};
+    bsdf_attached a = bsdf_attach(&t, n, record, wi, uv, &(bsdf_draw){vec3_at(made), lobe, made[6], made[7]});
+    vec3_put(v3_select(&t, delta, bsdf_turned(&t, n, record, wi, uv, lobe), a.wo), out);
+    out[3] = a.density, out[4] = cls->attached ? cls->pdf(&t, n, record, wi, a.wo, uv) : one;
+    out[5] = cls->attached ? cls->pdf(&t, n, record, wi, vec3_at(made + 3), uv) : one;
+    ir_return(f, out, 6);
+    return f;
+}
+
 static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[5], out[11];
+    ir_ref record = ir_param(f, IR_U32), p[5], out[12];
     params_f32(f, p, 5);
     emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
     vec3_put(s.d, out);
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
-    ir_return(f, out, w->follows || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
+    out[11] = ir_is_none(s.smooth) ? s.pdf : s.smooth;
+    ir_return(f, out, w->smooth ? 12 : w->follows || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
     return f;
 }
 
@@ -222,13 +246,13 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     return f;
 }
 
-static ir_func *make_emitter_pdf(walk *w, const class_node *n)
+static ir_func *make_emitter_pdf(walk *w, const class_node *n, bool smooth)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_pdf");
     tracer t = sub_tracer(w, f, false);
     ir_ref record = ir_param(f, IR_U32), p[12];
     params_f32(f, p, 12);
-    emitter_hit hit = {.ref = vec3_at(p), .d = vec3_at(p + 3), .distance = p[6], .normal = vec3_at(p + 7), .uv = {p[10], p[11]}};
+    emitter_hit hit = {.ref = vec3_at(p), .d = vec3_at(p + 3), .distance = p[6], .normal = vec3_at(p + 7), .uv = {p[10], p[11]}, .smooth = smooth};
     hit.entry = ir_param(f, IR_U32);
     params_f32(f, p, 2);
     hit.at = (vec2){p[0], p[1]};
@@ -310,6 +334,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
     w->follows = follow_wanted(w);
+    w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
     make_shapes(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
@@ -320,7 +345,12 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
     fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
-    for (uint32_t i = 0; w->follows && i < p->bsdfs.count; i++) {
+    fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
+    for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {
+        fn->attach[i] = make_bsdf_attach(w, p->bsdfs.data[i], true);
+        fn->attach_before[i] = make_bsdf_attach(w, p->bsdfs.data[i], false);
+    }
+    for (uint32_t i = 0; w->follows && !w->attaches && i < p->bsdfs.count; i++) {
         fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
         fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
     }
@@ -332,8 +362,11 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         fn->emitter_sample[i] = make_emitter_sample(w, p->emitters.data[i]);
         fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);
         fn->emitter_radiance_tracked[i] = make_emitter_radiance(w, p->emitters.data[i], true);
-        fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i]);
+        fn->emitter_pdf[i] = make_emitter_pdf(w, p->emitters.data[i], false);
     }
+    fn->emitter_smooth = func_array(w, p->emitters.count);
+    for (uint32_t i = 0; w->smooth && i < p->emitters.count; i++)
+        fn->emitter_smooth[i] = make_emitter_pdf(w, p->emitters.data[i], true);
     if (p->scene->light_tracing) {
         fn->emitter_ray = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)

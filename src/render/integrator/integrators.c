@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth
+ * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_attached, prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth
  * shows channels of the first hit (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is made. */
 #include "render/classes.h"
 
@@ -14,6 +14,13 @@ static const plugin_param path_params[] = {INTEGRATOR_PARAMS("-1")};
 static const plugin_param prb_params[] = {INTEGRATOR_PARAMS("6")};
 const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0, "path tracing with next-event estimation"}};
 const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
+static const plugin_param prb_attached_params[] = {
+    INTEGRATOR_PARAMS("6"),
+    {"attach_below", PLUGIN_FLOAT, 0, "1e6", 0, 1e6, "roughness up to which lobes are sampled attached"},
+    {"look_ahead", PLUGIN_INTEGER, 0, "4", 0, 1024, "rough lobes in a chain that are; 0: none"},
+};
+const render_class integrator_prb_attached = {
+    .plugin = {PLUGIN_INTEGRATOR, "prb_attached", prb_attached_params, 8, NULL, 0, "prb, but gradients follow the samples of rough lobes"}};
 const render_class integrator_ptracer = {.plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0, "light tracing: paths from lights, connected to the sensor"}};
 const render_class integrator_prb_basic = {
     .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};

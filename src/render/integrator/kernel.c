@@ -63,6 +63,20 @@ static walk_hit get_hit(const walk *w, loop_state *s)
     return h;
 }
 
+static void put_ray(const walk *w, loop_state *s, walk_ray moving)
+{
+    ir_ref r[RAY_MOST];
+    uint32_t count = follow_pack(w, moving, r);
+    for (uint32_t k = 0; k < count; k++)
+        state_put(s, r[k]);
+}
+
+static walk_ray get_ray(const walk *w, loop_state *s)
+{
+    s->cursor += follow_width(w);
+    return follow_unpack(w, s->r + s->cursor - follow_width(w));
+}
+
 void state_put_position(const walk *w, loop_state *s, const walk_position *at)
 {
     state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf), state_put(s, at->delta);
@@ -75,8 +89,10 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put_color(s, at->share);
     if (w->follows)
         state_put(s, at->link);
+    if (w->attaches)
+        state_put(s, at->attached);
     if (w->follows && follow_keeps_now(w))
-        state_put_vec3(s, at->now.o), state_put_vec3(s, at->now.d);
+        put_ray(w, s, at->now);
     if (keeps_last(w))
         put_hit(w, s, &at->last);
 }
@@ -93,9 +109,11 @@ walk_position state_get_position(walk *w, loop_state *s)
     if (w->spectral)
         at.share = state_get_color(s);
     if (w->follows)
-        at.link = state_get(s), at.now = (walk_ray){at.o, at.d};
+        at.link = state_get(s), at.now = (walk_ray){at.o, at.d, at.pdf};
+    if (w->attaches)
+        at.attached = state_get(s);
     if (w->follows && follow_keeps_now(w))
-        at.now.o = state_get_vec3(s), at.now.d = state_get_vec3(s);
+        at.now = get_ray(w, s);
     if (keeps_last(w))
         at.last = get_hit(w, s);
     return at;
@@ -257,7 +275,7 @@ walk_position walk_before(walk *w, ir_ref sample)
     vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, one);
     return (walk_position){.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
                            .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
-                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .now = {origin, up},
+                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .attached = none, .now = {origin, up, one},
                            .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin}};
 }
 
@@ -287,7 +305,9 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     }
     walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
                           .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight,
-                          .link = w->follows ? v->onward : at.link, .now = {v->next_o, v->next_d}};
+                          .link = w->follows ? v->onward : at.link, .now = {v->next_o, v->next_d, pdf}};
+    if (w->attaches)
+        next.attached = attached_next(w, v);
     if (keeps_last(w)) {
         next.last = v->hit_place;
         next.last.valid = ir_and(t->f, ir_and(t->f, next.last.valid, alive), ir_not(t->f, v->sample.delta));
@@ -318,13 +338,16 @@ static void start_following(walk *w, ir_ref branch, const walk_position *camera,
 {
     ir_func *f = w->t.f;
     at->link = ir_phi(f, branch, camera->link, at->link);
+    if (w->attaches)
+        at->attached = ir_phi(f, branch, camera->attached, at->attached);
     if (!follow_keeps_now(w))
         return;
-    ir_ref from[6], old[6];
-    vec3_put(camera->now.o, from), vec3_put(camera->now.d, from + 3), vec3_put(at->now.o, old), vec3_put(at->now.d, old + 3);
-    for (int k = 0; k < 6; k++)
+    ir_ref from[RAY_MOST], old[RAY_MOST];
+    uint32_t count = follow_pack(w, camera->now, from);
+    follow_pack(w, at->now, old);
+    for (uint32_t k = 0; k < count; k++)
         old[k] = ir_phi(f, branch, from[k], old[k]);
-    at->now = (walk_ray){vec3_at(old), vec3_at(old + 3)};
+    at->now = follow_unpack(w, old);
 }
 
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
@@ -352,7 +375,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
     if (w->follows && !follow_keeps_now(w))
-        at.now = (walk_ray){at.o, at.d};
+        at.now = (walk_ray){at.o, at.d, r[7]};
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
     if (w->weighted)
         at.weight = r[9];

@@ -12,7 +12,7 @@ static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 
 /* ---- emission at the hit ---- */
 
-static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
+static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     const interaction *si = &v->si;
@@ -20,14 +20,14 @@ static ir_ref hit_pdf(walk *w, const walk_vertex *v, walk_position at)
     ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
     ir_ref in[16] = {v->hit.record, from.x, from.y, from.z, at.d.x, at.d.y, at.d.z, distance, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
                      v->hit.uv.y, si->entry, si->b.x, si->b.y}, pdf;
-    ir_call(t->f, v->hit.cls, w->fn.emitter_pdf, w->plan->emitters.count, in, 16, &pdf);
+    ir_call(t->f, v->hit.cls, w->smooth ? w->fn.emitter_smooth : w->fn.emitter_pdf, w->plan->emitters.count, in, 16, &pdf);
     const render_scene *s = w->plan->scene;
     if (!w->plan->lights_tabled)
-        return ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
+        return v->hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
     ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
     if (s->environment != PLAN_NONE)
         light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
-    return ir_mul(t->f, pdf, choice_probability(t, light));
+    return v->hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -162,6 +162,7 @@ static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e)
 }
 
 static bool is_environment(const emitter_class *e) { return e->environment; }
+ir_ref light_is_delta(walk *w, ir_ref cls) { return light_is(w, cls, is_delta); }
 ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
 
 ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
@@ -184,10 +185,12 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     tracer *t = &w->t;
     ir_func *f = t->f;
     v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
-    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[11];
+    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[12];
     ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
     *d = vec3_at(out);
     *pdf = out[4];
+    if (w->smooth)
+        v->light_pdf = out[11];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->follows)
@@ -197,14 +200,16 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
 }
 
 /* mis / (pdf * probability of the choice) */
-ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
+ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     float n = (float)w->plan->scene->emitters.count;
     bool tabled = w->plan->lights_tabled;
     ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+    if (w->smooth)
+        v->light_bsdf_pdf = bsdf_pdf, v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->bsdf_emission)
-        mis = ir_select(f, light_is(w, v->light.cls, is_delta), mis, power_heuristic(t, both, bsdf_pdf));
+        mis = ir_select(f, light_is_delta(w, v->light.cls), mis, power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
     return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
 }

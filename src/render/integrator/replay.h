@@ -13,7 +13,7 @@ typedef struct replay_chain {
     ir_ref mode;         /* u32: enum chain_mode */
     ir_ref target, last; /* u32: depth of the vertex whose turn it is; of the last one */
     ir_ref ended, left;  /* bool: the path ends with it; something of L was left there */
-    ir_ref ray[6];       /* adjoint of the ray that leads to the vertex after `target`: o, d */
+    ir_ref ray[RAY_MOST]; /* adjoint of the ray that leads to the vertex after `target`: o, d */
 } replay_chain;
 
 /* Where radiance to come is estimated anew (radiative.c): the path before the vertex whose turn it is. */
@@ -37,6 +37,7 @@ typedef struct replay_state {
 /* Terms of one vertex, per channel, without throughput. */
 typedef struct contribution {
     color hit, light;            /* mis * radiance; mis * visibility / pdf * value * radiance */
+    color hit_radiance;          /* of the light that was hit */
     color light_radiance;        /* radiance of the sampled light */
     color light_scale;           /* walk_light_scale */
     color for_light, for_sample; /* material values */

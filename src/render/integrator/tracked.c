@@ -37,8 +37,9 @@ static ir_ref step(walk *w, tracked_state *p)
     if (lights && w->next_event)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
     color hit = lights ? walk_radiance(w, v.hit, true) : scale, light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
+    ir_ref hit_mis = w->attaches && lights && w->next_event ? attached_hit_mis(w, &v) : v.hit_mis;
     for (int c = 0; lights && c < 3; c++) {
-        ir_ref term = ir_mul(f, hit.c[c], v.hit_mis);
+        ir_ref term = ir_mul(f, hit.c[c], hit_mis);
         if (w->next_event)
             term = t_mad(t, ir_mul(f, light.c[c], light_tracked.c[c]), scale.c[c], term);
         p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);

@@ -75,7 +75,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         else if (placed)
             vec3_put(frame_to_local(t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)}, light.d), in + 6);
         if (w->follows)
-            by = follow_values(w, v, v->light.sampled ? light.d : v->si.ns, in, count);
+            by = follow_values(w, v, &light, in, count);
     }
     ir_ref out[6];
     ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w), in, count, out);

@@ -60,11 +60,12 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
 {
     ir_ref in[13 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
                      u_lobe, u1, u2};
-    ir_ref out[8];
+    ir_ref out[9];
     if (walk_scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
         v->wo = v->wi;
+        v->attaches = v->attached = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
         *light_pdf = t_f32(t, 0);
         return;
     }
@@ -75,6 +76,8 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
     v->wo = v->sample.wo;
+    if (w->attaches)
+        attached_choose(w, v, out[8], u1, u2);
 }
 
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
@@ -171,7 +174,7 @@ static ir_ref samples_delta(walk *w, const interaction *si, walk_position at)
     tracer *t = &w->t;
     ir_ref block = t_offset(t, ir_mul(t->f, at.depth, t_u32(t, 2)), 4), unused;
     random4 r = walk_numbers(w, at.sample, block, SAMPLER_ONE_TWO_ONE);
-    walk_vertex next = {.si = *si, .frame = surface_frame(t, si), .to_light = at.d};
+    walk_vertex next = {.si = *si, .frame = surface_frame(t, si), .to_light = at.d, .attached_before = at.attached};
     next.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), next.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
     next.wi = frame_to_local(t, next.frame, v3_neg(t, at.d));
     walk_sample_bsdf(w, &next, r.u[0], r.u[1], r.u[2], &unused);
@@ -184,6 +187,8 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)), follow_link(w, at.link, LINK_RAY));
+    if (w->attaches)
+        wanted = ir_and(f, wanted, ir_not(f, v->attached));
     ir_ref state[9] = {wanted, no, no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 9);
     ir_while(f, state[0]);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
@@ -206,7 +211,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
     if (w->follows) {
-        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now};
+        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now, .pdf = at.pdf};
+        v.attached_before = at.attached;
         v.hit.way = v.way;
     }
     bool lights = s->emitters.count > 0;

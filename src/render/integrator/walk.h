@@ -24,6 +24,9 @@ typedef struct walk_functions {
                                   where no light's place is tracked */
     ir_func **slide_before;    /* where walk.follows, interact_tracked meets the entry anew with the ray it is given; and untracked, in RENDER_FROZEN */
     ir_func **turn, **turn_before; /* record, wi 3, uv 2, lobe -> wo 3 of the discrete lobe, tracked; untracked, in RENDER_FROZEN */
+    ir_func **attach, **attach_before; /* in their place where walk.attaches: record, wi 3, uv 2, lobe, delta, wo 3 as decided, to light 3,
+                                  u 2 -> wo 3, its density given the choices, its density, that of the direction to the light */
+    ir_func **emitter_smooth;  /* as emitter_pdf, where walk.smooth: emitter_hit.smooth */
     ir_func **emitter_pdf;     /* record, reference 3, d 3, distance, normal 3, uv 2, entry, at 2 -> pdf */
     /* Volumetric walks: phase functions follow the materials in bsdf_sample and bsdf_value, with wi, wo in the world and their place in
      * (uv, depth coordinate); all of both have the latter as one more parameter. */
@@ -44,6 +47,9 @@ typedef struct walk {
     bool bsdf_emission; /* count lights that the material's sample found */
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
     bool follows;       /* tracked evaluations follow the ray that leads to a vertex: follow.c */
+    bool attaches;      /* and rough lobes, too: attached.c */
+    bool smooth;        /* weights against light sampling leave out the steps of its tables, because attached samples
+                           cross them: in all passes of a gradient where some attaches */
     bool weighted;      /* samples have weights: walk_position.weight */
     bool volumetric;    /* surfaces that are not there are no vertices, and media are; else none of what is marked (V) below exists */
     bool media;         /* there are any */
@@ -70,10 +76,12 @@ typedef struct walk_hit {
 
 typedef struct walk_ray {
     vec3 o, d;
+    ir_ref pdf; /* where walk.attaches: with which d was sampled */
 } walk_ray;
+enum { RAY_MOST = 7 };
 
 /* What of a ray moves with parameters, where walk.follows (follow.c). */
-enum walk_link { LINK_FIXED, LINK_POINT, LINK_RAY };
+enum walk_link { LINK_FIXED, LINK_POINT, LINK_RAY, LINK_ATTACHED /* as RAY; d was sampled attached, so its pdf moves */ };
 
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
@@ -83,6 +91,7 @@ typedef struct walk_position {
     ir_ref pdf;            /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was met */
     ir_ref delta;          /* bool: by a discrete lobe, or d is a camera ray */
     ir_ref link;           /* u32: enum walk_link, where walk.follows */
+    ir_ref attached;       /* u32: attached vertices so far in this chain, where walk.attaches */
     walk_ray now;          /* there, the ray as tracked evaluations have it; its value is that of o and d but in frozen ones */
     ir_ref weight;         /* of the sample in its pixel, where walk.weighted: filter times sensor */
     ir_ref event;          /* (V) u32: vertices, collisions and surfaces that were crossed so far; random numbers go by it */
@@ -97,6 +106,7 @@ typedef struct walk_way {
     ir_ref link;  /* u32: enum walk_link */
     walk_hit hit;
     walk_ray now; /* walk_position.now */
+    ir_ref pdf;   /* where walk.attaches: walk_position.pdf */
 } walk_way;
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
@@ -150,6 +160,7 @@ typedef struct walk_vertex {
     walk_hit hit_place, last; /* where surfaces move: this vertex, and the one before */
     interaction next;     /* and what the ray that goes on meets */
     walk_light hit;       /* emission at the vertex (or of the environment) */
+    ir_ref hit_pdf;       /* where walk.attaches: with which light sampling would have found it, smoothly */
     ir_ref hit_mis;       /* weight of the material's sample against light sampling; 0 where nothing is hit */
     ir_ref goes_on;       /* bool: there is a surface and depth allows another segment */
     ir_ref bsdf_class, bsdf_record;
@@ -158,6 +169,11 @@ typedef struct walk_vertex {
     ir_ref light_probability; /* f32: with which the light was chosen; of tabled choices */
     ir_ref light_weight;  /* visibility * mis / (pdf * choice probability) */
     ir_ref light_visible; /* bool */
+    ir_ref light_pdf, light_bsdf_pdf; /* where walk.attaches: densities that light_weight's MIS weighs */
+    ir_ref attaches;      /* where walk.attaches, bool: weights against light sampling are tracked, */
+    ir_ref attached;      /* and this sample is attached, which was made */
+    ir_ref u1, u2;        /* by these numbers */
+    ir_ref attached_before; /* u32: walk_position.attached */
     walk_shadow shadow;   /* (V) on the way to the light */
     vec3 light_d;         /* (V) toward it */
     walk_flight flight;   /* (V) where walk.media */
@@ -187,10 +203,11 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* v->hit, 
 /* The light that u chooses, its class and record, and with which probability. */
 ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record);
 ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
+ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
 ir_ref light_occluded(walk *w, const ray *r);     /* bool: something is met; tmax < 0: nothing is asked */
 void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted); /* bool; only where wanted */
-ir_ref light_weight(walk *w, const walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
+ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
 ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
 /* uv of the surface that a ray meets, or, where there is none, of its direction d on an environment
    that has such. there: bool, the ray meets a surface. */
@@ -277,6 +294,10 @@ typedef struct follow_factors {
     ir_ref light, sample; /* geometry terms relative to the path's: of the light's value and of the sample's */
 } follow_factors;
 bool follow_wanted(const walk *w);
+bool follow_planned(const walk *w);            /* by the plan, whatever the pass */
+uint32_t follow_width(const walk *w); /* numbers of a walk_ray */
+uint32_t follow_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST]); /* how many; and back */
+walk_ray follow_unpack(const walk *w, const ir_ref *in);
 bool follow_keeps_now(const walk *w);          /* the kernel's state has walk_position.now; else it is o and d */
 ir_ref follow_link(walk *w, ir_ref link, enum walk_link is); /* bool: it is */
 void follow_start(walk *w, walk_position *at); /* link and ray of a path that begins */
@@ -287,7 +308,18 @@ walk_ray follow_next(walk *w, const walk_vertex *v); /* the ray that goes on, tr
  * of walk_values, in place. to_light: of the world, tracked. */
 void follow_place_light(walk *w, walk_light *light);
 vec2 follow_uv(walk *w, const walk_light *light);
-follow_factors follow_values(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count);
+follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count);
+
+/* attached.c: whether rough lobes are to be attached where rays are followed; the others where walk.attaches. */
+bool attached_wanted(const walk *w);
+/* v->attached, of a sample of that roughness and made by these numbers. */
+void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
+ir_ref attached_next(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
+/* v->hit_mis, tracked. */
+ir_ref attached_hit_mis(walk *w, const walk_vertex *v);
+/* By what the light's weight changes; pdfs of the direction to it by the material, `before` being what the path was
+ * decided by; light: as seen from where the vertex moves to. */
+ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now, ir_ref pdf_before);
 
 /* baked.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
 void baked_closest(walk *w, const ray *ray, ir_ref out[4]);

@@ -53,12 +53,12 @@ static bool has_steps(const scene_object *o)
     return any;
 }
 
-/* Whether discrete lobes of the material turn with texture coordinates: normal and bump maps. */
-static bool turns_by_uv(const scene_object *bsdf)
+/* Whether lobes of the material turn with texture coordinates: normal and bump maps, textured roughness. */
+static bool turns_by_uv(const render_scene *s, const scene_object *bsdf)
 {
-    bool any = ((const render_class *)bsdf->cls)->mark && bsdf_turns(bsdf);
+    bool any = ((const render_class *)bsdf->cls)->mark && bsdf_turns(s, bsdf);
     for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= turns_by_uv(bsdf->children[k]);
+        any |= turns_by_uv(s, bsdf->children[k]);
     return any;
 }
 
@@ -90,7 +90,7 @@ void mesh_add_parameters(render_scene *s)
                 continue;
             uint32_t p = render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
             s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
-            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(shape->bsdf)) || (k == MESH_ARRAY_UVS && turns_by_uv(shape->bsdf))))
+            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(s, shape->bsdf)) || (k == MESH_ARRAY_UVS && turns_by_uv(s, shape->bsdf))))
                 render_turns(s, p);
         }
     }

@@ -1,0 +1,240 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rough lobes whose sampling is attached (integrator/attached.c), sample by sample in the interpreter:
+ *
+ *   agree   path replay equals the unrolled path, where samples move with parameters from the camera to the end, and
+ *           differences of the path that moves on the entries it has met: metals and glass, smooth and rough, with maps of
+ *           normals, bumps and roughness, two-sided and masked, beside discrete lobes and detached ones, at the bound of
+ *           the roughness, at grazing light and where reflection is total;
+ *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it
+ *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of all this, light
+ *           sampling and its weights included;
+ *   kernels of lobes that are too rough, or whose material says so, are those that there are without all this. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/path_agreement.h"
+#include "support/scene_eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 4, SAMPLES = 25, SIDE = 16, PLAIN_SAMPLES = 40 };
+static char *folder;
+
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
+#define WORD(name, value) "<string name='" name "' value='" value "'/>"
+#define BITMAP(name, file)                                                                                   \
+    "<texture type='bitmap' name='" name "'>" WORD("filename", file) "<boolean name='raw' value='true'/></texture>"
+#define REF(id) "<ref id='" id "'/>"
+#define BALL(x, y, z, r, inside)                                                                             \
+    "<shape type='sphere'><point name='center' value='" x "," y "," z "'/>" NUMBER("radius", r) inside "</shape>"
+#define METAL(kind, alpha)                                                                                   \
+    "<bsdf type='roughconductor' id='metal'><rgb name='eta' value='.3,.6,1.1'/><rgb name='k' value='3,2.4,1.9'/>" WORD( \
+        "distribution", kind) alpha "</bsdf>"
+#define GLASS(id, inside, outside, alpha)                                                                    \
+    "<bsdf type='roughdielectric' id='" id "'>" WORD("distribution", "ggx") NUMBER("int_ior", inside)        \
+        NUMBER("ext_ior", outside) alpha "</bsdf>"
+#define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
+#define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
+#define WALL                                                                                                 \
+    "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") \
+        REF("paper") "</shape>"
+#define PATCH(inside)                                                                                        \
+    "<shape type='ply' id='patch'>" WORD("filename", "patch.ply") TO_WORLD(                                  \
+        "<scale value='1.2'/><rotate x='1' angle='35'/><translate value='0,0,.4'/>") inside "</shape>"
+#define LAMP(radiance)                                                                                       \
+    "<shape type='rectangle'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='165'/><translate "          \
+                                        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" radiance "</emitter></shape>"
+#define PLAIN_LAMP LAMP("<rgb name='radiance' value='3,4,5'/>")
+#define SKY "<emitter type='envmap' id='sky'>" WORD("filename", "sky.pfm") "</emitter>"
+#define EVEN "<emitter type='constant' id='even'/>"
+#define MAPPED(nested) "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
+#define BUMPED(nested)                                                                                       \
+    "<bsdf type='bumpmap' id='waves'>" BITMAP("nested_texture", "grey.pfm") NUMBER("scale", ".05") nested "</bsdf>"
+#define ATTACHED(more)                                                                                       \
+    "<integrator type='prb_attached'><integer name='max_depth' value='4'/><integer name='rr_depth' value='1000'/>" more \
+    "</integrator>"
+
+static const scene_case cases[] = {
+    {.name = "a map of normals on rough metal between paper",
+     .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>")
+         PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL LAMP(BITMAP("radiance", "texture.pfm")) SKY,
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value", "paper.reflectance.data"}},
+    {.name = "rough glass before paper",
+     .body = PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".15")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass"))
+         PLAIN_LAMP SKY,
+     .parameters = {"glass.eta", "glass.alpha.value", "paper.reflectance.data"}},
+    {.name = "bubbles in rough glass, reflected totally",
+     .body = PAPER GLASS("glass", "1", "1.6", NUMBER("alpha", ".01")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass")) SKY,
+     .parameters = {"glass.eta", "glass.alpha.value", "sky.data"}},
+    {.name = "roughness from a texture, masked, beside a mirror",
+     .body = METAL("beckmann", BITMAP("alpha", "grey.pfm")) PAPER "<bsdf type='conductor' id='mirror'/>" PATCH(
+         "<bsdf type='mask'><float name='opacity' value='.7'/><ref id='metal'/></bsdf>")
+         WALL BALL("0", ".9", "1.6", ".7", REF("mirror")) SKY,
+     .parameters = {"metal.alpha.data", "patch.vertex_normals", "paper.reflectance.data"}},
+    {.name = "brushed metal, smooth one way",
+     .body = METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".2")) BUMPED("<ref id='metal'/>")
+         PATCH(REF("waves")) PLAIN_LAMP SKY,
+     .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}},
+    {.name = "a camera at grazing light",
+     .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
+         "<lookat origin='.1,-2.9,.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer name='width' value='%u'/><integer "
+                                                                     "name='height' value='%u'/><rfilter type='box'/></film></sensor>",
+     .parameters = {"eye.translation", "eye.x_fov", "metal.alpha.value"}},
+};
+
+static void agree(void **state)
+{
+    scene_case c = *(const scene_case *)*state;
+    c.integrator = ATTACHED("");
+    path_agreement_expect(
+        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
+}
+
+/* A chain that is cut: what lies behind is attached anew. */
+static void look_ahead(void **state)
+{
+    (void)state;
+    scene_case c = cases[0];
+    c.integrator = ATTACHED("<integer name='look_ahead' value='1'/>");
+    c.body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>") PATCH(REF("tiles"))
+        BALL("0", ".9", "1.6", ".7", REF("metal")) FLOOR SKY;
+    path_agreement_expect(
+        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
+}
+
+/* ---- plain differences ---- */
+
+#define TWO_METALS PATCH(REF("tiles")) BALL("0", ".9", "1.6", ".7", REF("metal"))
+static const struct {
+    const char *name, *body, *parameter;
+} smooth[] = {
+    {"normals of metal of .0001 under a sky", METAL("ggx", NUMBER("alpha", ".0001")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
+    {"normals of metal of .001 under a sky", METAL("ggx", NUMBER("alpha", ".001")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
+    {"normals of metal of .2 under a sky", METAL("ggx", NUMBER("alpha", ".2")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
+    {"a map of normals on metal of .5 under a lamp",
+     METAL("ggx", NUMBER("alpha", ".5")) MAPPED(REF("metal")) PATCH(REF("tiles")) PLAIN_LAMP, "tiles.normalmap.data"},
+    {"normals of two metals of .1",
+     METAL("beckmann", NUMBER("alpha", ".1")) MAPPED(REF("metal")) TWO_METALS EVEN PLAIN_LAMP, "tiles.normalmap.data"},
+    {"the roughness .02 of two metals", METAL("ggx", NUMBER("alpha", ".02")) MAPPED(REF("metal")) TWO_METALS SKY, "metal.alpha.value"},
+    {"the roughness .5 of metal", METAL("beckmann", NUMBER("alpha", ".5")) PATCH(REF("metal")) SKY PLAIN_LAMP, "metal.alpha.value"},
+};
+
+static double value_at(scene_eval *e, uint32_t element, double by, uint32_t pixel, uint32_t sample)
+{
+    bl_error err = {0};
+    double old = e->values[element];
+    e->values[element] = old + by;
+    if (scene_eval_run(e, RENDER_PRIMAL, pixel, sample, 3, 1, true, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    e->values[element] = old;
+    return scene_eval_weighted(e, pixel);
+}
+
+static void plain(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof smooth / sizeof *smooth; k++) {
+        arena a = {0};
+        const scene_case c = {.name = smooth[k].name, .body = smooth[k].body, .integrator = ATTACHED(""), .parameters = {smooth[k].parameter}};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
+        const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
+        uint32_t first = scene_eval_gradient_first(e, c.parameters[0]), compared = 0, off = 0;
+        uint32_t values = scene_eval_value_first(e, c.parameters[0]);
+        double sizes = 0;
+        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+            e->adjoint[i] = 1 + (float)(i % 3);
+        for (uint32_t n = 0; n < PLAIN_SAMPLES; n++) {
+            bl_error err = {0};
+            uint32_t pixel = n * 37 % (SIDE * SIDE), entry = n % p->count;
+            if (scene_eval_run(e, RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
+                fail_msg("%s", err.text);
+            assert_int_equal(e->status[STATUS_DRIFT], 0);
+            double most = 0, got, step = p->count == 1 ? 1e-4 * e->values[values] : 1e-6;
+            for (uint32_t i = 0; i < p->count; i++)
+                if (fabs(e->gradient[first + i]) > most)
+                    most = fabs(e->gradient[first + i]), entry = i;
+            got = e->gradient[first + entry];
+            double wanted = (value_at(e, values + entry, step, pixel, n) - value_at(e, values + entry, -step, pixel, n)) / (2 * step);
+            if (!(fabs(got - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(got))) && ++off > PLAIN_SAMPLES / 10)
+                fail_msg("%s, entry %u, pixel %u, sample %u: %.9g, differences say %.9g", c.name, entry, pixel, n, got, wanted);
+            compared++, sizes += fabs(wanted);
+        }
+        print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", c.name, compared, off, sizes / compared);
+        assert_true(sizes / compared > 1e-2);
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
+/* ---- kernels ---- */
+
+/* The trace of a pass as text; the caller frees it. */
+static char *trace_of(const char *integrator, const char *attached, const char *alpha, render_pass pass)
+{
+    arena a = {0};
+    const char *parameters[] = {"tiles.normalmap.data", "metal.alpha.value"};
+    const char *metal = arena_printf(&a, METAL("ggx", "%s" NUMBER("alpha", "%s")), attached, alpha);
+    const scene_case c = {.body = arena_printf(&a, "%s" PAPER MAPPED(REF("metal")) PATCH(REF("tiles")) WALL SKY, metal),
+                          .integrator = arena_printf(&a, "<integrator type='%s'/>", integrator)};
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, parameters, 2);
+    bl_error err = {0};
+    ir_module *m;
+    text out = {0};
+    if (render_trace(e->plan, pass, NULL, &m, &err) != BL_OK)
+        fail_msg("%s", err.text);
+    ir_print(m, &out);
+    ir_module_destroy(m);
+    scene_eval_destroy(e);
+    arena_free(&a);
+    return out.data;
+}
+
+static void kernels(void **state)
+{
+    (void)state;
+    static const char always[] = WORD("attached", "always"), never[] = WORD("attached", "never");
+    static const struct {
+        const char *integrator, *attached, *alpha;
+        bool detached;
+    } scenes[] = {{"prb", "", ".01", false}, {"prb", always, ".3", false},          {"prb_attached", "", ".3", false},
+                  {"prb", never, ".01", true}, {"prb_attached", never, ".01", true}, {"prb", "", ".3", true}};
+    static const render_pass passes[] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_FORWARD};
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+        char *plain_one = trace_of("prb", "", ".3", passes[k]);
+        for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+            char *other = trace_of(scenes[i].integrator, scenes[i].attached, scenes[i].alpha, passes[k]);
+            bool same = strcmp(plain_one, other) == 0;
+            if (scenes[i].detached ? !same : same && passes[k] != RENDER_PRIMAL)
+                fail_msg("pass %d of %s, alpha %s, %s: %s", (int)passes[k], scenes[i].integrator, scenes[i].alpha,
+                         scenes[i].attached, same ? "detached" : "other than the detached kernel");
+            free(other);
+        }
+        free(plain_one);
+    }
+}
+
+int main(void)
+{
+    enum { COUNT = sizeof cases / sizeof *cases };
+    struct CMUnitTest tests[COUNT + 3];
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    for (uint32_t i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(look_ahead);
+    tests[COUNT + 1] = (struct CMUnitTest)cmocka_unit_test(plain);
+    tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(kernels);
+    int failed = cmocka_run_group_tests_name("attached", tests, NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
