@@ -334,7 +334,21 @@ static uint32_t channel_named(const exr_picture *p, const char *name)
     return c;
 }
 
-static exr_result_t write_chunk(exr_context_t context, int part, const exr_picture *p, uint32_t y, exr_encode_pipeline_t *pipeline)
+typedef exr_result_t (*exr_compress)(exr_encode_pipeline_t *pipeline);
+
+/* OpenEXR 3.1.5 writes a compressed chunk that is just as large as it was, which readers take for one that is not compressed. */
+static exr_result_t compress_if_smaller(exr_encode_pipeline_t *pipeline)
+{
+    exr_result_t code = (*(const exr_compress *)pipeline->encoding_user_data)(pipeline);
+    if (code == EXR_ERR_SUCCESS && pipeline->compressed_bytes >= pipeline->packed_bytes) {
+        memcpy(pipeline->compressed_buffer, pipeline->packed_buffer, pipeline->packed_bytes);
+        pipeline->compressed_bytes = pipeline->packed_bytes;
+    }
+    return code;
+}
+
+static exr_result_t write_chunk(exr_context_t context, int part, const exr_picture *p, uint32_t y, exr_encode_pipeline_t *pipeline,
+                                exr_compress *theirs)
 {
     const scene_image *image = p->image;
     exr_chunk_info_t chunk = {0};
@@ -353,8 +367,11 @@ static exr_result_t write_chunk(exr_context_t context, int part, const exr_pictu
         channel->user_bytes_per_element = 4;
         channel->user_data_type = p->integers ? EXR_PIXEL_UINT : EXR_PIXEL_FLOAT;
     }
-    if (y == 0)
+    if (y == 0) {
         code = exr_encoding_choose_default_routines(context, part, pipeline);
+        *theirs = pipeline->compress_fn;
+        pipeline->compress_fn = compress_if_smaller, pipeline->encoding_user_data = theirs;
+    }
     return code == EXR_ERR_SUCCESS ? exr_encoding_run(context, part, pipeline) : code;
 }
 
@@ -363,11 +380,12 @@ static exr_result_t write_image(exr_context_t context, const exr_picture *p)
     int part = 0;
     int32_t lines = 0;
     exr_encode_pipeline_t pipeline = EXR_ENCODE_PIPELINE_INITIALIZER;
+    exr_compress theirs;
     exr_result_t code = write_header(context, p, &part);
     if (code == EXR_ERR_SUCCESS)
         code = exr_get_scanlines_per_chunk(context, part, &lines);
     for (uint32_t y = 0; y < p->image->height && code == EXR_ERR_SUCCESS; y += (uint32_t)lines)
-        code = write_chunk(context, part, p, y, &pipeline);
+        code = write_chunk(context, part, p, y, &pipeline, &theirs);
     exr_encoding_destroy(context, &pipeline);
     return code;
 }
