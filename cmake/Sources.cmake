@@ -53,6 +53,7 @@ set(spirv_gen_sources
     spirv_gen/opt/rebuild.c
     spirv_gen/opt/unroll.c
     spirv_gen/spv/control.c
+    spirv_gen/spv/loop.c
     spirv_gen/spv/lower.c
     spirv_gen/spv/memory.c
     spirv_gen/spv/module.c

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * IF, LOOP and CALL as structured control flow.
+ * IF and CALL as structured control flow (LOOP: loop.c).
  *
  *   IF       header: SelectionMerge, BranchConditional; then; else (left out where empty); merge: a phi per PHI
- *   LOOP     header: a phi per STATE, LoopMerge; test: BranchConditional body, merge; body; continue; merge
  *   CALL     SelectionMerge, Switch; a block per distinct target, with its body inlined; merge: a phi per RESULT.
  *            One distinct target needs no switch. The first target is also the default: a selector outside the range is
  *            undefined, and so costs no block.
  *
- * A phi names the block that control comes from, which is where the branch ended (g->block), not where it began. A STATE
- * dominates the merge block of its loop, because the header does, so its id serves after the loop too. The next values of
- * STATEs are not known in the header: their phis are patched at ENDLOOP. */
+ * A phi names the block that control comes from, which is where the branch ended (g->block), not where it began. */
 #include "spirv_gen/spv/module.h"
 #include <stdlib.h>
-
-enum { PHI_WORDS = 7, PHI_SECOND_VALUE = 5 }; /* op, type, id, value, block, value, block */
 
 uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2)
 {
     return SPV_VALUE(g, SpvOpPhi, spv_type(g, type), value_1, block_1, value_2, block_2);
 }
 
-static spv_region *innermost(spv_gen *g)
+spv_region *spv_innermost(spv_gen *g)
 {
     BL_ASSERT(g->regions.count > 0, "region closed that was never opened in \"%s\"", g->m->entry->name);
     return &g->regions.data[g->regions.count - 1];
@@ -42,7 +37,7 @@ void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 
 void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    spv_region *region = innermost(g);
+    spv_region *region = spv_innermost(g);
     (void)frame, (void)id, (void)inst;
     region->then_end = g->block;
     spv_branch(g, region->merge);
@@ -52,7 +47,7 @@ void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 
 void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    spv_region region = *innermost(g);
+    spv_region region = *spv_innermost(g);
     uint32_t else_end = region.other ? g->block : region.header;
     (void)id;
     if (region.other)
@@ -64,52 +59,6 @@ void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
         uint32_t then_value = spv_operand(g, frame, p.a), else_value = spv_operand(g, frame, p.b);
         frame->id[k] = spv_phi(g, (ir_type)p.type, then_value, region.then_end, else_value, else_end);
     }
-}
-
-/* ---- loop ---- */
-
-void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
-{
-    uint32_t before = g->block, test = spv_id(g);
-    spv_region region = {.header = spv_id(g)};
-    (void)inst;
-    region.other = spv_id(g);
-    region.merge = spv_id(g);
-    for (uint32_t k = frame->first[id]; k; k = frame->next[k])
-        spv_operand(g, frame, frame->f->inst.data[k].a);
-    spv_branch(g, region.header);
-    spv_begin_block(g, region.header);
-    region.phis = g->section[SPV_BODY].count;
-    array_push(&g->regions, region);
-    for (uint32_t k = frame->first[id]; k; k = frame->next[k]) {
-        ir_inst state = frame->f->inst.data[k];
-        frame->id[k] = spv_phi(g, (ir_type)state.type, spv_operand(g, frame, state.a), before, 0, region.other);
-    }
-    SPV_EMIT(g, SPV_BODY, SpvOpLoopMerge, region.merge, region.other, SpvLoopControlMaskNone);
-    spv_branch(g, test);
-    spv_begin_block(g, test);
-}
-
-void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
-{
-    uint32_t condition = spv_operand(g, frame, inst.a), body = spv_id(g);
-    (void)id;
-    SPV_EMIT(g, SPV_BODY, SpvOpBranchConditional, condition, body, innermost(g)->merge);
-    spv_begin_block(g, body);
-}
-
-void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
-{
-    spv_region region = *innermost(g);
-    uint32_t at = region.phis + PHI_SECOND_VALUE;
-    (void)id;
-    g->regions.count--;
-    for (uint32_t k = frame->first[inst.a]; k; k = frame->next[k], at += PHI_WORDS)
-        g->section[SPV_BODY].data[at] = spv_operand(g, frame, frame->f->inst.data[k].b);
-    spv_branch(g, region.other);
-    spv_begin_block(g, region.other);
-    spv_branch(g, region.header);
-    spv_begin_block(g, region.merge);
 }
 
 /* ---- call ---- */

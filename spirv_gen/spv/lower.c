@@ -195,9 +195,46 @@ static void find_empty_branches(spv_frame *frame)
     }
 }
 
+typedef struct use {
+    spv_frame *frame;
+    uint32_t by;
+} use;
+
+static void note_use(void *user, uint32_t ref)
+{
+    use *u = user;
+    u->frame->last_use[ref] = u->by;
+}
+
+/* Next values of STATEs are used by ENDLOOP. */
+static void find_last_uses(spv_frame *frame)
+{
+    const ir_inst *inst = frame->f->inst.data;
+    use u = {.frame = frame};
+    for (u.by = 1; u.by < frame->f->inst.count; u.by++) {
+        if (inst[u.by].op == IR_STATE)
+            note_use(&u, inst[u.by].a);
+        else
+            ir_each_operand(frame->f, inst[u.by], note_use, &u);
+        for (uint32_t k = inst[u.by].op == IR_ENDLOOP ? frame->first[inst[u.by].a] : 0; k; k = frame->next[k])
+            note_use(&u, inst[k].b);
+    }
+    for (uint32_t i = 0; i < frame->f->results.count; i++)
+        frame->last_use[frame->f->results.data[i].id] = u.by;
+}
+
+void spv_lower_inst(spv_gen *g, spv_frame *frame, uint32_t id)
+{
+    ir_inst inst = frame->f->inst.data[id];
+    if (lowerings[inst.op])
+        lowerings[inst.op](g, frame, id, inst);
+    else
+        spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id, ir_op_table[inst.op].name);
+}
+
 void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint32_t *results)
 {
-    uint32_t count = f->inst.count, *memory = calloc(5u * (size_t)count, sizeof *memory);
+    uint32_t count = f->inst.count, *memory = calloc(6u * (size_t)count, sizeof *memory);
     BL_ASSERT(memory != NULL, "frame of %u instructions", count);
     spv_frame frame = {.f = f,
                        .args = args,
@@ -205,16 +242,13 @@ void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint
                        .first = memory + count,
                        .next = memory + 2u * (size_t)count,
                        .last = memory + 3u * (size_t)count,
-                       .empty_else = memory + 4u * (size_t)count};
+                       .empty_else = memory + 4u * (size_t)count,
+                       .last_use = memory + 5u * (size_t)count};
     link_members(&frame);
     find_empty_branches(&frame);
-    for (uint32_t i = 1; i < count && g->error.code == BL_OK; i++) {
-        spv_lower lower = lowerings[f->inst.data[i].op];
-        if (lower)
-            lower(g, &frame, i, f->inst.data[i]);
-        else
-            spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", f->name, i, ir_op_table[f->inst.data[i].op].name);
-    }
+    find_last_uses(&frame);
+    for (uint32_t i = 1; i < count && g->error.code == BL_OK; i++)
+        spv_lower_inst(g, &frame, i);
     for (uint32_t i = 0; i < f->results.count && g->error.code == BL_OK; i++)
         results[i] = spv_operand(g, &frame, f->results.data[i].id);
     free(memory);

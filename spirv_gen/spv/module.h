@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over a trace
- * (lower.c: values; control.c: if, loop, call; memory.c: buffers, uniforms, locals, atomics; ray.c: ray queries).
+ * (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics; ray.c: ray queries).
  *
  * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block` is the label
  * of the block that the body stream is in, which is what a phi has to name as predecessor. */
@@ -33,6 +33,7 @@ typedef struct spv_frame {
     uint32_t *id;         /* per instruction: the id of its value, 0: none yet */
     uint32_t *first, *next, *last;
     uint32_t *empty_else; /* per IF: nonzero where nothing is emitted between its ELSE and ENDIF */
+    uint32_t *last_use;   /* per instruction: the last one that has it as an operand; the function's results are behind all */
 } spv_frame;
 
 /* An open IF or LOOP; the innermost region belongs to the innermost frame. */
@@ -42,6 +43,7 @@ typedef struct spv_region {
     uint32_t header;   /* IF: label of the block that branches; LOOP: of the header */
     uint32_t then_end; /* IF: label of the block that the then-branch ends in */
     uint32_t phis;     /* LOOP: offset in the body stream of the first STATE's phi */
+    uint32_t top;      /* LOOP: label of the block that ends with WHILE */
 } spv_region;
 
 typedef struct spv_gen {
@@ -108,6 +110,7 @@ void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint
 uint32_t spv_operand(spv_gen *g, spv_frame *frame, uint32_t ref);
 void spv_begin_block(spv_gen *g, uint32_t label);
 void spv_branch(spv_gen *g, uint32_t label);
+void spv_lower_inst(spv_gen *g, spv_frame *frame, uint32_t id); /* by the table of lowerings */
 typedef void (*spv_lower)(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
 /* ---- control.c ---- */
@@ -115,12 +118,10 @@ typedef void (*spv_lower)(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 /* value_k where control comes from block_k. */
 uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2);
 
+spv_region *spv_innermost(spv_gen *g);
 void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_else(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
-void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
-void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
-void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_call(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
 /* A call: one case per distinct target. */
@@ -138,6 +139,12 @@ typedef struct spv_call {
 spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector, const uint32_t *args);
 /* Result k; before anything else is emitted, because it may be a phi. */
 uint32_t spv_call_result(spv_gen *g, const spv_call *call, uint32_t k, ir_type type);
+
+/* ---- loop.c ---- */
+
+void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_while(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
 /* ---- ray.c ---- */
 

@@ -271,6 +271,26 @@ static void loop_states_rotate(void **state)
     check("rotating states", m);
 }
 
+/* What a lane has read before it left counts, whatever the others of its group read later; a loop in the body is not entered by all. */
+static void lanes_leave_in_different_trips(void **state)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref zero = ir_u32(f, 0), one = ir_u32(f, 1), x = input(f, 0), trips = ir_and(f, x, ir_u32(f, 7)), outer[2] = {zero, x};
+    (void)state;
+    ir_ref outer_loop = ir_loop(f, outer, 2);
+    ir_while(f, ir_lt(f, outer[0], trips));
+    ir_ref inner[2] = {outer[0], outer[1]}, inner_loop = ir_loop(f, inner, 2);
+    ir_while(f, ir_and(f, ir_ne(f, ir_and(f, inner[1], ir_u32(f, 3)), one), ir_lt(f, inner[0], ir_u32(f, 60))));
+    ir_ref word = ir_load(f, IR_U32, 0, inner[0]);
+    ir_endloop(f, inner_loop, (ir_ref[]){ir_add(f, inner[0], one), ir_add(f, ir_mul(f, inner[1], ir_u32(f, 7)), word)}, 2);
+    ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], one), ir_add(f, inner[1], inner[0])}, 2);
+    output(f, 0, outer[0]);
+    output(f, 1, outer[1]);
+    finish(m, f);
+    check("lanes in different trips", m);
+}
+
 /* A loop in a loop, with a branch before the inner test and one in the body, and the outer counter seen inside. */
 static void loops_nest(void **state)
 {
@@ -657,6 +677,7 @@ int main(void)
         cmocka_unit_test(every_row_equals_the_interpreter),
         cmocka_unit_test(branches),
         cmocka_unit_test(loop_states_rotate),
+        cmocka_unit_test(lanes_leave_in_different_trips),
         cmocka_unit_test(loops_nest),
         cmocka_unit_test(idle_states),
         cmocka_unit_test(calls_dispatch),

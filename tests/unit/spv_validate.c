@@ -320,6 +320,36 @@ static void rays_become_queries(void **state)
         }
 }
 
+/* Branches of a kernel with a loop from 0 to a word of buffer `limit`: one where it is left at the top only, two where at the bottom, too. */
+static uint32_t branches_of_loop(uint32_t limit, uint32_t test_ops)
+{
+    ir_func *f;
+    ir_module *m = kernel_module(&f);
+    ir_ref zero = ir_u32(f, 0), k = zero, outside = ir_load(f, IR_U32, 0, zero), loop = ir_loop(f, &k, 1), at = k;
+    for (uint32_t i = 1; i < test_ops; i++)
+        at = ir_xor(f, at, ir_add(f, k, ir_u32(f, i)));
+    ir_while(f, ir_lt(f, at, limit ? ir_load(f, IR_U32, 1, zero) : outside));
+    ir_store(f, 1, k, k);
+    ir_ref next = ir_add(f, k, ir_u32(f, 1));
+    ir_endloop(f, loop, &next, 1);
+    ir_store(f, 1, zero, k);
+    end_kernel(m, f);
+    spv_code code = checked_spirv(m, &(spv_options){0});
+    uint32_t branches = count_op(&code, SpvOpBranchConditional, ANY);
+    spv_code_free(&code);
+    ir_module_destroy(m);
+    return branches;
+}
+
+static void loops_are_left_at_the_bottom(void **state)
+{
+    (void)state;
+    assert_int_equal(branches_of_loop(0, 1), 2);
+    assert_int_equal(branches_of_loop(0, 6), 2);
+    assert_int_equal(branches_of_loop(0, 40), 1); /* too much to compute twice */
+    assert_int_equal(branches_of_loop(1, 1), 1);  /* what the loop may write is read once */
+}
+
 static void entries_are_checked(void **state)
 {
     ir_func *f;
@@ -345,6 +375,7 @@ int main(void)
         cmocka_unit_test(what_was_not_lowered_is_named),
         cmocka_unit_test(rays_are_named),
         cmocka_unit_test(rays_become_queries),
+        cmocka_unit_test(loops_are_left_at_the_bottom),
         cmocka_unit_test(entries_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
