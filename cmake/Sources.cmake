@@ -167,6 +167,7 @@ set(render_sources
     src/render/integrator/splat.c
     src/render/integrator/geometry.c
     src/render/integrator/geometry_mesh.c
+    src/render/integrator/geometry_place.c
     src/render/integrator/intersect.c
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
@@ -219,6 +220,7 @@ set(render_sources
     src/render/shape/kinds.c
     src/render/shape/mesh.c
     src/render/shape/mesh_arrays.c
+    src/render/shape/place.c
     src/render/shape/sdfgrid.c
     src/render/shape/sphere.c
     src/render/texture/bitmap.c

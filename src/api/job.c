@@ -36,8 +36,29 @@ static bl_result check_light_tracing(const bl_job *job, bl_error *err)
             place |= light->index == p->object && p->slot < 32 && ((const emitter_class *)(const void *)light->cls)->place_params >> p->slot & 1;
         }
         bool vertices = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
-        if (place || vertices || job->plan->sensor)
+        if (place || vertices || place_is(job->scene, job->requested[k]) || job->plan->sensor)
             return error_set(err, BL_ERROR_UNSUPPORTED, "%s: gradients of what moves are not implemented for ptracer", p->name);
+    }
+    return BL_OK;
+}
+
+/* A shape that goes by its to_world does not change in other ways; nor does one in a group go anywhere yet. */
+static bl_result check_places(const bl_job *job, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        if (!place_requested(job->plan, shape))
+            continue;
+        const char *name = s->parameters.data[place_parameter(s, shape)].name;
+        if (s->groups.count && shape->group)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "%s: gradients by places of shapes in groups are not implemented yet", name);
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t array = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + k);
+            if (array != PLAN_NONE && job->plan->gradient_offset[array] != PLAN_NONE)
+                return error_set(err, BL_ERROR_UNSUPPORTED, "%s and %s in one job are not implemented yet: ask for one of them at a time", name,
+                                 s->parameters.data[array].name);
+        }
     }
     return BL_OK;
 }
@@ -68,9 +89,11 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertices, normals and texture coordinates are not implemented for volumetric integrators yet");
-    if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_POSITIONS)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions, in one job with those of the camera or of what turns mirrors and glass, "
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by places of shapes, vertices, normals and texture coordinates are not implemented for volumetric integrators yet");
+    if (r == BL_OK)
+        r = check_places(job, &err);
+    if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_HITS)
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions or places of shapes, in one job with those of the camera or of what turns mirrors and glass, "
                                                   "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for this integrator");
@@ -115,6 +138,8 @@ const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" :
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
+    if (job->plan->gradient_offset[index] == PLAN_NONE && place_is(job->scene, index))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: this shape stays where it is: the job was created without this parameter", p->name);
     if (p->source != PLAN_NONE && job->plan->baked && job->plan->value_offset[index] == PLAN_NONE)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`", p->name);
     return BL_OK;
@@ -127,6 +152,8 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    if (place_is(job->scene, index) && place_check(values, p->name, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

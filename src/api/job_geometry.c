@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Geometry that changes: positions, normals and texture coordinates of meshes. They stand in the scene buffer; those that a job has among its
+ * Geometry that changes: positions, normals and texture coordinates of meshes, and to_world of shapes. They stand in the scene buffer; those that a job has among its
  * parameters also among the values, from where they are copied before a pass. What follows from positions is then made anew on the device by the
  * dispatches that render/refit.h lists.
  *
@@ -24,14 +24,31 @@ typedef struct job_geometry {
     refit refit;
 } job_geometry;
 
-static bool is_position(const render_parameter *p) { return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS; }
+/* Positions, and the to_world of shapes that the plan can move. */
+static bool moves_shapes(const bl_job *job, uint32_t parameter)
+{
+    const render_parameter *p = &job->scene->parameters.data[parameter];
+    bool requested = job->plan->moves & MOVE_PLACES && job->plan->gradient_offset[parameter] != PLAN_NONE;
+    return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS || (requested && place_is(job->scene, parameter));
+}
 
 /* Where geometry stands in the scene buffer, in bytes. */
 static uint64_t place_of(const bl_job *job, const render_parameter *p) { return 4ull * (job->plan->geometry + p->source); }
 
+/* What goes by its to_world has its vertices from there. */
+static bool goes_by_place(const bl_job *job, const render_parameter *p)
+{
+    bool placed = false;
+    for (uint32_t i = 0; i < job->scene->shapes.count && p->slot < PLAN_ARRAY_SLOT + MESH_ARRAY_UVS; i++)
+        placed |= job->scene->shapes.data[i].object->index == p->object && place_requested(job->plan, &job->scene->shapes.data[i]);
+    return placed;
+}
+
 bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
+    if (goes_by_place(job, p))
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
     for (uint32_t i = 0; i < p->count; i++)
         if (!isfinite(values[i]))
             return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name, i % p->shape[1], i / p->shape[1]);
@@ -76,7 +93,7 @@ static bool note_moves(bl_job *job)
     const render_scene *s = job->scene;
     bool any = false;
     for (uint32_t i = 0; i < s->parameters.count; i++) {
-        if (!is_position(&s->parameters.data[i]) || !job->changed[i])
+        if (!job->changed[i] || !moves_shapes(job, i))
             continue;
         job_geometry *g = begin(job);
         g->listed &= g->moves[i];

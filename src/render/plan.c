@@ -133,6 +133,7 @@ static void write_words(plan *p)
         plan_place_light_table(p);
     write_shapes(p, shapes, geometry, of_shape, seen);
     write_arrays(p, geometry);
+    place_write(p);
     for (uint32_t i = 0; i < s->channels.count; i++)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
@@ -208,11 +209,12 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         uint32_t slot = s->parameters.data[requested[i]].slot;
         if (slot >= PLAN_ARRAY_SLOT)
             p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
+        p->moves |= place_is(s, requested[i]) ? MOVE_PLACES : 0u;
     }
     derive_normals(p);
     p->value_count = p->stored_count;
     p->derived = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *p->derived);
-    p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_POSITIONS);
+    p->baked = rays == PLAN_RAYS_BAKED && plan_can_bake(s) && !(p->moves & MOVE_HITS);
     p->query = rays == PLAN_RAYS_QUERY;
     p->lights_tabled = lights_differ(s);
     write_words(p);

@@ -150,5 +150,6 @@ plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry
     uint32_t *extra = p->words.data + i.record + n->extra_word;
     extra[AREA_SHAPE_DATA] = geometry_base + shape->data;
     extra[AREA_INVERSE_AREA] = float_word(1 / shape->area);
+    extra[AREA_SHAPE] = p->words.data[HEADER_SHAPES] + p->scene->emitter_shape.data[emitter] * SHAPE_WORDS;
     return i;
 }

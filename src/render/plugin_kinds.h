@@ -153,7 +153,7 @@ typedef struct emitter_class {
 } emitter_class;
 
 /* Extra words of an emitter class: filled by plan.c for area lights. */
-enum area_word { AREA_SHAPE_DATA, AREA_INVERSE_AREA, AREA_CDF, AREA_FACES, AREA_WORDS };
+enum area_word { AREA_SHAPE_DATA, AREA_INVERSE_AREA, AREA_SHAPE /* word of its record: enum shape_word */, AREA_WORDS };
 
 typedef struct shape_class {
     render_class base; /* load appends to shapes, primitives, geometry */

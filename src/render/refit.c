@@ -7,7 +7,7 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
                                                         "grid",    "level",       "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
@@ -190,9 +190,17 @@ static void add_corners(const plan *p, const render_shape *shape, uint32_t recor
         r->work.data[list + count[faces[c]]++] = c;
 }
 
+/* What moves a shape, of the parameters that move; PLAN_NONE: nothing. */
+static uint32_t mover(const plan *p, const render_shape *shape, const bool *moves)
+{
+    uint32_t position = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS), place = place_parameter(p->scene, shape);
+    return position != PLAN_NONE && moves[position] ? position : place != PLAN_NONE && moves[place] ? place : PLAN_NONE;
+}
+
 static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
+    bool placed = place_requested(p, shape); /* and its normals go along */
     uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count, data = p->geometry + shape->data;
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
     uint32_t light = PLAN_NONE, normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
@@ -202,7 +210,11 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
     uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK, blocks = room(r, block_count + 1);
     r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
     r->work.data[record + REFIT_MESH_BLOCKS] = blocks;
-    if (shape->normals_made && normals != PLAN_NONE && (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
+    if (placed) {
+        add(r, REFIT_PLACE, own[SHAPE_PLACE], shape->vertex_count, parameter);
+        add(r, REFIT_PLACE_INVERSE, own[SHAPE_PLACE], 1, parameter);
+    }
+    if (!placed && shape->normals_made && normals != PLAN_NONE && (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
         add_corners(p, shape, record, r);
         r->work.data[record + REFIT_MESH_NORMAL_VALUES] = p->value_offset[normals];
         r->work.data[record + REFIT_MESH_NORMAL_GRADIENTS] = p->gradient_offset[normals];
@@ -223,9 +235,8 @@ static void add_queries(const plan *p, const bool *moves, refit *r)
     add(r, REFIT_ENTRIES, 0, s->primitives.count, PLAN_NONE);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        uint32_t position = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
         uint32_t group = s->groups.count ? shape->group : 0;
-        if (position == PLAN_NONE || !moves[position] || r->corners[group])
+        if (mover(p, shape, moves) == PLAN_NONE || r->corners[group])
             continue;
         const plan_group *g = &p->groups[group];
         uint32_t triangles = g->count - g->box_count, record = room(r, REFIT_GROUP_WORDS), corners = room(r, 9 * triangles);
@@ -241,9 +252,9 @@ void refit_create(const plan *p, const bool *moves, refit *out)
     *out = (refit){0};
     room(out, REFIT_HEADER_WORDS);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
-        uint32_t position = render_find_parameter(s, s->shapes.data[i].object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
-        if (position != PLAN_NONE && moves[position])
-            add_mesh(p, i, position, out);
+        uint32_t parameter = mover(p, &s->shapes.data[i], moves);
+        if (parameter != PLAN_NONE)
+            add_mesh(p, i, parameter, out);
     }
     if (p->query)
         add_queries(p, moves, out);

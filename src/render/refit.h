@@ -30,6 +30,8 @@ enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
+    REFIT_PLACE,       /* a place record in the scene buffer; vertices. From the shape's own space to the world */
+    REFIT_PLACE_INVERSE, /* the same; 1 */
     REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
     REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
     REFIT_AREA_BLOCKS, /* a mesh; blocks of faces */
@@ -59,7 +61,7 @@ typedef struct refit {
     double cost;          /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
 } refit;
 
-/* moves: by parameter of the scene, the positions that may have changed. */
+/* moves: by parameter of the scene, the positions and to_world of shapes that may have changed. */
 void refit_create(const plan *p, const bool *moves, refit *out);
 void refit_free(refit *r);
 /* New hierarchies over the triangles as the plan's words have them, which were read back from the device; no deeper than the old ones, so kernels

@@ -151,7 +151,7 @@ static void at_depth(subject *s, uint32_t depth, bool next_event, bool baked)
     s->depth = depth, s->next_event = next_event;
     s->e = scene_eval_create_baked(scene_case_xml(&a, s->c, (int32_t)depth, SIDE, SIDE), folder,
                                    s->c->parameters, scene_case_parameter_count(s->c), baked);
-    assert_int_equal(s->e->plan->baked, baked && plan_can_bake(s->e->scene) && !(s->e->plan->moves & MOVE_POSITIONS));
+    assert_int_equal(s->e->plan->baked, baked && plan_can_bake(s->e->scene) && !(s->e->plan->moves & MOVE_HITS));
     s->e->options = (render_trace_options){.no_next_event = !next_event,
                                            .unrolled_depth = (uint32_t)s->e->scene->max_depth * (1 + s->c->crossings)};
     s->elements = s->e->plan->gradient_count;

@@ -233,6 +233,16 @@ const scene_case scene_cases[] = {
          "<emitter type='constant'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .step = 1e-5,
      .parameters = {"patch.vertex_positions", "screen.vertex_positions", "patch.vertex_normals", "patch.vertex_texcoords", "red.reflectance.value"}},
+    {.name = "shapes that move",
+     .body = "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
+         "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("cloth") "</shape>"
+         "<shape type='ply' id='screen'><string name='filename' value='patch.ply'/>"
+         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") "<bsdf type='roughconductor'><float name='alpha' value='.5'/></bsdf></shape>"
+         "<shape type='rectangle' id='panel'>" TO_WORLD("<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>")
+         "<emitter type='area'>" BITMAP("radiance", "texture.pfm", "") "</emitter></shape>"
+         "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
+     .step = 1e-5,
+     .parameters = {"ground.to_world", "screen.to_world", "panel.to_world"}},
 };
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 

@@ -30,7 +30,7 @@ bool follow_wanted(const walk *w)
 
 bool follow_planned(const walk *w)
 {
-    return plan_follows(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_POSITIONS);
+    return plan_follows(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_HITS);
 }
 
 bool follow_keeps_now(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }

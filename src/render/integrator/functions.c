@@ -25,6 +25,34 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
     return f;
 }
 
+/* Of a hit that moves with its shape (shape/place.c). What was hit goes along; or, where the ray is given (`slides`), the ray moves the other way, which to
+ * first order is by 2 - R, meets the entry anew, and goes along. p: ray, distance and coordinates of the hit. */
+static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref data, ir_ref slides, const ir_ref p[9])
+{
+    ir_func *f = t->f;
+    affine_map motion = place_motion(t, t_word(t, walk_shape_of(t, entry), SHAPE_PLACE));
+    vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
+    vec3 d = v3_normalize(t, v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))));
+    ir_ref anew[3], at[9];
+    kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), anew);
+    vec3_put(v3_select(t, slides, o, vec3_at(p)), at), vec3_put(v3_select(t, slides, d, vec3_at(p + 3)), at + 3);
+    for (int k = 0; k < 3; k++)
+        at[6 + k] = ir_select(f, slides, anew[k], p[6 + k]);
+    interaction si = {.b = {at[7], at[8]}};
+    kind->interact(t, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
+    place_carry(t, &motion, &si);
+    return si;
+}
+
+/* Whether shapes of a kind move with their to_world. */
+static bool kind_moves(const plan *p, const shape_kind_class *kind)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++)
+        any |= shape_kinds[p->scene->shapes.data[i].kind] == kind && place_requested(p, &p->scene->shapes.data[i]);
+    return any;
+}
+
 /* slides: the entry is met anew, so that the result is differentiable in the ray. */
 static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracked, bool slides)
 {
@@ -32,6 +60,14 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
+    if (tracked && walk_moves(w, MOVE_PLACES)) {
+        ir_ref given = ir_param(f, IR_BOOL);
+        if (kind_moves(w->plan, kind)) {
+            interaction si = carried(&t, kind, entry, data, given, p);
+            ir_return(f, out, surface_pack(&t, &si, out));
+            return f;
+        }
+    }
     if (slides)
         kind->intersect(&t, entry, vec3_at(p), vec3_at(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), p + 6);
     interaction si = {.b = {p[7], p[8]}};
@@ -176,7 +212,7 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
     out[11] = ir_is_none(s.smooth) ? s.pdf : s.smooth;
-    ir_return(f, out, w->smooth ? 12 : w->follows || walk_moves(w, MOVE_POSITIONS) ? 11 : 8);
+    ir_return(f, out, w->smooth ? 12 : w->follows || walk_moves(w, MOVE_HITS) ? 11 : 8);
     return f;
 }
 
@@ -221,12 +257,12 @@ static bool some_light_moves(const walk *w)
 }
 
 /* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is lit. A point on a light's surface stays
- * where it is, seen before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
+ * where it is, or goes along with the shape, seen before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
 static ir_func *make_emitter_place(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
-    bool positions = walk_moves(w, MOVE_POSITIONS);
+    bool positions = walk_moves(w, MOVE_HITS);
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
@@ -236,8 +272,14 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
     } else if (positions && emitter_of(n)->on_shape) {
         vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])), to = v3_sub(&t, point, ref);
+        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)), seen = ir_gt(f, before, t_f32(&t, 0)); /* not by the light's own plane */
+        if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
+            ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
+            moved_with(&t, shape, &point, &normal);
+            to = v3_sub(&t, point, ref);
+        }
         ir_ref distance = v3_length(&t, to);
-        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_detach(f, moved_solid_angle(&t, ref0, point, normal)));
+        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_select(f, seen, before, one));
         vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
     } else if (positions) {
         out[6] = one;
@@ -372,7 +414,7 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->follows || walk_moves(w, MOVE_POSITIONS) || some_light_moves(w))) {
+    if (w->next_event && (w->follows || walk_moves(w, MOVE_HITS) || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);

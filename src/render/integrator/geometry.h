@@ -16,6 +16,8 @@ void geometry_normals(tracer *t, ir_ref record, ir_ref id);
 void geometry_normal_values(tracer *t, ir_ref record, ir_ref id);
 void geometry_area_blocks(tracer *t, ir_ref record, ir_ref id);
 void geometry_area_sums(tracer *t, ir_ref record, ir_ref id);
+void geometry_place(tracer *t, ir_ref place, ir_ref id);
+void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id);
 void geometry_area_table(tracer *t, ir_ref record, ir_ref id);
 
 #endif

@@ -43,13 +43,15 @@ static void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_
 }
 
 /* Whether a walk must know the vertex before. */
-static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_POSITIONS) && walk_tracks(w); }
+static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_tracks(w); }
 
 static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
 {
     state_put(s, h->valid), state_put(s, h->entry), state_put(s, h->t), state_put(s, h->b.x), state_put(s, h->b.y);
     if (w->plan->scene->has_groups)
         state_put(s, h->level);
+    if (walk_moves(w, MOVE_PLACES))
+        state_put(s, h->slides);
     state_put_vec3(s, h->o), state_put_vec3(s, h->d), state_put_vec3(s, h->p);
 }
 
@@ -59,6 +61,8 @@ static walk_hit get_hit(const walk *w, loop_state *s)
     h.valid = state_get(s), h.entry = state_get(s), h.t = state_get(s), h.b.x = state_get(s), h.b.y = state_get(s);
     if (w->plan->scene->has_groups)
         h.level = state_get(s);
+    if (walk_moves(w, MOVE_PLACES))
+        h.slides = state_get(s);
     h.o = state_get_vec3(s), h.d = state_get_vec3(s), h.p = state_get_vec3(s);
     return h;
 }
@@ -276,7 +280,8 @@ walk_position walk_before(walk *w, ir_ref sample)
     return (walk_position){.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
                            .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
                            .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .attached = none, .now = {origin, up, one},
-                           .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin}};
+                           .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin,
+                                    .slides = ir_bool(t->f, true)}};
 }
 
 /* What goes straight through a surface stays as it was, but for where it is. */

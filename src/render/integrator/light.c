@@ -195,7 +195,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->follows)
         v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.way = v->way;
-    if (walk_moves(w, MOVE_POSITIONS))
+    if (walk_moves(w, MOVE_HITS))
         v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
 }
 

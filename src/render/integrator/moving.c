@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Surfaces that move with parameters, under detached sampling (estimators.md 5). Locally, at each vertex x(i):
+ * Surfaces that move with parameters, under detached sampling (estimators.md 5). By vertices of meshes; locally, at each vertex x(i):
  *
  *   - its neighbours x(i-1), x(i+1) and the sampled light's point are held where they are;
  *   - x(i) slides along the ray that found it, which is held, too; normals, uv and tangents are what the mesh has there;
@@ -8,7 +8,11 @@
  *   - wi at x(i) is taken again toward x(i-1) as that slides.
  *
  * So a derivative needs the vertex before (walk_position.last) and a look ahead at the one after. Next to a discrete lobe this does not hold: directions stay as they are, which is
- * part of what params calls incomplete. Where only normals or uv are requested nothing slides. */
+ * part of what params calls incomplete. Where only normals or uv are requested nothing slides.
+ *
+ * By a shape's to_world: x(i) is a point of the material, which goes along with its shape (shape/place.c), and so does the light's; J has the growth
+ * of the surface's area as a factor. Light sampling and the material's sampling then hold the same coordinates, whatever shines. The vertices that no
+ * other one aims at, the camera's and those behind a discrete lobe, slide along their ray. */
 #include "render/integrator/walk.h"
 
 bool walk_moves(const walk *w, uint32_t what) { return !w->follows && (w->plan->moves & what) != 0; }
@@ -21,6 +25,12 @@ ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
     vec3 to = v3_sub(t, point, from);
     ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
     return ir_div(f, ir_abs(f, v3_dot(t, to, n)), ir_mul(f, square, distance));
+}
+
+void moved_with(tracer *t, ir_ref shape, vec3 *point, vec3 *n)
+{
+    affine_map motion = place_motion(t, t_word(t, shape, SHAPE_PLACE));
+    *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
 }
 
 static walk_hit detached(tracer *t, const walk_hit *hit)
@@ -37,6 +47,15 @@ vec3 moved_point(walk *w, const walk_hit *hit)
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
 }
 
+vec2 moved_uv(walk *w, const walk_light *light)
+{
+    tracer *t = &w->t;
+    walk_hit h = detached(t, &light->seen_from);
+    ir_ref there = ir_and(t->f, h.valid, h.slides);
+    vec2 at = {ir_detach(t->f, light->uv.x), ir_detach(t->f, light->uv.y)}, uv = walk_surface(w, &h, w->fn.interact_tracked).uv;
+    return (vec2){ir_select(t->f, there, uv.x, at.x), ir_select(t->f, there, uv.y, at.y)};
+}
+
 /* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface, so differences are taken. */
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
@@ -47,6 +66,8 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before.entry = ir_select(t->f, there, last.entry, here->entry);
     if (w->plan->scene->has_groups)
         before.level = ir_select(t->f, there, last.level, here->level);
+    if (walk_moves(w, MOVE_PLACES))
+        before.slides = ir_select(t->f, there, last.slides, here->slides);
     before.o = v3_select(t, there, last.o, here->o), before.d = v3_select(t, there, last.d, here->d);
     before.t = ir_select(t->f, there, last.t, here->t);
     before.b = (vec2){ir_select(t->f, there, last.b.x, here->b.x), ir_select(t->f, there, last.b.y, here->b.y)};
@@ -66,8 +87,14 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
     vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
-    ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), ir_detach(f, moved_solid_angle(t, from, target, n)));
-    ir_ref usable = ir_and(f, follows, ir_gt(f, ir_detach(f, moved_solid_angle(t, from, target, n)), t_f32(t, 0)));
+    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)), usable = ir_and(f, follows, ir_gt(f, before, t_f32(t, 0)));
+    before = ir_select(f, usable, before, t_f32(t, 1));
+    if (walk_moves(w, MOVE_PLACES)) {
+        tracer reads = *t;
+        reads.tracked = true, reads.frozen = w->pass == RENDER_FROZEN;
+        moved_with(&reads, ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry)), &target, &n);
+    }
+    ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
     *factor = ir_select(f, usable, j, t_f32(t, 1));
     return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
 }
@@ -76,7 +103,7 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    bool slides = walk_moves(w, MOVE_POSITIONS);
+    bool slides = walk_moves(w, MOVE_HITS);
     walk_hit here = detached(t, &v->hit_place);
     interaction si = walk_surface(w, &here, w->fn.interact_tracked);
     frame fr = surface_frame(t, &si);

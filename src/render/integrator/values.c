@@ -13,7 +13,7 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
 /* The same light, with direction, distance and uv tracked, and by what its solid angle changes; false: they do not depend on parameters. */
 static bool place_light(walk *w, walk_light *light, ir_ref *factor)
 {
-    bool positions = walk_moves(w, MOVE_POSITIONS);
+    bool positions = walk_moves(w, MOVE_HITS);
     if (!light->sampled || !w->fn.emitter_place)
         return false;
     ir_ref in[16] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
@@ -41,8 +41,8 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
     if (tracked && !placed)
         detach_all(w, in, 5);
-    if (tracked && w->follows && !light.sampled) {
-        vec2 uv = follow_uv(w, &light);
+    if (tracked && !light.sampled && (w->follows || walk_moves(w, MOVE_PLACES))) {
+        vec2 uv = w->follows ? follow_uv(w, &light) : moved_uv(w, &light);
         in[1] = uv.x, in[2] = uv.y;
     }
     color r;

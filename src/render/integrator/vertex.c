@@ -208,6 +208,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
         at = skip_lights(w, at);
     walk_vertex v = {.last = at.last};
     v.si = walk_intersect(w, at, &v.hit_place);
+    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w))
+        v.hit_place.slides = ir_not(f, at.last.valid);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
     if (w->follows) {
@@ -219,6 +221,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
         light_find_emission(w, &v, at);
+    v.hit.seen_from = v.hit_place;
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
         v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
@@ -252,7 +255,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
-    if (walk_moves(w, MOVE_POSITIONS) && walk_tracks(w))
+    if (walk_moves(w, MOVE_HITS) && walk_tracks(w))
         v.next = next_surface(w, &v);
     v.light_visible = visible;
     if (w->volumetric)

@@ -72,6 +72,7 @@ typedef struct walk_hit {
     vec2 b;       /* coordinates on the primitive */
     vec3 o, d;    /* the ray */
     vec3 p;
+    ir_ref slides; /* bool, where shapes move with their to_world: the ray is given, and the hit slides along it; else it goes along with its shape */
 } walk_hit;
 
 typedef struct walk_ray {
@@ -120,7 +121,7 @@ typedef struct walk_light {
     vec3 n;                  /* of a sampled light on a shape */
     ir_ref on_shape;         /* bool; these two where walk.follows, */
     walk_way way;            /* and this */
-    walk_hit seen_from;      /* where surfaces move: whose point ref is */
+    walk_hit seen_from;      /* where surfaces move: whose point ref is; of light that the ray has found, where */
 } walk_light;
 
 /* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
@@ -272,11 +273,15 @@ bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
 bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */
 /* The point of a hit as a function of what moves it, and its value without. */
 vec3 moved_point(walk *w, const walk_hit *hit);
+/* uv of light that a ray has found, as it slides. */
+vec2 moved_uv(walk *w, const walk_light *light);
 /* Arguments of a material's value, tracked, in place of the detached ones (in the order of bsdf_value's), and by what its two results are to be multiplied. d: to the
  * light, tracked. */
 void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
 /* |cos| / r^2 toward a point with normal n, seen from `from`. */
 ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
+/* t: tracked. A point and its normal go along with the shape (its record) that they are on; the normal's length, by how much the surface's area grows. */
+void moved_with(tracer *t, ir_ref shape, vec3 *point, vec3 *n);
 
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
 enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 14 };

@@ -19,7 +19,7 @@ typedef struct interaction {
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
 enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_INTERIOR, SHAPE_EXTERIOR,
-                  SHAPE_EMITTER_INDEX, SHAPE_WORDS = 8 };
+                  SHAPE_EMITTER_INDEX, SHAPE_PLACE /* word of its place record; 0: it does not move */, SHAPE_WORDS };
 
 /* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
  * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
@@ -30,10 +30,15 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
+/* A place record, of a shape whose to_world is requested: that one's offsets, whether the shape is a sphere, its data, columns of the inverse of to_world as it is; of a mesh, where
+ * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space. */
+enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_ROUND, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_WORDS };
+
 enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
-/* Bit k: of array k; attributes are one. */
+/* Bit k: of array k; attributes are one; places are to_world of shapes of any kind. */
 enum mesh_moves { MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS, MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS, MOVE_UVS = 1 << MESH_ARRAY_UVS,
-                  MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_SURFACE = MOVE_POSITIONS | MOVE_NORMALS | MOVE_UVS };
+                  MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_PLACES = MOVE_ATTRIBUTES << 1, MOVE_HITS = MOVE_POSITIONS | MOVE_PLACES,
+                  MOVE_SURFACE = MOVE_HITS | MOVE_NORMALS | MOVE_UVS };
 
 typedef struct shape_kind_class {
     const char *name;
@@ -66,5 +71,27 @@ uint32_t mesh_array_count(const render_scene *s);
 void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
+
+/* ---- shape/place.c: shapes that move with their to_world ---- */
+
+typedef struct affine_map {
+    vec3 column[4]; /* images of the axes; of the origin */
+} affine_map;
+vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
+vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
+vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of cofactors; not normalised */
+affine_map affine_inverse(tracer *t, const affine_map *m);      /* of what has none, finite numbers */
+
+uint32_t place_parameter(const render_scene *s, const render_shape *shape); /* its to_world; PLAN_NONE: not offered */
+bool place_is(const render_scene *s, uint32_t parameter);                   /* to_world of some shape */
+void place_reasons(render_scene *s); /* once lights are bound: what their gradients lack */
+bool place_requested(const plan *p, const render_shape *shape);
+/* An error unless the 16 numbers, the to_world `name` of a shape, are finite and have an inverse; the last row is not looked at. */
+bl_result place_check(const float *values, const char *name, bl_error *err);
+void place_write(plan *p); /* records of the requested ones */
+/* place: SHAPE_PLACE of a shape. to_world; the motion away from where the shape is, the identity with derivatives; a surface goes along. */
+affine_map place_map(tracer *t, ir_ref place);
+affine_map place_motion(tracer *t, ir_ref place);
+void place_carry(tracer *t, const affine_map *motion, interaction *si);
 
 #endif

@@ -351,7 +351,7 @@ const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, 
 /* ---- classes ---- */
 
 static const plugin_param simple_params[] = {
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
 };
 static const plugin_param obj_params[] = {
@@ -359,26 +359,26 @@ static const plugin_param obj_params[] = {
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "true", 0, 0, "v becomes 1 - v"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
 };
 static const plugin_param ply_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Stanford PLY, ascii or binary; triangles only"},
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "false", 0, 0, "v becomes 1 - v"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
 };
 static const plugin_param serialized_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's serialized meshes, versions 3 and 4"},
     {"shape_index", PLUGIN_INTEGER, 0, "0", 0, 2147483647.0, "which of the meshes in the file"},
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
 };
 static const plugin_param arrays_params[] = {
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
 };
 const shape_class shape_rectangle = {
     .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};

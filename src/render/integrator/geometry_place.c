@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Steps of the geometry kernel about a shape whose to_world has changed (shape/place.c): from its own space to the world's. */
+#include "render/integrator/geometry.h"
+
+/* A vertex, and its normal, which goes by the inverse transpose. */
+void geometry_place(tracer *t, ir_ref place, ir_ref id)
+{
+    ir_func *f = t->f;
+    affine_map m = place_map(t, place);
+    ir_ref data = t_word(t, place, PLACE_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
+    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, place, PLACE_POSITIONS), at), 0)), words);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_POSITIONS), at), k), words[k]);
+    ir_ref normals = t_word(t, place, PLACE_NORMALS);
+    ir_if(f, ir_ne(f, normals, t_u32(t, PLAN_NONE)));
+    vec3 n = affine_normal(t, &m, v3_load(t, ir_add(f, normals, at), 0));
+    ir_ref mirrored = ir_lt(f, v3_dot(t, m.column[0], v3_cross(t, m.column[1], m.column[2])), t_f32(t, 0));
+    vec3_put(v3_select(t, mirrored, v3_neg(t, n), n), words);
+    ir_ref length = v3_length(t, vec3_at(words)), by = t_ratio(t, t_f32(t, 1), length);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_NORMALS), at), k), ir_mul(f, words[k], by));
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* One lane. */
+void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
+{
+    (void)id;
+    affine_map m = place_map(t, place), back = affine_inverse(t, &m);
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref words[3];
+        vec3_put(back.column[k], words);
+        for (uint32_t row = 0; row < 3; row++)
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, place, PLACE_INVERSE + 3 * k + row), words[row]);
+    }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shapes that move with their `to_world`. A scene holds shapes in world space; a plan in which a shape's to_world M is requested keeps for it a
+ * place record, and what moves with M is described by the motion away from where the shape is,
+ *
+ *   R = 1 + (M - M0) M0^-1,   M tracked (or frozen), M0 the same values detached (its inverse stands in the record),
+ *
+ * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper left 3x3, normals by the matrix of
+ * cofactors, whose length for a unit normal is also by how much the surface's area grows there. A sphere stays one: of R's derivatives there
+ * only those count that turn it or scale it alike in all directions.
+ *
+ * The record has vertices and normals of a mesh in the shape's own space, too, from which the device makes the world's when M has changed
+ * (integrator/geometry_place.c). */
+#include "render/classes.h"
+
+/* ---- host ---- */
+
+static uint32_t slot_of(const scene_object *o)
+{
+    for (uint32_t k = 0; k < o->cls->param_count; k++)
+        if (strcmp(o->cls->params[k].name, "to_world") == 0)
+            return o->cls->params[k].flags & PLUGIN_DIFFERENTIABLE ? k : PLAN_NONE;
+    return PLAN_NONE;
+}
+
+uint32_t place_parameter(const render_scene *s, const render_shape *shape)
+{
+    uint32_t slot = slot_of(shape->object);
+    return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, shape->object, slot);
+}
+
+bool place_is(const render_scene *s, uint32_t parameter)
+{
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        if (s->shapes.data[i].object->index == s->parameters.data[parameter].object)
+            return s->parameters.data[parameter].slot == slot_of(s->shapes.data[i].object);
+    return false;
+}
+
+bool place_requested(const plan *p, const render_shape *shape)
+{
+    uint32_t i = p->moves & MOVE_PLACES ? place_parameter(p->scene, shape) : PLAN_NONE;
+    return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+}
+
+void place_reasons(render_scene *s)
+{
+    static const char left_out[] = "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const render_shape *shape = &s->shapes.data[i];
+        uint32_t parameter = place_parameter(s, shape);
+        bool beams = shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
+        if (parameter != PLAN_NONE)
+            s->parameters.data[parameter].reason = beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
+    }
+}
+
+bl_result place_check(const float *values, const char *name, bl_error *err)
+{
+    double m[16];
+    for (int k = 0; k < 16; k++) {
+        m[k] = (double)values[k];
+        if (!isfinite(m[k]))
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %d of row %d is not finite", name, k % 4, k / 4);
+    }
+    if (matrix_determinant3(m) == 0)
+        return error_set(err, BL_ERROR_ARGUMENT, "%s is singular", name);
+    return BL_OK;
+}
+
+/* Vertices (w = 1) and normals (w = 0) of a mesh in its own space; normals by the transpose. */
+static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double by[16], double w)
+{
+    uint32_t at = plan_reserve(p, 3 * count);
+    for (uint32_t i = 0; i < count; i++) {
+        float v[3], out[3];
+        memcpy(v, p->words.data + from + 3 * i, sizeof v);
+        for (int k = 0; k < 3; k++)
+            out[k] = (float)(by[4 * k] * (double)v[0] + by[4 * k + 1] * (double)v[1] + by[4 * k + 2] * (double)v[2] + w * by[4 * k + 3]);
+        memcpy(p->words.data + at + 3 * i, out, sizeof out);
+    }
+    return at;
+}
+
+static uint32_t write_place(plan *p, const render_shape *shape, uint32_t parameter)
+{
+    const uint32_t at = plan_reserve(p, PLACE_WORDS), *mesh = p->words.data + p->geometry + shape->data;
+    const scene_object *o = shape->object;
+    uint32_t *w = p->words.data + at, positions = 0, normals = 0;
+    w[PLACE_VALUE] = p->value_offset[parameter], w[PLACE_GRADIENT] = p->gradient_offset[parameter];
+    double inverse[16];
+    bool regular = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
+    BL_ASSERT(regular, "%s: a singular to_world was loaded", o->cls->name);
+    for (uint32_t k = 0; k < 12; k++)
+        w[PLACE_INVERSE + k] = float_word((float)inverse[4 * (k % 3) + k / 3]);
+    w[PLACE_ROUND] = shape->kind == SHAPE_SPHERE, w[PLACE_DATA] = p->geometry + shape->data;
+    if (shape->kind == SHAPE_TRIANGLES) {
+        double transposed[16];
+        for (int k = 0; k < 16; k++)
+            transposed[k] = scene_get(o, "to_world")->matrix[4 * (k % 4) + k / 4];
+        uint32_t from[2] = {mesh[MESH_POSITIONS], mesh[MESH_NORMALS]};
+        positions = own_space(p, from[0], shape->vertex_count, inverse, 1);
+        normals = from[1] == PLAN_NONE ? PLAN_NONE : own_space(p, from[1], shape->vertex_count, transposed, 0);
+        w = p->words.data + at;
+    }
+    w[PLACE_POSITIONS] = positions, w[PLACE_NORMALS] = normals;
+    return at;
+}
+
+void place_write(plan *p)
+{
+    const render_scene *s = p->scene;
+    for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_PLACES; i++)
+        if (place_requested(p, &s->shapes.data[i])) {
+            uint32_t record = write_place(p, &s->shapes.data[i], place_parameter(s, &s->shapes.data[i]));
+            p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_PLACE] = record;
+        }
+}
+
+/* ---- traced: affine maps ---- */
+
+vec3 affine_vector(tracer *t, const affine_map *m, vec3 v)
+{
+    return v3_add(t, v3_scale(t, m->column[0], v.x), v3_add(t, v3_scale(t, m->column[1], v.y), v3_scale(t, m->column[2], v.z)));
+}
+
+vec3 affine_point(tracer *t, const affine_map *m, vec3 p) { return v3_add(t, affine_vector(t, m, p), m->column[3]); }
+
+vec3 affine_normal(tracer *t, const affine_map *m, vec3 n)
+{
+    const vec3 *c = m->column;
+    return v3_add(t, v3_scale(t, v3_cross(t, c[1], c[2]), n.x),
+                  v3_add(t, v3_scale(t, v3_cross(t, c[2], c[0]), n.y), v3_scale(t, v3_cross(t, c[0], c[1]), n.z)));
+}
+
+/* What has no inverse gives finite numbers. */
+affine_map affine_inverse(tracer *t, const affine_map *m)
+{
+    ir_func *f = t->f;
+    const vec3 *c = m->column;
+    vec3 row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_cross(t, c[(k + 1) % 3], c[(k + 2) % 3]);
+    ir_ref determinant = v3_dot(t, c[0], row[0]), none = ir_eq(f, determinant, t_f32(t, 0));
+    ir_ref by = ir_div(f, t_f32(t, 1), ir_select(f, none, t_f32(t, 1), determinant));
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_scale(t, row[k], by);
+    affine_map r = {{v3(row[0].x, row[1].x, row[2].x), v3(row[0].y, row[1].y, row[2].y), v3(row[0].z, row[1].z, row[2].z)}};
+    r.column[3] = v3_neg(t, affine_vector(t, &r, c[3]));
+    return r;
+}
+
+/* ---- traced: places ---- */
+
+/* bool: the shape has a place record */
+static ir_ref moves(tracer *t, ir_ref place) { return ir_ne(t->f, place, t_u32(t, 0)); }
+
+affine_map place_map(tracer *t, ir_ref place)
+{
+    ir_func *f = t->f;
+    ir_ref there = moves(t, place), value = t_word(t, place, PLACE_VALUE), gradient = t_word(t, place, PLACE_GRADIENT), none = t_u32(t, PLAN_NONE);
+    value = ir_select(f, there, value, t_u32(t, 0)), gradient = ir_select(f, there, gradient, none);
+    affine_map m;
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref e[3];
+        for (uint32_t row = 0; row < 3; row++)
+            e[row] = ir_select(f, there, plan_value(t, value, gradient, true, t_u32(t, 4 * row + k)), t_f32(t, row == k));
+        m.column[k] = vec3_at(e);
+    }
+    return m;
+}
+
+/* Of R about `centre`, what turns and scales alike: the trace's third, and the antisymmetric part. */
+static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
+{
+    ir_func *f = t->f;
+    const vec3 *c = r->column;
+    ir_ref half = t_f32(t, 0.5f), scale = ir_mul(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 1.0f / 3));
+    ir_ref yz = ir_mul(f, ir_sub(f, c[1].z, c[2].y), half), zx = ir_mul(f, ir_sub(f, c[2].x, c[0].z), half);
+    ir_ref xy = ir_mul(f, ir_sub(f, c[0].y, c[1].x), half);
+    affine_map m = {{v3(scale, xy, ir_neg(f, zx)), v3(ir_neg(f, xy), scale, yz), v3(zx, ir_neg(f, yz), scale)}};
+    m.column[3] = v3_sub(t, affine_point(t, r, centre), affine_vector(t, &m, centre));
+    return m;
+}
+
+affine_map place_motion(tracer *t, ir_ref place)
+{
+    ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, PLACE_INVERSE), t_u32(t, 0));
+    tracer now = *t;
+    now.tracked = false;
+    affine_map change = place_map(t, place), from = place_map(&now, place), r;
+    for (int k = 0; k < 4; k++)
+        change.column[k] = v3_sub(t, change.column[k], from.column[k]);
+    for (uint32_t k = 0; k < 4; k++) {
+        vec3 unit = v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), back = v3_select(t, moves(t, place), v3_load(t, at, 3 * k), unit);
+        r.column[k] = v3_add(t, unit, k < 3 ? affine_vector(t, &change, back) : affine_point(t, &change, back));
+    }
+    if (!t->plan->scene->kind_used[SHAPE_SPHERE])
+        return r;
+    ir_func *f = t->f;
+    ir_ref ball = ir_and(f, moves(t, place), ir_ne(f, t_word(t, place, PLACE_ROUND), t_u32(t, 0)));
+    vec3 centre = v3_load(t, ir_select(f, ball, t_word(t, place, PLACE_DATA), t_u32(t, 0)), SPHERE_CENTER);
+    affine_map alike = similar(t, &r, v3_select(t, ball, centre, r.column[3]));
+    for (int k = 0; k < 4; k++)
+        r.column[k] = v3_select(t, ball, alike.column[k], r.column[k]);
+    return r;
+}
+
+void place_carry(tracer *t, const affine_map *r, interaction *si)
+{
+    si->p = affine_point(t, r, si->p);
+    si->ng = v3_normalize(t, affine_normal(t, r, si->ng)), si->ns = v3_normalize(t, affine_normal(t, r, si->ns));
+    if (!ir_is_none(si->dp_du.x))
+        si->dp_du = affine_vector(t, r, si->dp_du), si->dp_dv = affine_vector(t, r, si->dp_dv);
+}
