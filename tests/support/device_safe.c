@@ -70,6 +70,8 @@ static bool make_safe(ir_copier *c, uint32_t id, ir_inst inst)
 {
     bool reads = inst.op == IR_LOAD || inst.op == IR_DLOAD || inst.op == IR_LLOAD;
     ir_each_operand(c->from, inst, replace_constant, c);
+    for (uint32_t k = id + 1; inst.op == IR_LOOP && c->from->inst.data[k].op == IR_STATE; k++) /* before the loop is begun with what states are first */
+        ir_each_operand(c->from, c->from->inst.data[k], replace_constant, c);
     if (inst.op == IR_ATOMIC_ADD && inst.type == IR_F32)
         atomic_as_store(c, id, inst);
     else if (ir_op_table[inst.op].arity)
