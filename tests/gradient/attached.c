@@ -62,48 +62,53 @@ static char *folder;
     "<integrator type='prb_attached'><integer name='max_depth' value='4'/><integer name='rr_depth' value='1000'/>" more \
     "</integrator>"
 
-static const scene_case cases[] = {
-    {.name = "a map of normals on rough metal between paper",
+/* slack: Beckmann's visible slopes are found to 3e-6 of the cumulative distribution, which moves with parameters, too. */
+static const struct attached_case {
+    scene_case scene;
+    double slack;
+} cases[] = {
+    {{.name = "a map of normals on rough metal between paper",
      .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>")
          PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL LAMP(BITMAP("radiance", "texture.pfm")) SKY,
-     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value", "paper.reflectance.data"}},
-    {.name = "rough glass before paper",
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value", "paper.reflectance.data"}}, 0},
+    {{.name = "rough glass before paper",
      .body = PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".15")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass"))
          PLAIN_LAMP SKY,
-     .parameters = {"glass.eta", "glass.alpha.value", "paper.reflectance.data"}},
-    {.name = "bubbles in rough glass, reflected totally",
+     .parameters = {"glass.eta", "glass.alpha.value", "paper.reflectance.data"}}, 0},
+    {{.name = "bubbles in rough glass, reflected totally",
      .body = PAPER GLASS("glass", "1", "1.6", NUMBER("alpha", ".01")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass")) SKY,
-     .parameters = {"glass.eta", "glass.alpha.value", "sky.data"}},
-    {.name = "roughness from a texture, masked, beside a mirror",
+     .parameters = {"glass.eta", "glass.alpha.value", "sky.data"}}, 0},
+    {{.name = "roughness from a texture, masked, beside a mirror",
      .body = METAL("beckmann", BITMAP("alpha", "grey.pfm")) PAPER "<bsdf type='conductor' id='mirror'/>" PATCH(
          "<bsdf type='mask'><float name='opacity' value='.7'/><ref id='metal'/></bsdf>")
          WALL BALL("0", ".9", "1.6", ".7", REF("mirror")) SKY,
-     .parameters = {"metal.alpha.data", "patch.vertex_normals", "paper.reflectance.data"}},
-    {.name = "brushed metal, smooth one way",
+     .parameters = {"metal.alpha.data", "patch.vertex_normals", "paper.reflectance.data"}}, 3e-6},
+    {{.name = "brushed metal, smooth one way",
      .body = METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".2")) BUMPED("<ref id='metal'/>")
          PATCH(REF("waves")) PLAIN_LAMP SKY,
-     .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}},
-    {.name = "a camera at grazing light",
+     .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}}, 0},
+    {{.name = "a camera at grazing light",
      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
          "<lookat origin='.1,-2.9,.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer name='width' value='%u'/><integer "
                                                                      "name='height' value='%u'/><rfilter type='box'/></film></sensor>",
-     .parameters = {"eye.translation", "eye.x_fov", "metal.alpha.value"}},
+     .parameters = {"eye.translation", "eye.x_fov", "metal.alpha.value"}}, 0},
 };
 
 static void agree(void **state)
 {
-    scene_case c = *(const scene_case *)*state;
+    const struct attached_case *a = *state;
+    scene_case c = a->scene;
     c.integrator = ATTACHED("");
     path_agreement_expect(
-        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
+        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
 }
 
 /* A chain that is cut: what lies behind is attached anew. */
 static void look_ahead(void **state)
 {
     (void)state;
-    scene_case c = cases[0];
+    scene_case c = cases[0].scene;
     c.integrator = ATTACHED("<integer name='look_ahead' value='1'/>");
     c.body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>") PATCH(REF("tiles"))
         BALL("0", ".9", "1.6", ".7", REF("metal")) FLOOR SKY;
@@ -230,7 +235,7 @@ int main(void)
     if (!folder)
         return 1;
     for (uint32_t i = 0; i < COUNT; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+        tests[i] = (struct CMUnitTest){cases[i].scene.name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(look_ahead);
     tests[COUNT + 1] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(kernels);
