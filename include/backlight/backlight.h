@@ -288,6 +288,7 @@ typedef enum bl_gradient_form {
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
 
+enum { BL_SINGULAR_DEPTHS = 8 };
 typedef struct bl_stats {
     double seconds;         /* wall time of the call */
     double device_seconds;  /* sum of the dispatches' device time */
@@ -301,6 +302,8 @@ typedef struct bl_stats {
     uint32_t rebuilds;      /* hierarchies built anew on the host, because moved vertices had made them bad */
     uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
     double loss;            /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
+    uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that were no numbers and dropped,
+                                            * by the depth of the vertex; the last entry: of all deeper ones, too */
 } bl_stats;
 
 typedef struct bl_render_desc {

@@ -28,6 +28,9 @@ bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(job_read_status(job, status, err));
     stats->drifted = status[STATUS_DRIFT], stats->overflowed = status[STATUS_OVERFLOW];
     stats->underflowed = status[STATUS_UNDERFLOW], stats->non_finite += status[STATUS_NON_FINITE];
+    _Static_assert((int)SINGULAR_DEPTHS == (int)BL_SINGULAR_DEPTHS, "one count for both");
+    for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
+        stats->singular[k] = status[STATUS_SINGULAR + k];
     return BL_OK;
 }
 

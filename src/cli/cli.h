@@ -209,6 +209,9 @@ void moments_variance(const cli_moments *m, float *out); /* of one of them; 2 or
 void grad_add_variance(struct cJSON *parameter, const cli_moments *m);
 /* grad.c: parts of both modes' summary. start: seconds_now() when the command began. */
 void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);
+/* Derivatives of rays that were dropped, by depth (bl_stats.singular); and as a warning if there are any. */
+void grad_add_singular(struct cJSON *json, const bl_stats *stats);
+void grad_note_singular(const cli_common *common, const bl_stats *stats);
 void grad_add_effort(struct cJSON *json, const cli_session *session, const bl_stats *stats, double start);
 
 /* ---- bench.c, ablation.c ---- */

@@ -83,6 +83,8 @@ static void add_stats(bl_stats *all, const bl_stats *one, uint32_t before)
     sum.paths += all->paths, sum.slices += all->slices, sum.repeats += all->repeats;
     sum.drifted += all->drifted, sum.overflowed += all->overflowed;
     sum.underflowed += all->underflowed, sum.non_finite += all->non_finite;
+    for (int k = 0; k < BL_SINGULAR_DEPTHS; k++)
+        sum.singular[k] += all->singular[k];
     sum.loss = loss;
     *all = sum;
 }
@@ -172,6 +174,22 @@ void grad_add_parameters(cJSON *json, const cli_parameter *parameters, uint32_t 
     }
 }
 
+void grad_add_singular(cJSON *json, const bl_stats *stats)
+{
+    cJSON *depths = cJSON_AddArrayToObject(json, "singular");
+    for (int k = 0; k < BL_SINGULAR_DEPTHS; k++)
+        cJSON_AddItemToArray(depths, cJSON_CreateNumber((double)stats->singular[k]));
+}
+
+void grad_note_singular(const cli_common *common, const bl_stats *stats)
+{
+    uint64_t all = 0;
+    for (int k = 0; k < BL_SINGULAR_DEPTHS; k++)
+        all += stats->singular[k];
+    if (all)
+        note(common, "warning: the derivatives of %llu rays were not finite and were dropped", (unsigned long long)all);
+}
+
 void grad_add_effort(cJSON *json, const cli_session *session, const bl_stats *stats, double start)
 {
     cJSON *time = cJSON_AddObjectToObject(json, "time"), *memory = cJSON_AddObjectToObject(json, "memory");
@@ -205,6 +223,7 @@ static cJSON *summary(const work *w)
     cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);
     cJSON_AddNumberToObject(json, "underflow", (double)w->stats.underflowed);
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
+    grad_add_singular(json, &w->stats);
     cJSON_AddNumberToObject(json, "repeats", w->stats.repeats);
     cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);
     cJSON_AddNumberToObject(json, "slices", (double)w->stats.slices);
@@ -232,6 +251,7 @@ static int report(const work *w)
     if (w->stats.non_finite)
         note(common, "warning: %llu samples were not finite and were dropped",
              (unsigned long long)w->stats.non_finite);
+    grad_note_singular(common, &w->stats);
     cJSON *json = summary(w);
     char *path = text_format("%s/summary.json", w->args->output);
     int status = save_json(path, json);

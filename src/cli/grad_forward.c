@@ -114,6 +114,7 @@ static cJSON *summary(const work *w)
     json_add_origin(json, w->session, w->args->scene);
     cJSON_AddStringToObject(json, "mode", "forward");
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
+    grad_add_singular(json, &w->stats);
     cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);
     cJSON_AddNumberToObject(json, "slices", (double)w->stats.slices);
     cJSON_AddNumberToObject(json, "spp_grad", w->spp);
@@ -129,6 +130,7 @@ static int report(const work *w)
     const cli_common *common = w->args->common;
     if (w->stats.non_finite)
         note(common, "warning: %llu samples were not finite and were dropped", (unsigned long long)w->stats.non_finite);
+    grad_note_singular(common, &w->stats);
     cJSON *json = summary(w);
     char *path = text_format("%s/summary.json", w->args->output);
     int status = save_json(path, json);

@@ -21,7 +21,10 @@ enum render_buffer {
     BUFFER_COUNT
 };
 
-enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE, STATUS_COUNT };
+enum { SINGULAR_DEPTHS = 8 }; /* the last counts all that are deeper */
+enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE,
+                   STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (follow.c) */,
+                   STATUS_COUNT = STATUS_SINGULAR + SINGULAR_DEPTHS };
 
 /* Words at the start of the scene buffer. */
 enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,

@@ -180,6 +180,37 @@ static void plain(void **state)
     }
 }
 
+/* ---- what is no number ---- */
+
+/* Derivatives of rays beyond all sense, here because the adjoint is: dropped and counted, and nothing that comes of it is NaN. */
+static void singular(void **state)
+{
+    (void)state;
+    arena a = {0};
+    scene_case c = cases[0].scene;
+    c.integrator = ATTACHED("");
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
+    uint32_t counted[2] = {0, 0};
+    for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+        e->adjoint[i] = 1e35f;
+    for (uint32_t i = 0; i < e->plan->value_count; i++)
+        e->tangent[i] = 1e35;
+    for (uint32_t n = 0; n < PLAIN_SAMPLES; n++)
+        for (int forward = 0; forward < 2; forward++) {
+            bl_error err = {0};
+            if (scene_eval_run(e, forward ? RENDER_FORWARD : RENDER_GRADIENT, n * 37 % (SIDE * SIDE), n, 3, 1, true, &err) != BL_OK)
+                fail_msg("%s", err.text);
+            for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
+                counted[forward] += e->status[STATUS_SINGULAR + k];
+            for (uint32_t k = 0; k < e->plan->gradient_count; k++)
+                assert_true(isfinite(e->gradient[k]));
+        }
+    print_message("%u and %u derivatives of rays were dropped\n", counted[0], counted[1]);
+    assert_true(counted[0] > 0 && counted[1] > 0);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
 /* ---- kernels ---- */
 
 /* The trace of a pass as text; the caller frees it. */
@@ -230,7 +261,7 @@ static void kernels(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 3];
+    struct CMUnitTest tests[COUNT + 4];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -239,6 +270,7 @@ int main(void)
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(look_ahead);
     tests[COUNT + 1] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(kernels);
+    tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(singular);
     int failed = cmocka_run_group_tests_name("attached", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -201,6 +201,7 @@ void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution 
         return;
     }
     adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
+    follow_drop_singular(w, when, p->at.depth, arrived);
     for (uint32_t c = 0; c < follow_width(w); c++)
         p->chain.ray[c] = ir_select(t->f, when, arrived[c], p->chain.ray[c]);
     if (w->plan->sensor)

@@ -20,8 +20,12 @@
  * Everything here happens in tracked evaluations only, on the entry that is known to be hit. In derivatives
  * the values stay those of the path that was walked; in a frozen evaluation they move by as much as what they
  * are made of. What is seen before and not after a change, silhouettes, edges of shadows, steps of textures,
- * is left out. Of a batch nothing follows. */
+ * is left out. Of a batch nothing follows.
+ *
+ * Nothing is inverted, but a derivative may still be no number, or as good as none: at grazing incidence, where reflection
+ * becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted by depth. */
 #include "render/integrator/follow.h"
+#include "render/integrator/kernel.h"
 
 bool follow_wanted(const walk *w)
 {
@@ -321,6 +325,19 @@ walk_ray follow_next(walk *w, const walk_vertex *v)
     if (w->attaches)
         next.pdf = follow_number(w, ir_and(t->f, moves, v->attached), next.pdf, now.pdf, before.pdf);
     return next;
+}
+
+void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref sane = ir_bool(f, true), most = t_f32(t, 1e30f);
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        sane = ir_and(f, sane, ir_lt(f, ir_abs(f, derivatives[k]), most));
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        derivatives[k] = ir_select(f, sane, derivatives[k], t_f32(t, 0));
+    ir_ref word = ir_add(f, t_u32(t, STATUS_SINGULAR), ir_min(f, depth, t_u32(t, SINGULAR_DEPTHS - 1)));
+    kernel_count_at(w, ir_and(f, when, ir_not(f, sane)), word);
 }
 
 walk_ray follow_camera(walk *w, ir_ref sample)

@@ -100,6 +100,8 @@ static ir_ref step(walk *w, forward_state *p)
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
     memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
+    if (w->follows)
+        follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
         p->weight.c[c] = tangents[3 + c];

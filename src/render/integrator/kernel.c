@@ -424,11 +424,13 @@ void kernel_end_once(ir_func *f, ir_ref loop)
     ir_endloop(f, loop, &no, 1);
 }
 
-void kernel_count(walk *w, ir_ref condition, enum status_word word)
+void kernel_count(walk *w, ir_ref condition, enum status_word word) { kernel_count_at(w, condition, t_u32(&w->t, word)); }
+
+void kernel_count_at(walk *w, ir_ref condition, ir_ref word)
 {
     tracer *t = &w->t;
     ir_ref loop = kernel_once(t->f, condition);
-    ir_atomic_add(t->f, BUFFER_STATUS, t_u32(t, word), t_u32(t, 1));
+    ir_atomic_add(t->f, BUFFER_STATUS, word, t_u32(t, 1));
     kernel_end_once(t->f, loop);
 }
 

@@ -78,6 +78,7 @@ void kernel_end_once(ir_func *f, ir_ref loop);
 
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);
+void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* u32 */
 /* bool: every channel is finite */
 ir_ref color_finite(tracer *t, color c);
 /* number + error += v, exactly (Knuth's two-sum) */

@@ -309,6 +309,9 @@ void follow_start(walk *w, walk_position *at); /* link and ray of a path that be
 walk_ray follow_camera(walk *w, ir_ref sample); /* the camera's ray, tracked */
 void follow_onward(walk *w, walk_vertex *v);   /* v->onward, from what else there is in v */
 walk_ray follow_next(walk *w, const walk_vertex *v); /* the ray that goes on, tracked */
+/* The derivatives of a ray that leads to, or from, a vertex at `depth` (u32), follow_width of them: 0 where they are not finite, which is
+ * counted where `when`. */
+void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);
 /* Tracked: the reference point and, of a light on a shape, direction and distance; uv of what a ray has met; the arguments
  * of walk_values, in place. to_light: of the world, tracked. */
 void follow_place_light(walk *w, walk_light *light);
