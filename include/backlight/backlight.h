@@ -461,6 +461,7 @@ typedef struct bl_fit_desc {
     const bl_fit_change *schedule;    /* learning rates over time, steps ascending; before the first change the factor is 1 */
     uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
+    bool common_numbers;              /* all steps have the random numbers of the first: losses compare from step to step, and noise does not average out over steps */
     /* Steps that an earlier fit has done: the schedule, random numbers and bl_fit_status.step go on from there. The optimiser starts anew. */
     uint32_t first_step;
     bool no_baking;                   /* as in bl_job_desc */

@@ -189,10 +189,10 @@ void bl_fit_destroy(bl_fit *fit)
 
 /* ---- a step ---- */
 
-/* One seed per step and view, far apart from other fits' with neighbouring seeds. */
+/* One seed per step (but for common numbers) and view, far apart from other fits' with neighbouring seeds. */
 static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 {
-    return (fit->desc.seed * 0x9E3779B1u + fit->status.step) * 0x85EBCA77u + 0x27D4EB2Fu + view * 0xC2B2AE3Du;
+    return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u + 0x27D4EB2Fu + view * 0xC2B2AE3Du;
 }
 
 static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)

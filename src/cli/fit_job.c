@@ -133,6 +133,7 @@ static int read_job(json_place at, fit_job *job)
     typedef struct head {
         const char *scene, *form, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
+        bool common_numbers;
     } head;
     static const json_key keys[] = {{"scene", KEY_TEXT, offsetof(head, scene), true},
                                {"target", KEY_OTHER, 0, false},
@@ -147,6 +148,7 @@ static int read_job(json_place at, fit_job *job)
                                {"spp", KEY_COUNT, offsetof(head, spp), false},
                                {"spp_grad", KEY_COUNT, offsetof(head, spp_grad), false},
                                {"seed", KEY_SEED, offsetof(head, seed), false},
+                               {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
                                {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
                                {"output", KEY_TEXT, offsetof(head, output), false},
                                {"defines", KEY_OTHER, 0, false},
@@ -161,6 +163,7 @@ static int read_job(json_place at, fit_job *job)
     job->spp = h.spp;
     job->spp_grad = h.spp_grad;
     job->seed = h.seed;
+    job->common_numbers = h.common_numbers;
     job->checkpoint_steps = h.checkpoint_steps;
     CLI_TRY(job_read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));

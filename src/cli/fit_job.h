@@ -59,6 +59,7 @@ typedef struct fit_job {
     fit_job_stage *stages; /* at least one */
     uint32_t stage_count;
     uint32_t steps, spp, spp_grad, seed; /* steps: of all stages */
+    bool common_numbers;       /* the same random numbers in all steps */
     uint32_t checkpoint_steps; /* 0: by time */
 } fit_job;
 

@@ -160,6 +160,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .spp = w->spp,
                          .spp_gradient = w->spp_grad,
                          .seed = w->seed,
+                         .common_numbers = job->common_numbers,
                          .first_step = w->stage_end - job->stages[w->stage].steps,
                          .no_baking = w->args->common.no_baking,
                          .rays = w->session->rays};

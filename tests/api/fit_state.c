@@ -166,6 +166,26 @@ static void a_coarser_scale_goes_on_exactly(void **state)
     bl_scene_destroy(scene);
 }
 
+/* Values that hardly move: then a loss is its random numbers. */
+static void common_numbers_stay_the_same(void **state)
+{
+    (void)state;
+    bl_scene *scene = room(".5");
+    bl_fit_parameter p = wall_and_lamp[0];
+    p.rate = 1e-12f;
+    for (int common = 0; common < 2; common++) {
+        outcome o;
+        bl_fit_desc desc = plain();
+        desc.parameters = &p, desc.parameter_count = 1, desc.common_numbers = common;
+        bl_fit *fit = create(scene, &desc);
+        walk(fit, 0, STEPS, &o);
+        finish(fit, &desc, &o);
+        for (uint32_t step = 1; step < STEPS; step++)
+            assert_true((o.loss[step] == o.loss[0]) == (common == 1));
+    }
+    bl_scene_destroy(scene);
+}
+
 /* ---- files that are not what they should be ---- */
 
 static void put(const char *bytes, size_t size)
@@ -284,6 +304,8 @@ static void files_of_other_fits_are_refused(void **state)
     refuses_in(scene, changed, "other settings");
     changed = desc, changed.loss = BL_LOSS_L1;
     refuses_in(scene, changed, "other settings");
+    changed = desc, changed.common_numbers = true;
+    refuses_in(scene, changed, "other settings");
     changed = desc, changed.rate = 0.06;
     refuses_in(scene, changed, "other settings");
     changed = desc, changed.optimizer = BL_OPTIMIZER_RMSPROP;
@@ -350,6 +372,7 @@ int main(void)
         cmocka_unit_test(other_optimisers_go_on_exactly),
         cmocka_unit_test(every_form_goes_on_exactly),
         cmocka_unit_test(views_losses_and_schedules_go_on_exactly),
+        cmocka_unit_test(common_numbers_stay_the_same),
         cmocka_unit_test(a_coarser_scale_goes_on_exactly),
         cmocka_unit_test(saving_does_not_disturb),
         cmocka_unit_test(damaged_files_are_refused),
