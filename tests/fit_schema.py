@@ -111,6 +111,8 @@ GOOD = [
 ]
 for form in ("auto", "fused", "separate", "two-walk"):
     GOOD.append(change(["form"], form))
+for how in ("auto", "replay", "drt"):
+    GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
     GOOD += [change(["loss"], name), change(["loss"], {"type": name})]
 GOOD += [change(["loss"], {"type": "relative_l2", "epsilon": 1}), change(["loss"], {"type": "huber", "delta": 0.01})]
@@ -151,6 +153,7 @@ BAD = [
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"), (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
     (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk)'), (change(["form"], 1), "form:"),
+    (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'), (change(["volume_gradient"], 1), "volume_gradient:"),
     (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"), (change(["optimizer"], {"type": 1}), "optimizer.type:"),
     (change(["optimizer"], {"type": "adamw"}), 'optimizer.type: unknown optimizer "adamw" (there are: adam, sgd, rmsprop)'),
     (change(["optimizer"], {"type": "adam", "beta_1": 1}), "optimizer.beta_1:"), (change(["optimizer"], {"type": "adam", "beta_2": 0}), "optimizer.beta_2:"),

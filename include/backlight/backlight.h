@@ -244,6 +244,16 @@ typedef enum bl_rays {
     BL_RAYS_COUNT
 } bl_rays;
 
+/* How the gradient of a heterogeneous medium's extinction is found at collisions; the expectation is the same. */
+typedef enum bl_volume_gradient {
+    BL_VOLUME_GRADIENT_AUTO,   /* the better one, by variance times cost */
+    BL_VOLUME_GRADIENT_REPLAY, /* at the collisions of the paths themselves, which are given a least chance everywhere */
+    BL_VOLUME_GRADIENT_DRT,    /* differential ratio tracking (Nimier-David et al. 2022): at places sampled in proportion to transmittance, from each of
+                                * which one more path is walked */
+    BL_VOLUME_GRADIENT_COUNT
+} bl_volume_gradient;
+const char *bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay", "drt"; NULL past the last */
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -255,6 +265,7 @@ typedef struct bl_job_desc {
                             * the kernels */
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
     bl_rays rays;       /* of all passes */
+    bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
     uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
 } bl_job_desc;
 
@@ -263,6 +274,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
 void bl_job_destroy(bl_job *job);
 /* How the job's rays find what they hit: "baked", "bvh" or "query". */
 const char *bl_job_rays(const bl_job *job);
+/* How its gradients of extinction are found, never BL_VOLUME_GRADIENT_AUTO. */
+bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
 /* Name of the compiler's optimisation k, NULL past the last one. */
 const char *bl_optimisation_name(uint32_t k);
 
@@ -466,6 +479,7 @@ typedef struct bl_fit_desc {
     uint32_t first_step;
     bool no_baking;                   /* as in bl_job_desc */
     bl_rays rays;
+    bl_volume_gradient volume_gradient;
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -476,6 +490,7 @@ typedef struct bl_fit_status {
     uint32_t step;       /* steps done */
     double loss;         /* of the images before the last step: the mean over views */
     bl_gradient_form form; /* that steps are made in, never BL_FORM_AUTO */
+    bl_volume_gradient volume_gradient; /* as bl_job_volume_gradient */
     uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
     uint64_t skipped;    /* since the first step: times an element was left as it was because its gradient was not finite */
     uint32_t repeats;    /* since the first step: how often the fixed-point scale became coarser and the step was repeated */

@@ -138,7 +138,7 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         names[k] = desc->parameters[k].name;
     bl_job_desc d = {.parameters = names, .parameter_count = desc->parameter_count, .sensor_moves = desc->views != NULL,
-                     .no_baking = desc->no_baking, .rays = desc->rays};
+                     .no_baking = desc->no_baking, .rays = desc->rays, .volume_gradient = desc->volume_gradient};
     bl_result r = bl_job_create(device, scene, &d, out);
     free(names);
     return r;
@@ -349,7 +349,7 @@ static bl_result step(bl_fit *fit, bl_error *err)
     TRY(move_parameters(fit, &s, err));
     s.step++;
     s.repeats = fit->coarser;
-    s.form = fit->desc.form;
+    s.form = fit->desc.form, s.volume_gradient = bl_job_volume_gradient(fit->job);
     s.device_bytes = fit->job->bytes + fit->bytes;
     fit->status = s;
     return BL_OK;

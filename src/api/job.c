@@ -63,6 +63,22 @@ static bl_result check_places(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
+const char *bl_volume_gradient_name(bl_volume_gradient how)
+{
+    static const char *const names[BL_VOLUME_GRADIENT_COUNT] = {"auto", "replay", "drt"};
+    return (unsigned)how < BL_VOLUME_GRADIENT_COUNT ? names[how] : NULL;
+}
+
+static bool wants_detours(const bl_job *job)
+{
+    return job->desc.volume_gradient == BL_VOLUME_GRADIENT_DRT && !job->desc.frozen && job->scene->method == METHOD_REPLAY;
+}
+
+bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
+{
+    return job->plan->detours ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
+}
+
 bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
 {
     static const bl_job_desc defaults;
@@ -86,6 +102,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
+    job->plan->detours = wants_detours(job);
     if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)

@@ -196,7 +196,8 @@ static int add_primal(bench *b, bool no_baking, bl_rays rays)
 static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_rays rays)
 {
     form *f = add_form(b, NULL);
-    bl_job_desc desc = {.no_baking = no_baking, .rays = rays, .parameters = b->names, .parameter_count = b->name_count};
+    bl_job_desc desc = {.no_baking = no_baking, .rays = rays, .parameters = b->names, .parameter_count = b->name_count,
+                        .volume_gradient = session_volume_gradient(b->session)};
     f->gradient = true, f->walks = walks;
     CLI_TRY(add_job(b, f, &desc));
     if (walks == BL_FORM_FUSED)

@@ -32,7 +32,7 @@ typedef struct cli_names {
 
 typedef struct cli_common {
     cli_names defines, roots;
-    const char *integrator, *device, *ray_backend, *lights;
+    const char *integrator, *device, *ray_backend, *lights, *volume_gradient;
     uint32_t spp, spp_grad, seed, sensor;
     int32_t max_depth;
     bool strict, untrusted, no_baking, no_cache, quiet, json, help;
@@ -96,6 +96,8 @@ typedef struct cli_session {
 int session_open(cli_session *session, const cli_common *common, const char *scene);
 int session_open_device(cli_session *session);
 /* A job on the session's device and scene, as the common options want it. */
+bl_volume_gradient session_volume_gradient(const cli_session *session); /* of --volume-gradient */
+/* With what the common options say about jobs. */
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job);
 void session_close(cli_session *session);
 /* Prints the context's error; returns CLI_FAILED. */

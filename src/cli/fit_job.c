@@ -78,6 +78,17 @@ static int read_loss(json_place at, const cJSON *json, fit_job *job)
     return json_read_keys(&at, json, keys, job);
 }
 
+static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
+
+static int read_volume_gradient(json_place at, const char *name, fit_job *job)
+{
+    uint32_t how = BL_VOLUME_GRADIENT_AUTO;
+    if (name)
+        CLI_TRY(json_find_name(&at, "volume_gradient", "way", name, volume_gradient_name, &how));
+    job->volume_gradient = (bl_volume_gradient)how;
+    return CLI_OK;
+}
+
 static int read_form(json_place at, const char *name, fit_job *job)
 {
     uint32_t form = BL_FORM_AUTO;
@@ -131,7 +142,7 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
 static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
-        const char *scene, *form, *output, *schema;
+        const char *scene, *form, *volume_gradient, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
         bool common_numbers;
     } head;
@@ -140,6 +151,7 @@ static int read_job(json_place at, fit_job *job)
                                {"views", KEY_OTHER, 0, false},
                                {"loss", KEY_OTHER, 0, false},
                                {"form", KEY_TEXT, offsetof(head, form), false},
+                               {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
                                {"parameters", KEY_OTHER, 0, true},
                                {"optimizer", KEY_OTHER, 0, false},
                                {"schedule", KEY_OTHER, 0, false},
@@ -168,6 +180,7 @@ static int read_job(json_place at, fit_job *job)
     CLI_TRY(job_read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
     CLI_TRY(read_form(at, h.form, job));
+    CLI_TRY(read_volume_gradient(at, h.volume_gradient, job));
     CLI_TRY(job_read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));
     CLI_TRY(job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job));
     CLI_TRY(read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job));

@@ -350,6 +350,8 @@ static void add_recipe(FILE *out, const fit_work *w)
         fprintf(out, " --max-depth %d", common->max_depth);
     if (common->lights)
         fprintf(out, " --lights %s", common->lights);
+    if (common->volume_gradient)
+        fprintf(out, " --volume-gradient %s", common->volume_gradient);
     char date[64] = "";
     time_t now = time(NULL);
     struct tm utc;

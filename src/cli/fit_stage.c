@@ -163,7 +163,8 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .common_numbers = job->common_numbers,
                          .first_step = w->stage_end - job->stages[w->stage].steps,
                          .no_baking = w->args->common.no_baking,
-                         .rays = w->session->rays};
+                         .rays = w->session->rays,
+                         .volume_gradient = w->args->common.volume_gradient ? session_volume_gradient(w->session) : job->volume_gradient};
 }
 
 static int create_fit(fit_work *w)

@@ -218,6 +218,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->stats.form));
+    cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(bl_job_volume_gradient(w->job)));
     cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
     cJSON_AddNumberToObject(json, "overflow", (double)w->stats.overflowed);

@@ -113,6 +113,7 @@ static cJSON *summary(const work *w)
     cJSON *json = cJSON_CreateObject();
     json_add_origin(json, w->session, w->args->scene);
     cJSON_AddStringToObject(json, "mode", "forward");
+    cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(bl_job_volume_gradient(w->job)));
     cJSON_AddNumberToObject(json, "non_finite", (double)w->stats.non_finite);
     grad_add_singular(json, &w->stats);
     cJSON_AddNumberToObject(json, "paths", (double)w->stats.paths);

@@ -162,9 +162,17 @@ int session_open_device(cli_session *session)
     return CLI_OK;
 }
 
+bl_volume_gradient session_volume_gradient(const cli_session *session)
+{
+    bl_volume_gradient how = BL_VOLUME_GRADIENT_AUTO;
+    while (session->common->volume_gradient && strcmp(session->common->volume_gradient, bl_volume_gradient_name(how)) != 0)
+        how++; /* options.c allows these names alone */
+    return how;
+}
+
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
-    desc.no_baking = session->common->no_baking, desc.rays = session->rays;
+    desc.no_baking = session->common->no_baking, desc.rays = session->rays, desc.volume_gradient = session_volume_gradient(session);
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }

@@ -69,6 +69,7 @@ typedef struct plan {
     scene_bvh *rebuilt;        /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
+    bool detours; /* the extinction's gradient by differential ratio tracking (integrator/detour.c); set before tracing */
     bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 

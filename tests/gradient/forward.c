@@ -3,7 +3,8 @@
  * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a scene at once:
  *
  *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other formulas);
- *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it is.
+ *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it is;
+ *   detours    media, with the extinction's gradient by differential ratio tracking: replay alone, since no other kernel goes on detours.
  *
  * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act through derived values. */
 #include <setjmp.h>
@@ -111,9 +112,9 @@ static void expect_near(const subject *s, const char *what, uint32_t pixel, uint
 }
 
 /* <J' W, v>; *size: what it is summed from. */
-static double replayed(subject *s, uint32_t pixel, uint32_t sample, double *size)
+static double replayed(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, double *size)
 {
-    run(s, RENDER_GRADIENT, pixel, sample);
+    run(s, pass, pixel, sample);
     double along = 0;
     *size = 0;
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
@@ -151,8 +152,13 @@ static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
         along += (double)e->adjoint[3 * pixel + c] * tangent[c];
         s->reached += fabs(tangent[c]);
     }
-    double transposed = replayed(s, pixel, sample, &size);
+    double transposed = replayed(s, RENDER_GRADIENT, pixel, sample, &size);
     expect_near(s, "replay", pixel, sample, along, transposed, exact_tolerance * (1e-3 + size));
+    if (e->plan->detours) {
+        double separate = replayed(s, RENDER_ADJOINT, pixel, sample, &size);
+        expect_near(s, "separate kernels", pixel, sample, along, separate, exact_tolerance * (1e-3 + size));
+        return;
+    }
     for (int k = -2; k <= 2; k++)
         frozen(s, pixel, sample, k * h, f[k + 2]);
     for (uint32_t c = 0; c < 3; c++) {
@@ -173,12 +179,13 @@ static void direction(subject *s)
     }
 }
 
-static void at_depth(const scene_case *c, int32_t depth, bool next_event)
+static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool detours)
 {
     arena a = {0};
     subject s = {.c = c};
     s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters, scene_case_parameter_count(c), depth % 2);
     s.e->options = (render_trace_options){.no_next_event = !next_event};
+    s.e->plan->detours = detours;
     s.v = calloc(s.e->plan->stored_count + 1u, sizeof *s.v);
     assert_non_null(s.v);
     direction(&s);
@@ -197,10 +204,12 @@ static void at_depth(const scene_case *c, int32_t depth, bool next_event)
 static void case_agrees(void **state)
 {
     const scene_case *c = *state;
-    at_depth(c, 4, true);
-    at_depth(c, 3, true);
+    at_depth(c, 4, true, false);
+    at_depth(c, 3, true, false);
     if (!c->needs_next_event)
-        at_depth(c, 3, false);
+        at_depth(c, 3, false, false);
+    if (c->volumetric)
+        at_depth(c, 4, true, true);
 }
 
 int main(void)

@@ -495,7 +495,7 @@ void scene_files_remove(char *folder)
 {
     static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol"};
     arena a = {0};
-    for (int i = 0; i < 9; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

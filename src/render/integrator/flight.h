@@ -10,6 +10,7 @@
 bool media_any(const walk *w, bool homogeneous);      /* the plan has media of this kind */
 bool media_want_extinction(const walk *w);            /* the gradient of some medium's extinction is wanted */
 bool media_exact(const walk *w);                      /* grey extinction whose gradient nobody wants: tracking divides by what it multiplies with */
+bool media_track_exact(const walk *w);                /* the same of heterogeneous ones; also where their collisions are not what the gradient is found at */
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
@@ -58,6 +59,10 @@ ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
 /* Of media of flakes (walk.flakes; 1 of others): a bound of the area that they show. */
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
 color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked); /* extinction over majorant */
+/* Of the extinction's derivative at collisions, the share that detours are to find; the paths' own collisions find the rest. Where sigma is small they
+ * are rare and count much, where it is large they are many and know more than one detour of a path (the balance heuristic, with
+ * one place in the box for a detour). Any function of the place is right. */
+ir_ref track_detour_part(walk *w, const track *k, color sigma);
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
 
 /* ---- track.c: heterogeneous media, as the functions of walk.h ---- */

@@ -8,8 +8,11 @@
  * detached. Nothing is divided by what may be zero, so a factor of 0 needs no care: the weight is then 0 and its tangent is not.
  *
  * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for the adjoint W along the same
- * direction, sample by sample, up to rounding. */
-#include "render/integrator/kernel.h"
+ * direction, sample by sample, up to rounding.
+ *
+ * Where walk.detours, a detour follows the path (detour.c): what it gathers is radiance, which the tangent of the extinction it was made
+ * for is multiplied with. */
+#include "render/integrator/detour.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct forward_state {
@@ -18,6 +21,8 @@ typedef struct forward_state {
     color weight, radiance; /* tangents */
     ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
     color sum;
+    detour detour; /* where detour_any, and */
+    color light;   /* what it has found */
 } forward_state;
 
 static void pack(const walk *w, loop_state *s, const forward_state *p)
@@ -27,6 +32,10 @@ static void pack(const walk *w, loop_state *s, const forward_state *p)
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
     for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
         state_put(s, p->ray[k]);
+    if (detour_any(w)) {
+        state_put_detour(w, s, &p->detour);
+        state_put_color(s, p->light);
+    }
 }
 
 static forward_state unpack(walk *w, loop_state *s)
@@ -37,6 +46,8 @@ static forward_state unpack(walk *w, loop_state *s)
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
     for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
         p.ray[k] = state_get(s);
+    if (detour_any(w))
+        p.detour = state_get_detour(w, s), p.light = state_get_color(s);
     return p;
 }
 
@@ -69,10 +80,41 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     return r;
 }
 
-/* One vertex: tangents move on with the path. Returns whether it lives. */
-static ir_ref step(walk *w, forward_state *p)
+/* ---- detours ---- */
+
+/* What a vertex adds to the light of a detour, the weight before it being b. */
+static void gather(walk *w, forward_state *p, const throughput *b, color found)
 {
     tracer *t = &w->t;
+    color light = color_mul(t, throughput_whole(w, b), found), none = color_all(t_f32(t, 0));
+    for (int c = 0; c < 3; c++)
+        light.c[c] = ir_detach(t->f, light.c[c]);
+    p->light = color_add(t, p->light, color_select(t, p->detour.on, light, none));
+}
+
+/* Where the path has ended it may go back; whether the sample goes on. */
+static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->detour.on), back = ir_and(f, ended, detour_waits(w, &p->detour));
+    color none = color_all(t_f32(t, 0)), value = detour_value(w, &p->detour), tangent;
+    ad_forward(f, NULL, NULL, 0, value.c, tangent.c, 3);
+    p->radiance = color_add(t, p->radiance, color_select(t, arrived, color_mul(t, p->light, tangent), none));
+    p->light = color_select(t, ended, none, p->light);
+    detour_begin(w, &p->detour, &p->at, &p->b, back);
+    detour_forget(w, &p->detour, ir_and(f, ended, ir_not(f, back)));
+    return ir_or(f, alive, back);
+}
+
+/* ---- the walk ---- */
+
+/* One vertex: tangents move on with the path. Returns whether it lives. */
+static ir_ref step(walk *w, forward_state *p, ir_ref stream)
+{
+    tracer *t = &w->t;
+    if (detour_any(w))
+        detour_enter(w, &p->detour, stream);
     walk_vertex v = walk_visit(w, p->at);
     color for_light, for_sample, light_tracked, sample_tracked;
     walk_values(w, &v, false, &for_light, &for_sample);
@@ -80,8 +122,13 @@ static ir_ref step(walk *w, forward_state *p)
     color weight = throughput_whole(w, &p->b), arrived = weight;
     if (w->media)
         arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
+    if (detour_any(w))
+        detour_offer(w, &p->detour, &v, &p->at, &p->b, ir_not(t->f, p->detour.on));
+    throughput before = p->b;
     throughput_fly(w, &v, &p->b);
     color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_tracked));
+    if (detour_any(w))
+        gather(w, p, &p->b, found);
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     color factor = color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
@@ -89,6 +136,8 @@ static ir_ref step(walk *w, forward_state *p)
         color glow = with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
         for (int c = 0; c < 3; c++)
             added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
+        if (detour_any(w))
+            gather(w, p, &before, glow);
     }
     ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
     uint32_t width = w->follows ? follow_width(w) : 0;
@@ -103,10 +152,13 @@ static ir_ref step(walk *w, forward_state *p)
     if (w->follows)
         follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
-        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], tangents[c]);
+        ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];
+        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
         p->weight.c[c] = tangents[3 + c];
     }
     p->at = walk_next(w, p->at, &v, onward.alive);
+    if (detour_any(w))
+        detour_passed(w, &p->detour);
     return onward.alive;
 }
 
@@ -144,9 +196,10 @@ bl_result kernel_forward(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    ir_ref zero = t_f32(t, 0);
+    ir_ref zero = t_f32(t, 0), stream = w->stream; /* that of the path, where it is on no detour */
     color none = color_all(zero);
-    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside)};
+    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside),
+                       .detour = detour_none(w), .light = none};
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -156,7 +209,9 @@ bl_result kernel_forward(walk *w, ir_module *m)
     p.at = walk_start(w, fresh, p.at);
     if (w->follows)
         begin_ray(w, &p, fresh);
-    ir_ref alive = step(w, &p);
+    ir_ref alive = step(w, &p, stream);
+    if (detour_any(w))
+        alive = turn(w, &p, alive);
     finish_path(w, &p, alive);
     pack(w, &next, &p);
     ir_endloop(f, loop, next.r, next.count);

@@ -102,8 +102,20 @@ static void area_functions(walk *w)
     }
 }
 
+/* Whether some extinction that is wanted is that of a heterogeneous medium. The checks of replay walk replay's paths. */
+static bool use_detours(const walk *w)
+{
+    bool checks = w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED, wanted = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++)
+        wanted |= medium_wants_extinction(w->plan->media.data[i]) && !medium_of(w->plan->media.data[i])->homogeneous;
+    for (uint32_t i = 0; i < w->plan->phases.count; i++)
+        wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
+    return w->plan->detours && wanted && !checks && media_any(w, false);
+}
+
 void flight_functions(walk *w)
 {
+    w->detours = use_detours(w);
     area_functions(w);
     const plan *p = w->plan;
     arena *a = &w->t.f->module->arena;
@@ -233,6 +245,7 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance) { return v
 
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides by. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
+bool media_track_exact(const walk *w) { return !w->spectral && (w->detours || !media_want_extinction(w)); }
 
 /* Values that are one number where no extinction differs by channel. */
 void channels_put(const walk *w, loop_state *state, color c)

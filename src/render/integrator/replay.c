@@ -13,6 +13,8 @@
  * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of contributions that miss
  * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
  *
+ * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour (detour.c).
+ *
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing (estimators.md 9). */
 #include "render/integrator/replay.h"
 
@@ -26,6 +28,8 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
     state_put_position(w, s, &p->at);
     if (turns(w))
         state_put(s, p->phase);
+    if (detour_any(w))
+        state_put_detour(w, s, &p->detour);
     state_put_throughput(s, &p->b);
     state_put_sums(s, &p->sums);
     state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
@@ -41,6 +45,8 @@ static replay_state unpack(walk *w, loop_state *s)
     replay_state p;
     p.at = state_get_position(w, s);
     p.phase = turns(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
+    p.detour = detour_any(w) ? state_get_detour(w, s) : (detour){.on = ir_bool(w->t.f, false)};
+    p.phase = ir_and(w->t.f, p.phase, ir_not(w->t.f, p.detour.on));
     p.b = state_get_throughput(s);
     p.sums = state_get_sums(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
@@ -80,22 +86,60 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite)
         p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
+/* ---- detours ---- */
+
+/* The derivative that a detour was made for, where it has ended. */
+static void detour_backward(walk *w, replay_state *p, color dL, ir_ref ended)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
+    ir_ref arrived = ir_and(f, ended, p->detour.on), finite = color_finite(t, color_scale(t, light, p->detour.sum));
+    kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref loop = kernel_once(f, ir_and(f, arrived, finite));
+    color_backward(t, detour_value(w, &p->detour), light);
+    kernel_end_once(f, loop);
+}
+
+/* bool: where the path has been `replayed`, there is a detour to go; before replay_new_path. */
+static ir_ref goes_back(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
+{
+    if (!detour_any(w))
+        return ir_bool(w->t.f, false);
+    detour_backward(w, p, dL, ended);
+    return ir_and(w->t.f, replayed, detour_waits(w, &p->detour));
+}
+
+/* After replay_new_path. */
+static void go_back(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
+{
+    if (!detour_any(w))
+        return;
+    sums_restart(&w->t, &p->sums, back);
+    detour_begin(w, &p->detour, &p->at, &p->b, back);
+    detour_forget(w, &p->detour, fresh);
+}
+
+/* ---- ends of paths ---- */
+
 /* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. What is not finite is not
  * replayed. */
-static void finish_fused(walk *w, replay_state *p, ir_ref alive)
+static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
-    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
+    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->detour.on)));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
+    ir_ref replay = ir_and(f, walked, finite), back = goes_back(w, p, dL, ended, replayed);
+    ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
     replay_add_image(w, p, replay);
     sums_note_size(t, &p->sums, walked);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
+    go_back(w, p, back, fresh);
 }
 
 ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
@@ -152,12 +196,14 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     }
 }
 
-static void finish_adjoint(walk *w, replay_state *p, ir_ref alive)
+static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
 {
     ir_func *f = w->t.f;
-    ir_ref ended = ir_not(f, alive);
-    count_drift(w, p, ir_and(f, ended, color_finite(&w->t, p->sums.size)));
-    replay_new_path(w, p, ended, alive);
+    ir_ref ended = ir_not(f, alive), replayed = ir_and(f, ended, p->phase);
+    count_drift(w, p, ir_and(f, replayed, color_finite(&w->t, p->sums.size)));
+    ir_ref back = goes_back(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
+    replay_new_path(w, p, fresh, alive);
+    go_back(w, p, back, fresh);
 }
 
 /* ---- the kernels ---- */
@@ -168,7 +214,7 @@ static replay_state start(walk *w, const lane *l)
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
     return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .sums = sums_start(t),
                           .hash = none, .hash_first = none, .seen = none, .sum = color_all(zero), .chain = chain_none(w),
-                          .turn = {walk_before(w, l->first), throughput_start(w)}};
+                          .turn = {walk_before(w, l->first), throughput_start(w)}, .detour = detour_none(w)};
 }
 
 color replay_sample_adjoint(walk *w, const lane *l)
@@ -204,12 +250,16 @@ static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
 ir_ref replay_vertex(walk *w, replay_state *p, color dL)
 {
     w->again = p->phase, w->seen = p->seen;
+    if (detour_any(w))
+        detour_enter(w, &p->detour, p->stream);
     dL = walk_weigh(w, p->at, dL);
     walk_vertex v = walk_visit(w, p->at);
     if (w->media && glow_any(w))
         glow(w, p, &v, dL);
     if (w->media && w->pass != RENDER_REPLAY)
         adjoint_flight(w, p, &v, dL);
+    if (detour_any(w))
+        detour_offer(w, &p->detour, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
@@ -218,6 +268,8 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
+    if (detour_any(w))
+        detour_passed(w, &p->detour);
     return onward.alive;
 }
 
@@ -230,12 +282,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
+    const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
+    p.stream = stream;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
@@ -251,11 +305,11 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     if (method != METHOD_REPLAY)
         radiative_finish(w, &p, alive);
     else if (w->pass == RENDER_GRADIENT)
-        finish_fused(w, &p, alive);
+        finish_fused(w, &p, dL, alive);
     else if (w->pass == RENDER_REPLAY)
         finish_replay(w, &l, &p, alive);
     else
-        finish_adjoint(w, &p, alive);
+        finish_adjoint(w, &p, dL, alive);
     pack(w, &next, &p);
     ir_endloop(f, loop, next.r, next.count);
     if (gradient)

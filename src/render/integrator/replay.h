@@ -4,6 +4,7 @@
 #ifndef BL_RENDER_REPLAY_H
 #define BL_RENDER_REPLAY_H
 
+#include "render/integrator/detour.h"
 #include "render/integrator/sums.h"
 
 /* Where walk.follows: the stretch of the path that is being backpropagated (chain.c). */
@@ -31,6 +32,8 @@ typedef struct replay_state {
     ir_ref seen;        /* u32: walk.seen */
     replay_chain chain; /* where walk.follows */
     replay_turn turn;   /* where METHOD_RECURSIVE */
+    detour detour;      /* where detour_any: phase is then false, so its light is added to sums that are empty */
+    ir_ref stream;      /* the kernel's; no state */
     color sum;          /* of all samples' radiance: the image of this stream */
 } replay_state;
 

@@ -7,6 +7,7 @@
 enum { STEPS_MOST = 1 << 16 };
 static const float endless = 1e36f;
 
+static const float detour_optical = 1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
 static const float least_chance = 0.05f; /* of a real collision where the extinction's gradient is wanted */
 
 /* ---- tentative collisions ---- */
@@ -94,22 +95,30 @@ color track_null(walk *w, color real)
     return r;
 }
 
-/* Probability with which each channel would call a collision real. */
+ir_ref track_detour_part(walk *w, const track *k, color sigma)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)), as_often = t_f32(t, detour_optical);
+    return ir_div(f, as_often, ir_add(f, thickness, as_often));
+}
+
+/* Probability with which each channel would call a collision real. Detours find what is 0 without that. */
 static color real_chance(walk *w, color real)
 {
     tracer *t = &w->t;
-    if (!media_want_extinction(w))
+    if (w->detours || !media_want_extinction(w))
         return real;
     COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, least_chance)));
     return r;
 }
 
 /* Weight and shares of channels go through one collision, of which every channel has this chance. */
-static void weigh(walk *w, color value, color chance, color *weight, color *share)
+static void weigh(walk *w, color value, color chance, bool exact, color *weight, color *share)
 {
     tracer *t = &w->t;
     ir_ref mixed = share_mixture(w, *share, chance), inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
-    for (int c = 0; !media_exact(w) && c < 3; c++)
+    for (int c = 0; !exact && c < 3; c++)
         weight->c[c] = ir_mul(t->f, weight->c[c], ir_mul(t->f, value.c[c], inverse));
     *share = share_after(w, *share, chance, mixed);
 }
@@ -119,12 +128,13 @@ typedef struct tracking {
     ir_ref going, real;
     ir_ref mean; /* at the last tentative collision */
     color weight, share;
+    bool exact;  /* the weight is 1 whatever happens, and no state */
 } tracking;
 
 static void put_tracking(const walk *w, loop_state *s, const tracking *k)
 {
     state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->real);
-    if (!media_exact(w))
+    if (!k->exact)
         channels_put(w, s, k->weight);
     if (w->spectral)
         state_put_color(s, k->share);
@@ -136,7 +146,7 @@ static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
 {
     tracking k = *before;
     k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.real = state_get(s);
-    if (!media_exact(w))
+    if (!k.exact)
         k.weight = channels_get(w, s);
     if (w->spectral)
         k.share = state_get_color(s);
@@ -151,7 +161,7 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracking now = {.distance = k->near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                    .mean = k->mean, .weight = color_all(t_f32(t, 1)), .share = share};
+                    .mean = k->mean, .weight = color_all(t_f32(t, 1)), .share = share, .exact = media_track_exact(w)};
     loop_state state = {0}, next = {0};
     put_tracking(w, &state, &now);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -164,7 +174,7 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     then.real = ir_and(f, c.collides, ir_lt(f, c.u, share_mixture(w, now.share, chance)));
     then.going = ir_and(f, c.inside, ir_not(f, then.real));
     ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighed behind the loop */
-    weigh(w, track_null(w, real), track_null(w, chance), &then.weight, &then.share);
+    weigh(w, track_null(w, real), track_null(w, chance), now.exact, &then.weight, &then.share);
     then.weight = color_select(t, null, then.weight, now.weight);
     then.share = color_select(t, null, then.share, now.share);
     then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
@@ -172,6 +182,21 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
     return get_tracking(w, &state, &now);
+}
+
+/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of its derivative (flight.h). */
+static color collided(walk *w, const walk_stretch *s, const track *k, ir_ref mean, vec3 p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color tracked = track_real(w, s, mean, p, true), value, own;
+    if (!w->detours)
+        return tracked;
+    value = track_real(w, s, mean, p, false);
+    ir_ref part = ir_sub(f, t_f32(t, 1), track_detour_part(w, k, stretch_extinction(w, s, p, false)));
+    for (int c = 0; c < 3; c++)
+        own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part), ir_detach(f, value.c[c]));
+    return own;
 }
 
 /* value of a real collision: albedo * extinction / majorant */
@@ -194,7 +219,7 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     for (int c = 0; c < 3; c++) {
         ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
         ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
-        if (media_exact(w)) /* chance and value have the extinction in common */
+        if (end.exact) /* chance and value have the extinction in common */
             factor = ir_select(f, lost, inverse, albedo.c[c]);
         fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
         fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
@@ -223,7 +248,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tentative c = track_next(w, s, &k, now.distance, now.step);
     color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
     then.distance = c.distance;
-    weigh(w, track_null(w, track_real(w, s, c.mean, c.p, true)), track_null(w, chance), &then.weight, &then.share);
+    weigh(w, track_null(w, track_real(w, s, c.mean, c.p, true)), track_null(w, chance), now.exact, &then.weight, &then.share);
     then.weight = color_select(t, c.collides, then.weight, now.weight);
     then.share = color_select(t, c.collides, then.share, now.share);
     then.step = ir_add(f, now.step, t_u32(t, 1));
@@ -233,7 +258,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tracking end = get_tracking(w, &state, &now);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value = scattering_value(w, s, track_real(w, s, fl->mean, p_end, true), p_end, true);
+    color value = scattering_value(w, s, collided(w, s, &k, fl->mean, p_end), p_end, true);
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
     return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
@@ -316,7 +341,7 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     ir_ref loop = kernel_once(f, ir_and(f, when, fl->collides));
     vec3 p = stretch_point(t, s, fl->t);
     color value = scattering_value(w, s, track_real(w, s, fl->mean, p, false), p, false);
-    color tracked = scattering_value(w, s, track_real(w, s, fl->mean, p, true), p, true);
+    color tracked = scattering_value(w, s, collided(w, s, &k, fl->mean, p), p, true);
     color_backward(&w->t, tracked, channels_seed(w, value, to_come, missing));
     kernel_end_once(f, loop);
 }

@@ -56,6 +56,9 @@ typedef struct walk {
     bool spectral;      /* the extinction of some medium differs by channel */
     bool cells;         /* some medium has bounds in cells */
     bool flakes;        /* the extinction of some medium goes by the direction */
+    bool detours;       /* the extinction's gradient at collisions comes from detours (detour.c), not from the path's own collisions */
+    bool forces;        /* the path is made to collide, where this is not negative: */
+    ir_ref forced;      /* at this distance */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;

@@ -1,0 +1,195 @@
+/* LABELS: swiftshader timeout=600 */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking (integrator/detour.c), entry by entry, judged by
+ * the variance that runs with other seeds show:
+ *
+ *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same everywhere, whose majorant is tight,
+ *              against differences of the formula;
+ *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1: a million paths each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/scene_cases.h"
+#include "support/scene_device.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 4, VALUES = 3 * SIDE * SIDE, RUNS = 8, LAYERS = 4, ENTRIES_MOST = 20 * 3 * 4 };
+static const double pi = 3.14159265358979323846, z_most = 5.5, z_usual = 1.6; /* of a Student's t: RUNS are few */
+
+static scene_device device;
+static char *folder;
+
+#define FOG(volume, scale, ops)                                                                                                                \
+    "<medium type='heterogeneous' id='fog'><volume type='gridvolume' name='sigma_t'><string name='filename' value='" volume "'/>"                  \
+    "<string name='filter_type' value='nearest'/><transform name='to_world'><translate value='-.5,-.5,-.5'/>" ops "</transform></volume>"       \
+    "<rgb name='albedo' value='.9,.8,.7'/><float name='scale' value='" scale "'/></medium>"
+#define VOLPATH(depth) "<integrator type='volpath'><integer name='max_depth' value='" depth "'/><integer name='rr_depth' value='1000'/></integrator>"
+
+/* Straight down on the square of side 1 around the origin. */
+static const char from_above[] = "<sensor type='orthographic'><transform name='to_world'><scale value='.5,.5,1'/>"
+                                 "<lookat origin='0,0,4' target='0,0,0' up='0,1,0'/></transform><film type='hdrfilm'>"
+                                 "<integer name='width' value='4'/><integer name='height' value='4'/><rfilter type='box'/></film></sensor>";
+
+/* Means of RUNS runs, and their variance. */
+typedef struct estimate {
+    double mean[ENTRIES_MOST], variance[ENTRIES_MOST];
+    uint32_t count;
+} estimate;
+
+static estimate measure(const char *xml, bl_volume_gradient how, bl_gradient_form form, uint32_t spp)
+{
+    static const char *const names[] = {"fog.sigma_t.data"};
+    float g[ENTRIES_MOST], ones[VALUES];
+    double squares[ENTRIES_MOST] = {0};
+    estimate e = {0};
+    for (int i = 0; i < VALUES; i++)
+        ones[i] = 1;
+    bl_scene *scene = scene_device_load(&device, xml, folder);
+    bl_job *job = NULL;
+    bl_parameter_info info;
+    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[0]), &info));
+    e.count = info.count;
+    assert_true(e.count <= ENTRIES_MOST);
+    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1, .volume_gradient = how}, &job));
+    assert_int_equal(bl_job_volume_gradient(job), how);
+    for (uint32_t run = 0; run < RUNS; run++) {
+        bl_stats stats;
+        bl_gradient_desc d = {.form = form, .spp = spp, .seed = RUNS * (uint32_t)how + run, .adjoint = ones};
+        SCENE_MUST(&device, bl_job_gradient(job, &d, &stats));
+        assert_int_equal(stats.drifted + stats.overflowed + stats.non_finite, 0);
+        SCENE_MUST(&device, bl_job_read_gradient(job, 0, g));
+        for (uint32_t i = 0; i < e.count; i++)
+            e.mean[i] += (double)g[i] / RUNS, squares[i] += (double)g[i] * (double)g[i] / RUNS;
+    }
+    for (uint32_t i = 0; i < e.count; i++)
+        e.variance[i] = fmax(squares[i] - e.mean[i] * e.mean[i], 0) / (RUNS - 1);
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    return e;
+}
+
+/* The same, but for noise that must not hide more than `loudest` of the largest entry. */
+static void expect_equal(const char *what, const estimate *a, const estimate *b, double loudest)
+{
+    double sum = 0, most = 0, noise = 0;
+    for (uint32_t i = 0; i < a->count; i++) {
+        double difference = a->mean[i] - b->mean[i], variance = a->variance[i] + b->variance[i];
+        if (variance == 0 && difference == 0) /* a voxel that nothing sees */
+            continue;
+        if (!(difference * difference <= z_most * z_most * variance))
+            fail_msg("%s, entry %u: %g +- %g and %g +- %g", what, i, a->mean[i], sqrt(a->variance[i]), b->mean[i], sqrt(b->variance[i]));
+        sum += difference * difference / variance, most = fmax(most, fabs(b->mean[i])), noise += variance;
+    }
+    if (!(sum <= z_usual * z_usual * a->count))
+        fail_msg("%s: root mean square of z %g", what, sqrt(sum / a->count));
+    if (!(sqrt(noise / a->count) <= loudest * most))
+        fail_msg("%s: noise of %g beside entries of %g at most tells nothing", what, sqrt(noise / a->count), most);
+}
+
+/* ---- layers ---- */
+
+/* Radiance that light from above leaves upward, over albedo and irradiance: the integral of sigma exp(-2 tau) / 4 pi over the depth. */
+static double scattered(const double *density)
+{
+    enum { FINE = 200 };
+    double tau = 0, sum = 0;
+    for (int k = LAYERS - 1; k >= 0; k--) { /* the last one is the highest */
+        double step = density[k] / (LAYERS * FINE);
+        for (int i = 0; i < FINE; i++, tau += step)
+            sum += step * exp(-2 * (tau + step / 2));
+    }
+    return sum / (4 * pi);
+}
+
+static estimate by_differences(const float *layers)
+{
+    const double h = 1e-4, albedos = .9 + .8 + .7;
+    estimate e = {.count = LAYERS};
+    for (int k = 0; k < LAYERS; k++) {
+        double density[LAYERS], moved[2];
+        for (int sign = 0; sign < 2; sign++) {
+            for (int i = 0; i < LAYERS; i++)
+                density[i] = (double)layers[i] + (i == k ? (sign ? h : -h) : 0);
+            moved[sign] = scattered(density);
+        }
+        e.mean[k] = SIDE * SIDE * albedos * (moved[1] - moved[0]) / (2 * h);
+        e.variance[k] = 1e-8 * e.mean[k] * e.mean[k]; /* what the rule of the integral leaves */
+    }
+    return e;
+}
+
+static void slab_agrees(const char *what, const float *layers, bl_volume_gradient how)
+{
+    uint32_t words[12 + LAYERS] = {0x034C4F56 /* VOL 3 */, 1, 1, 1, LAYERS, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    memcpy(words + 12, layers, LAYERS * sizeof *layers);
+    arena a = {0};
+    assert_int_equal(file_write(arena_printf(&a, "%s/layers.vol", folder), words, sizeof words, NULL), BL_OK);
+    const char *body = FOG("layers.vol", "1", "<scale value='20,20,1'/>")
+        "<shape type='cube'><transform name='to_world'><scale value='8,8,.5'/></transform><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
+        "<emitter type='directional'><vector name='direction' value='0,0,-1'/><rgb name='irradiance' value='1,1,1'/></emitter>";
+    estimate got = measure(scene_xml(&a, VOLPATH("2"), from_above, body), how, BL_FORM_FUSED, 400), expected = by_differences(layers);
+    expect_equal(what, &got, &expected, 0.05);
+    arena_free(&a);
+}
+
+static void layers_agree(void **state)
+{
+    (void)state;
+    static const float some_empty[LAYERS] = {0, 1.2f, 0, .6f}, same[LAYERS] = {.8f, .8f, .8f, .8f};
+    slab_agrees("empty layers, replay", some_empty, BL_VOLUME_GRADIENT_REPLAY);
+    slab_agrees("empty layers, drt", some_empty, BL_VOLUME_GRADIENT_DRT);
+    slab_agrees("equal layers, drt", same, BL_VOLUME_GRADIENT_DRT);
+}
+
+/* ---- clouds ---- */
+
+#define CLOUD(volume, ops)                                                                                                                    \
+    FOG(volume, "4", ops)                                                                                                                       \
+    "<shape type='sphere'><float name='radius' value='1'/><bsdf type='null'/><ref id='fog' name='interior'/></shape>"                          \
+    "<emitter type='point'><point name='position' value='.5,-1.5,2'/></emitter>"                                                            \
+    "<emitter type='constant'><rgb name='radiance' value='.4,.5,.6'/></emitter>"
+
+static void clouds_agree(void **state)
+{
+    (void)state;
+    const char *lengthy = getenv("BL_LONG");
+    uint32_t spp = lengthy && *lengthy ? 1000000 / (SIDE * SIDE * RUNS) : 64;
+    static const struct {
+        const char *name, *body;
+    } clouds[] = {{"one majorant", CLOUD("smoke.vol", "<scale value='1.6'/>")}, {"bounds in cells", CLOUD("cloud.vol", "<scale value='1.6'/>")}};
+    for (int k = 0; k < (lengthy ? 2 : 1); k++) {
+        arena a = {0};
+        const char *xml = scene_xml(&a, VOLPATH("6"), from_above, clouds[k].body);
+        estimate replay = measure(xml, BL_VOLUME_GRADIENT_REPLAY, BL_FORM_FUSED, spp), drt = measure(xml, BL_VOLUME_GRADIENT_DRT, BL_FORM_SEPARATE, spp);
+        expect_equal(clouds[k].name, &drt, &replay, 0.2);
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    if (!scene_device_open(&device))
+        return scene_device_missing();
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    arena a = {0};
+    remove(arena_printf(&a, "%s/layers.vol", folder));
+    arena_free(&a);
+    scene_files_remove(folder);
+    if (!failed) /* a test that failed has left its objects behind */
+        scene_device_close(&device);
+    return failed;
+}
