@@ -155,6 +155,7 @@ set(render_sources
     src/render/integrator/chain.c
     src/render/integrator/channels.c
     src/render/integrator/choice.c
+    src/render/integrator/crossed.c
     src/render/integrator/detour.c
     src/render/integrator/forward.c
     src/render/integrator/flight.c

@@ -294,7 +294,8 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
 typedef enum bl_gradient_form {
     BL_FORM_AUTO,     /* the fastest that is right for the loss */
     BL_FORM_FUSED,    /* one kernel walks each sample twice; no memory per sample */
-    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample of a tile of bounded size */
+    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample (224 with
+                       * heterogeneous media) of a tile of bounded size */
     BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the adjoint of B's samples and the
                        * reverse (contracts and limits: bl_gradient_desc.form) */
     BL_FORM_COUNT

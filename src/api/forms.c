@@ -18,7 +18,8 @@ const char *bl_gradient_form_name(bl_gradient_form form)
 
 static uint32_t slots_most(const bl_job *job)
 {
-    return gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+    uint32_t most = gpu_device_info(job->device->gpu)->kind >= GPU_LAVAPIPE ? SLOTS_MOST_CPU : SLOTS_MOST_GPU;
+    return most / (plan_sample_words(job->plan) / SAMPLE_WORDS);
 }
 
 /* Whole lanes, or a part of the samples of some. */
@@ -67,7 +68,7 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
     job_work_desc w = {.spp = wish->spp, .strips = forms_strips(job, BL_FORM_TWO_WALK, wish->spp)};
     job_range all = job_everything(&w, job_pixels(job->scene));
     uint64_t paths = (uint64_t)two_walk_tile(job, all, w.strips, 0).lane_count * all.last_sample;
-    if (4 * SAMPLE_WORDS * paths > gpu_device_info(job->device->gpu)->max_buffer_range || paths > UINT32_MAX)
+    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range || paths > UINT32_MAX)
         return "so many samples of a tile of pixels do not fit into a buffer";
     return NULL;
 }
@@ -125,7 +126,7 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
 bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     job_range all = job_everything(w, job_pixels(job->scene));
-    TRY(job_reserve_samples(job, (uint64_t)SAMPLE_WORDS * job_range_paths(tile_at(job, w, all, 0, 0)), err));
+    TRY(job_reserve_samples(job, (uint64_t)plan_sample_words(job->plan) * job_range_paths(tile_at(job, w, all, 0, 0)), err));
     TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));
     double range = (w->progress_to - w->progress_from) / ((double)all.lane_count * all.last_sample);
     job_work_desc part = *w;

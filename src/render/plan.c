@@ -233,6 +233,16 @@ void plan_initial_values(const plan *p, float *values)
     }
 }
 
+bool plan_notes_crossed(const plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; p->scene->volumetric && i < p->media.count; i++)
+        any |= !medium_of(p->media.data[i])->homogeneous;
+    return any;
+}
+
+uint32_t plan_sample_words(const plan *p) { return plan_notes_crossed(p) ? SAMPLE_WORDS_MOST : SAMPLE_WORDS; }
+
 void plan_destroy(plan *p)
 {
     if (!p)

@@ -103,6 +103,9 @@ bool plan_hits_move(const plan *p);
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
+/* Whether walks of samples note what they have crossed (integrator/crossed.c); planes of BUFFER_SAMPLES (enum sample_plane). */
+bool plan_notes_crossed(const plan *p);
+uint32_t plan_sample_words(const plan *p);
 void plan_destroy(plan *p);
 void plan_initial_values(const plan *p, float *values); /* stored_count of them */
 /* How the plan's rays are traced by passes; fields of other concern stay. */

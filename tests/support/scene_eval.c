@@ -112,7 +112,7 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
         [BUFFER_STATUS] = {.words = e->status, .count = STATUS_COUNT},
         [BUFFER_ADJOINT] = {.words = (uint32_t *)(void *)e->adjoint, .count = 3u * pixels},
         [BUFFER_FROZEN] = {.reals = e->frozen, .count = e->plan->value_count},
-        [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS},
+        [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS_MOST},
         [BUFFER_TANGENT] = {.reals = e->tangent, .count = e->plan->value_count},
     };
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .global_id = lane, .f64 = f64};

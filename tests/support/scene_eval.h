@@ -22,8 +22,8 @@ typedef struct scene_eval {
     float *adjoint;            /* dL/dI, 3 per pixel */
     scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
-    uint32_t sample[SAMPLE_WORDS]; /* what RENDER_REPLAY leaves of one sample: integers here, */
-    double sample_reals[SAMPLE_WORDS]; /* reals here */
+    uint32_t sample[SAMPLE_WORDS_MOST]; /* what RENDER_REPLAY leaves of one sample: integers here, */
+    double sample_reals[SAMPLE_WORDS_MOST]; /* reals here */
     double *followed[2];       /* values as they were when derived values and tables last followed them, in f32, in f64; NULL: never */
     ir_module *modules[RENDER_PASS_COUNT];
     render_trace_options options; /* set before the first run, like: */

@@ -119,7 +119,10 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
         ir_ref known = ir_and(f, w->again, ir_lt(f, at->event, t_u32(t, SEEN_MOST)));
         wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
     }
-    v->shadow = shadow_cross(w, v, at, v->light_d, wanted, false);
+    ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
+    v->shadow = shadow_cross(w, v, at, v->light_d, unknown, false);
+    if (w->recalls)
+        crossed_use(w, &v->shadow, wanted);
     return v->shadow.open;
 }
 

@@ -8,7 +8,8 @@
  * RENDER_GRADIENT is fused: both phases of a sample follow each other in one loop body. RENDER_REPLAY and RENDER_ADJOINT are the phases as
  * kernels of their own, with a sample's L between them in BUFFER_SAMPLES; all that differs is that the phase is then a constant, so that the
  * builder folds the other one away. That the second walk is the first again is measured: by the decisions' hash and by the residual of L
- * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled lights were visible (walk.seen).
+ * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled lights were visible (walk.seen),
+ * and through what (crossed.c).
  *
  * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of contributions that miss
  * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
@@ -253,7 +254,9 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     if (detour_any(w))
         detour_enter(w, &p->detour, p->stream);
     dL = walk_weigh(w, p->at, dL);
+    crossed_recall(w, p->crossed, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
+    crossed_keep(w, p->crossed, &p->at, &v.shadow, p->phase);
     if (w->media && glow_any(w))
         glow(w, p, &v, dL);
     if (w->media && w->pass != RENDER_REPLAY)
@@ -283,13 +286,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
     const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
+    const crossed_notes crossed = crossed_begin(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
-    p.stream = stream;
+    p.stream = stream, p.crossed = &crossed;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);

@@ -59,6 +59,9 @@ typedef struct walk {
     bool detours;       /* the extinction's gradient at collisions comes from detours (detour.c), not from the path's own collisions */
     bool forces;        /* the path is made to collide, where this is not negative: */
     ir_ref forced;      /* at this distance */
+    bool recalls;       /* what reaches the vertex of its sampled light may be known from another walk of the path (crossed.c): */
+    ir_ref recalled;    /* bool: it is */
+    color crossed;
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -262,6 +265,8 @@ void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, co
 
 /* shadow.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);
+/* crossed.c, where walk.recalls: what is recalled takes the place of what was crossed. wanted: bool, the light is to be seen */
+void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted);
 bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that is */
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed);
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What reaches a vertex of its sampled light through heterogeneous media takes a walk of its own, and path replay needs it three times: where
+ * the path is walked, where it is walked again, and, to divide factors out of it one by one, for the nested replay. So the first walk notes it
+ * (the first CROSSED_MOST events of a path; later ones are crossed again), and the second only looks it up: per sample behind what else
+ * RENDER_REPLAY leaves in BUFFER_SAMPLES, or, where one kernel does both, in an array of the invocation.
+ *
+ * One number per channel says all of a walk_shadow (but whether it is open, which walk.seen knows): the product of the factors that are not 0, with
+ * the other sign where one factor is 0, and 0 where more are. */
+#include "render/integrator/replay.h"
+
+static bool notes(const walk *w)
+{
+    return plan_notes_crossed(w->plan) && w->next_event && w->plan->scene->emitters.count > 0 && replay_method(w) == METHOD_REPLAY;
+}
+
+crossed_notes crossed_begin(walk *w, const lane *l)
+{
+    crossed_notes k = {.fused = w->pass == RENDER_GRADIENT, .wanted = notes(w), .lane = l};
+    if (k.wanted && k.fused) /* one place more, for what is not to be kept */
+        k.array = ir_local(w->t.f, IR_F32, 3 * (CROSSED_MOST + 1));
+    return k;
+}
+
+/* bool: there is a place for what is crossed at this event. */
+static ir_ref has_place(walk *w, const walk_position *at) { return ir_lt(w->t.f, at->event, t_u32(&w->t, CROSSED_MOST)); }
+
+static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one_lost = ir_select(f, ir_eq(f, zeros, t_u32(t, 1)), ir_neg(f, product), t_f32(t, 0));
+    return ir_select(f, ir_eq(f, zeros, t_u32(t, 0)), product, one_lost);
+}
+
+void crossed_keep(walk *w, const crossed_notes *k, const walk_position *at, const walk_shadow *shadow, ir_ref again)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!k->wanted || w->pass == RENDER_ADJOINT)
+        return;
+    ir_ref kept = ir_and(f, ir_not(f, again), has_place(w, at)), event = ir_select(f, kept, at->event, t_u32(t, CROSSED_MOST));
+    if (!k->fused)
+        ir_if(f, kept);
+    for (uint32_t c = 0; c < 3; c++) {
+        ir_ref number = number_of(w, shadow->product.c[c], shadow->zeros[c]), plane = t_offset(t, ir_mul(f, event, t_u32(t, 3)), c);
+        if (k->fused)
+            ir_lstore(f, k->array, plane, number);
+        else
+            ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, k->lane, at->sample, t_offset(t, plane, SAMPLE_WORDS)), number);
+    }
+    if (!k->fused)
+        ir_else(f), ir_endif(f);
+}
+
+void crossed_recall(walk *w, const crossed_notes *k, const walk_position *at, ir_ref again)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!k->wanted || w->pass == RENDER_REPLAY)
+        return;
+    w->recalls = true, w->recalled = ir_and(f, again, has_place(w, at));
+    ir_ref event = ir_select(f, w->recalled, at->event, t_u32(t, k->fused ? CROSSED_MOST : 0));
+    for (uint32_t c = 0; c < 3; c++) {
+        ir_ref plane = t_offset(t, ir_mul(f, event, t_u32(t, 3)), c);
+        w->crossed.c[c] = k->fused ? ir_lload(f, k->array, plane)
+                                   : ir_load(f, IR_F32, BUFFER_SAMPLES, replay_sample_word(w, k->lane, at->sample, t_offset(t, plane, SAMPLE_WORDS)));
+    }
+}
+
+void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    shadow->open = ir_select(f, w->recalled, wanted, shadow->open);
+    for (int c = 0; c < 3; c++) {
+        ir_ref number = w->crossed.c[c], none = ir_eq(f, number, zero), product = ir_select(f, none, t_f32(t, 1), ir_abs(f, number));
+        ir_ref zeros = ir_select(f, none, t_u32(t, 2), ir_to_u32(f, ir_lt(f, number, zero)));
+        shadow->product.c[c] = ir_select(f, w->recalled, product, shadow->product.c[c]);
+        shadow->zeros[c] = ir_select(f, w->recalled, zeros, shadow->zeros[c]);
+    }
+}
