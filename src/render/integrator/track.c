@@ -312,21 +312,28 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 /* ---- adjoints ---- */
 
-/* Of factors that null collisions leave, from collision s->step up to (not including) `end` or k->far. Returns the next one's number. */
+/* Of factors that null collisions leave, from collision s->step up to (not including) `end` or k->far. Returns the next one's number. A step ahead
+ * of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros to the gradient. */
 static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, ir_ref end, color to_come)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref state[3] = {k->near, s->step, when}, loop = ir_loop(f, state, 3);
+    tentative at = track_next(w, s, k, k->near, s->step), then;
+    ir_ref state[6] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6];
+    uint32_t count = k->residual ? 6 : w->cells ? 5 : 3;
+    ir_ref loop = ir_loop(f, state, count);
     ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
-    tentative at = track_next(w, s, k, state[0], state[1]);
+    at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
+    at.mean = w->cells ? state[4] : k->mean, at.least = state[5];
     color left = residual_share(w, s, k, &at, false), tracked = residual_share(w, s, k, &at, true), seed;
     for (int c = 0; c < 3; c++)
         seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
     color_backward(&w->t, tracked, seed);
-    ir_ref next[3] = {at.distance, ir_add(f, state[1], t_u32(t, 1)), at.inside};
-    ir_endloop(f, loop, next, 3);
-    return state[1];
+    next[1] = ir_add(f, state[1], t_u32(t, 1));
+    then = track_next(w, s, k, state[0], next[1]);
+    next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean, next[5] = k->residual ? then.least : then.mean;
+    ir_endloop(f, loop, next, count);
+    return ir_add(f, state[1], ir_to_u32(f, when));
 }
 
 void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
