@@ -42,6 +42,17 @@ static bl_result check_light_tracing(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
+/* to_world of shapes that are no meshes is among the parameters. */
+static bool moves_solids(const bl_job *job)
+{
+    const render_scene *s = job->scene;
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        for (uint32_t k = 0; k < job->requested_count; k++)
+            any |= s->shapes.data[i].kind != SHAPE_TRIANGLES && place_parameter(s, &s->shapes.data[i]) == job->requested[k];
+    return any;
+}
+
 /* A shape that goes by its to_world does not change in other ways; nor does one in a group go anywhere yet. */
 static bl_result check_places(const bl_job *job, bl_error *err)
 {
@@ -100,6 +111,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     plan_rays rays = PLAN_RAYS_BVH;
     if (r == BL_OK)
         r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
+    if (rays == PLAN_RAYS_QUERY && moves_solids(job)) /* whose boxes the device's structure would have to follow */
+        rays = PLAN_RAYS_BVH;
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->detours = wants_detours(job);

@@ -7,7 +7,7 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
                                                         "grid",    "level",       "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
@@ -101,7 +101,7 @@ static void add_fixed(lists *l, uint32_t slots)
         bool entries = reference != no_child && reference & leaf_bit && !(reference & leaf_bit >> 1);
         for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
-            if (primitive->entry[9] != SHAPE_TRIANGLES)
+            if (primitive->entry[9] != SHAPE_TRIANGLES && !place_requested(p, &p->scene->shapes.data[primitive->entry[10]]))
                 join(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
@@ -197,15 +197,35 @@ static uint32_t mover(const plan *p, const render_shape *shape, const bool *move
     return position != PLAN_NONE && moves[position] ? position : place != PLAN_NONE && moves[place] ? place : PLAN_NONE;
 }
 
+/* Where 1 / area of a shape stands; PLAN_NONE: it is no light. */
+static uint32_t inverse_area(const plan *p, uint32_t index)
+{
+    const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
+    return own[SHAPE_EMITTER_CLASS] == PLAN_NONE ? PLAN_NONE
+                                                 : own[SHAPE_EMITTER_RECORD] + p->emitters.data[own[SHAPE_EMITTER_CLASS]]->extra_word + AREA_INVERSE_AREA;
+}
+
+static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *r)
+{
+    const render_shape *shape = &p->scene->shapes.data[index];
+    uint32_t record = room(r, REFIT_SOLID_WORDS), entry = 0;
+    while (p->order[entry] != shape->first_entry_primitive)
+        entry++;
+    uint32_t *w = r->work.data + record;
+    w[REFIT_SOLID_PLACE] = p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_PLACE];
+    w[REFIT_SOLID_ENTRY] = p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * entry;
+    w[REFIT_SOLID_INVERSE_AREA] = inverse_area(p, index), w[REFIT_SOLID_KIND] = shape->kind;
+    add(r, REFIT_SOLID, record, 1, PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
+    add(r, REFIT_PLACE_INVERSE, r->work.data[record + REFIT_SOLID_PLACE], 1, parameter);
+}
+
 static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
     bool placed = place_requested(p, shape); /* and its normals go along */
     uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count, data = p->geometry + shape->data;
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
-    uint32_t light = PLAN_NONE, normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
-    if (own[SHAPE_EMITTER_CLASS] != PLAN_NONE)
-        light = own[SHAPE_EMITTER_RECORD] + p->emitters.data[own[SHAPE_EMITTER_CLASS]]->extra_word + AREA_INVERSE_AREA;
+    uint32_t light = inverse_area(p, index), normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
     faces = p->words.data[data + MESH_FACE_COUNT];
     uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK, blocks = room(r, block_count + 1);
     r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
@@ -254,7 +274,7 @@ void refit_create(const plan *p, const bool *moves, refit *out)
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         uint32_t parameter = mover(p, &s->shapes.data[i], moves);
         if (parameter != PLAN_NONE)
-            add_mesh(p, i, parameter, out);
+            (s->shapes.data[i].kind == SHAPE_TRIANGLES ? add_mesh : add_solid)(p, i, parameter, out);
     }
     if (p->query)
         add_queries(p, moves, out);
@@ -295,8 +315,11 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
     BL_ASSERT(bounds, "out of memory");
     for (uint32_t i = 0; i < g->count; i++) {
         const render_primitive *primitive = &p->scene->primitives.data[p->order[g->first + i]];
+        const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[10] * SHAPE_WORDS;
         if (primitive->entry[9] == SHAPE_TRIANGLES)
             triangle_bounds(p->words.data, p, primitive, bounds[i]);
+        else if (own[SHAPE_PLACE])
+            memcpy(bounds[i], p->words.data + own[SHAPE_PLACE] + PLACE_BOX, sizeof *bounds);
         else
             memcpy(bounds[i], primitive->bounds, sizeof *bounds);
         join(whole, bounds[i]);

@@ -26,12 +26,15 @@ enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_
                   REFIT_MESH_BLOCKS /* f32: room for 1 + the number of blocks of faces */,
                   REFIT_MESH_STARTS /* of each vertex's corners, and the end */, REFIT_MESH_CORNERS /* 3 face + corner */,
                   REFIT_MESH_NORMAL_VALUES, REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */, REFIT_MESH_WORDS };
+/* A shape that is one primitive. Its place record, its entry and where 1 / area is, in the scene buffer (PLAN_NONE: no light); enum shape_kind. */
+enum refit_solid { REFIT_SOLID_PLACE, REFIT_SOLID_ENTRY, REFIT_SOLID_INVERSE_AREA, REFIT_SOLID_KIND, REFIT_SOLID_WORDS };
 /* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a triangle. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
     REFIT_PLACE,       /* a place record in the scene buffer; vertices. From the shape's own space to the world */
     REFIT_PLACE_INVERSE, /* the same; 1 */
+    REFIT_SOLID,       /* a solid's; 1: of what moves and is no mesh, everything */
     REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
     REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
     REFIT_AREA_BLOCKS, /* a mesh; blocks of faces */

@@ -50,6 +50,11 @@ static const struct {
      "</bsdf></shape><emitter type='point'><point name='position' value='1,.6,2'/></emitter>", "it.to_world", {{.1, -.2, .3}, .2, {.3, -.5, .2}}, 64, .03},
     {"lamp, light sampling", DIRECT("1", "0"), DOWN, GROUND "<shape type='rectangle' id='it'>" OVER SHINES "</shape>", "it.to_world",
      {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
+    {"ball that shines", DIRECT("1", "0"), DOWN, GROUND "<shape type='sphere' id='it'><float name='radius' value='.4'/>" TO_WORLD("<rotate x='1' angle='40'/><translate value='1.2,.3,1.2'/>")
+     "<emitter type='area'/></shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 256, .02}, /* it is sampled by direction, so these are other samples */
+    {"plate that shines", DIRECT("1", "0"), DOWN, GROUND "<shape type='disk' id='it'>" OVER SHINES "</shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
+    {"tube that shines", DIRECT("1", "0"), DOWN, GROUND "<shape type='cylinder' id='it'>" TO_WORLD("<scale value='.3'/><rotate x='1' angle='60'/><translate value='1.2,.3,1.2'/>")
+     "<emitter type='area'/></shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
     {"room round its lamp", "<integrator type='path'><integer name='max_depth' value='4'/></integrator>",
      "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD("<lookat origin='0,0,.5' target='.1,.1,-1' up='0,1,0'/>") FILM "</sensor>",
      "<shape type='cube' id='it'><bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.8,.6,.4'/></bsdf></bsdf></shape>"

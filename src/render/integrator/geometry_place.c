@@ -23,6 +23,36 @@ void geometry_place(tracer *t, ir_ref place, ir_ref id)
     ir_endif(f);
 }
 
+/* One lane: a shape that is one primitive. */
+void geometry_solid(tracer *t, ir_ref record, ir_ref id)
+{
+    (void)id;
+    ir_func *f = t->f;
+    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND), light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
+    affine_map m = place_map(t, place);
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!shape_kinds[k]->place || !t->plan->scene->kind_used[k])
+            continue;
+        placed_shape s;
+        ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        shape_kinds[k]->place(t, &m, t_offset(t, place, PLACE_OWN), &s);
+        for (uint32_t i = 0; i < s.word_count; i++)
+            ir_store(f, BUFFER_SCENE, t_offset(t, t_word(t, place, PLACE_DATA), i), s.words[i]);
+        for (uint32_t i = 0; i < s.entry_count; i++)
+            ir_store(f, BUFFER_SCENE, t_offset(t, work_word(t, record, REFIT_SOLID_ENTRY), i), s.entry[i]);
+        for (uint32_t i = 0; i < 3; i++) {
+            ir_store(f, BUFFER_SCENE, t_offset(t, place, PLACE_BOX + i), s.least[i]);
+            ir_store(f, BUFFER_SCENE, t_offset(t, place, PLACE_BOX + 3 + i), s.most[i]);
+        }
+        ir_if(f, ir_ne(f, light, t_u32(t, PLAN_NONE)));
+        ir_store(f, BUFFER_SCENE, light, t_ratio(t, t_f32(t, 1), s.area));
+        ir_else(f);
+        ir_endif(f);
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
 /* One lane. */
 void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
 {

@@ -30,27 +30,37 @@ static void turn(const double m[16], const double v[3], double out[3])
 }
 
 typedef struct tube {
-    double base[3], axis[3], s[3], t[3]; /* in the world; s and t of length radius */
+    double base[3], axis[3], s[3], t[3]; /* s and t of length radius */
     double radius;
 } tube;
 
-/* false: not round any more, or without extent */
+/* In its own space. */
+static tube own_tube(const scene_object *o)
+{
+    tube c = {.radius = scene_number(o, "radius")};
+    double n[3];
+    memcpy(c.base, scene_get(o, "p0")->vector, sizeof c.base);
+    for (int k = 0; k < 3; k++)
+        c.axis[k] = scene_get(o, "p1")->vector[k] - c.base[k];
+    for (int k = 0; k < 3; k++)
+        n[k] = c.axis[k] / sqrt(dot3(c.axis, c.axis));
+    frame_axes(n, c.s, c.t);
+    for (int k = 0; k < 3; k++)
+        c.s[k] *= c.radius, c.t[k] *= c.radius;
+    return c;
+}
+
+/* In the world; false: not round any more, or without extent. */
 static bool transform_tube(const scene_object *o, tube *out)
 {
-    const double *m = scene_get(o, "to_world")->matrix, *p0 = scene_get(o, "p0")->vector, *p1 = scene_get(o, "p1")->vector;
-    double d[3], n[3], s[3], t[3], r = scene_number(o, "radius");
+    const double *m = scene_get(o, "to_world")->matrix;
+    const tube own = own_tube(o);
+    turn(m, own.base, out->base);
+    turn(m, own.axis, out->axis);
+    turn(m, own.s, out->s);
+    turn(m, own.t, out->t);
     for (int k = 0; k < 3; k++)
-        d[k] = p1[k] - p0[k];
-    double length = sqrt(dot3(d, d));
-    for (int k = 0; k < 3; k++)
-        n[k] = d[k] / length;
-    frame_axes(n, s, t);
-    turn(m, p0, out->base);
-    turn(m, d, out->axis);
-    turn(m, s, out->s);
-    turn(m, t, out->t);
-    for (int k = 0; k < 3; k++)
-        out->base[k] += m[4 * k + 3], out->s[k] *= r, out->t[k] *= r;
+        out->base[k] += m[4 * k + 3];
     out->radius = sqrt(dot3(out->s, out->s));
     double other = sqrt(dot3(out->t, out->t)), high = sqrt(dot3(out->axis, out->axis)), slack = 1e-4 * out->radius;
     return out->radius > 0 && high > 0 && fabs(out->radius - other) <= slack && fabs(dot3(out->s, out->t)) <= slack * other &&
@@ -169,14 +179,48 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return hit->uv;
 }
 
-const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit, false};
+/* ---- moving: the tube in its own space ---- */
+
+static void cylinder_own(const render_scene *s, const render_shape *shape, float own[12])
+{
+    (void)s;
+    const tube c = own_tube(shape->object);
+    for (int k = 0; k < 3; k++)
+        own[k] = (float)c.base[k], own[3 + k] = (float)c.axis[k], own[6 + k] = (float)c.s[k], own[9 + k] = (float)c.t[k];
+}
+
+/* Where to_world does not keep it round, s says how thick it is. */
+static void cylinder_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+{
+    ir_func *f = t->f;
+    vec3 base = affine_point(t, to_world, v3_load(t, own, 0)), axis = affine_vector(t, to_world, v3_load(t, own, 3));
+    vec3 s = affine_vector(t, to_world, v3_load(t, own, 6)), e = affine_vector(t, to_world, v3_load(t, own, 9)), top = v3_add(t, base, axis);
+    ir_ref one = t_f32(t, 1), square = v3_dot(t, axis, axis), length = ir_sqrt(f, square), r = v3_length(t, s);
+    vec3_put(base, out->words + CYLINDER_BASE), vec3_put(axis, out->words + CYLINDER_AXIS);
+    vec3_put(v3_scale(t, s, t_ratio(t, one, r)), out->words + CYLINDER_S), vec3_put(v3_scale(t, e, t_ratio(t, one, v3_length(t, e))), out->words + CYLINDER_T);
+    out->words[CYLINDER_RADIUS] = out->entry[ENTRY_RADIUS] = r;
+    memcpy(out->entry, out->words + CYLINDER_BASE, 3 * sizeof *out->entry), memcpy(out->entry + ENTRY_AXIS, out->words + CYLINDER_AXIS, 3 * sizeof *out->entry);
+    out->entry[ENTRY_INVERSE] = t_ratio(t, one, square);
+    ir_ref ends[3];
+    vec3_put(top, ends);
+    for (int k = 0; k < 3; k++) {
+        ir_ref a = out->words[CYLINDER_AXIS + k], b = out->words[CYLINDER_BASE + k], sine = t_safe_sqrt(t, ir_sub(f, one, t_ratio(t, t_sqr(t, a), square)));
+        ir_ref reach = t_mad(t, r, sine, ir_mul(f, ir_add(f, ir_abs(f, b), ir_add(f, r, length)), t_f32(t, 2e-6f)));
+        out->least[k] = ir_sub(f, ir_min(f, b, ends[k]), reach), out->most[k] = ir_add(f, ir_max(f, b, ends[k]), reach);
+    }
+    out->area = ir_mul(f, ir_mul(f, r, length), t_f32(t, 2 * pi));
+    out->word_count = CYLINDER_SIGN, out->entry_count = 8;
+}
+
+const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit,
+                                               cylinder_own, cylinder_place, false};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},
     {"p1", PLUGIN_POINT, 0, "0,0,1", 0, 0, "centre of the other"},
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; the section must stay round"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; the section must stay round"},
 };
 const shape_class shape_cylinder = {
     .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, SHAPE_SLOT_COUNT, "tube without caps"}, .load = cylinder_load}};

@@ -8,6 +8,12 @@ static const float pi = 3.14159265358979323846f;
 
 /* ---- loading ---- */
 
+/* Of the normal against s x t: it goes by the inverse transpose, whose sign is the determinant's. */
+static double normal_sign(const scene_object *o, double determinant)
+{
+    return (determinant < 0) != (scene_number(o, "flip_normals") != 0) ? -1 : 1;
+}
+
 static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
@@ -19,8 +25,7 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
         return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world is singular");
     if (!isfinite((float)((double)pi * length)))
         return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world is too large");
-    /* normals go by the inverse transpose, whose sign is the determinant's */
-    double sign = (determinant < 0) != (scene_number(o, "flip_normals") != 0) ? -1 : 1;
+    double sign = normal_sign(o, determinant);
     render_primitive p = {.entry[9] = SHAPE_DISK, .entry[10] = s->shapes.count};
     uint32_t words[DISK_WORDS];
     for (int k = 0; k < 3; k++) {
@@ -118,11 +123,37 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return (vec2){t_mad(t, x, half, half), t_mad(t, y, half, half)};
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit, false};
+/* ---- moving: the normal's sign ---- */
+
+static void disk_own(const render_scene *s, const render_shape *shape, float own[12])
+{
+    (void)s;
+    own[0] = (float)normal_sign(shape->object, matrix_determinant3(scene_get(shape->object, "to_world")->matrix));
+}
+
+static void disk_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+{
+    ir_func *f = t->f;
+    vec3 s = to_world->column[0], e = to_world->column[1], n = v3_cross(t, s, e);
+    ir_ref length = v3_length(t, n);
+    vec3_put(to_world->column[3], out->words + DISK_CENTER), vec3_put(s, out->words + DISK_S), vec3_put(e, out->words + DISK_T);
+    memcpy(out->entry, out->words, 9 * sizeof *out->entry);
+    vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, own, 0), length)), out->words + DISK_NORMAL);
+    for (int k = 0; k < 3; k++) {
+        ir_ref c = out->words[DISK_CENTER + k], x = out->words[DISK_S + k], y = out->words[DISK_T + k];
+        ir_ref reach = ir_sqrt(f, t_mad(t, x, x, t_sqr(t, y)));
+        reach = ir_add(f, reach, ir_mul(f, ir_add(f, ir_abs(f, c), reach), t_f32(t, 1e-6f)));
+        out->least[k] = ir_sub(f, c, reach), out->most[k] = ir_add(f, c, reach);
+    }
+    out->area = ir_mul(f, length, t_f32(t, pi));
+    out->word_count = DISK_WORDS, out->entry_count = 9;
+}
+
+const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit, disk_own, disk_place, false};
 
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; any affine map"},
 };
 const shape_class shape_disk = {
     .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, SHAPE_SLOT_COUNT, "unit disk facing +z"}, .load = disk_load}};

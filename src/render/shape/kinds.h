@@ -31,14 +31,25 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
 /* A place record, of a shape whose to_world is requested: that one's offsets, whether the shape is a sphere, its data, columns of the inverse of to_world as it is; of a mesh, where
- * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space. */
-enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_ROUND, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_WORDS };
+ * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space; of others what the kind's `own` says of them there, and their box. */
+enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_ROUND, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_OWN, PLACE_BOX = PLACE_OWN + 12, PLACE_WORDS = PLACE_BOX + 6 };
 
 enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
 /* Bit k: of array k; attributes are one; places are to_world of shapes of any kind. */
 enum mesh_moves { MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS, MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS, MOVE_UVS = 1 << MESH_ARRAY_UVS,
                   MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_PLACES = MOVE_ATTRIBUTES << 1, MOVE_HITS = MOVE_POSITIONS | MOVE_PLACES,
                   MOVE_SURFACE = MOVE_HITS | MOVE_NORMALS | MOVE_UVS };
+
+typedef struct affine_map {
+    vec3 column[4]; /* images of the axes; of the origin */
+} affine_map;
+
+/* What describes a shape that is one primitive, under some to_world: the first words of its data and of its entry, its box and area. */
+enum { PLACED_WORDS = 13, PLACED_ENTRY = 9 };
+typedef struct placed_shape {
+    ir_ref words[PLACED_WORDS], entry[PLACED_ENTRY], least[3], most[3], area;
+    uint32_t word_count, entry_count;
+} placed_shape;
 
 typedef struct shape_kind_class {
     const char *name;
@@ -51,6 +62,10 @@ typedef struct shape_kind_class {
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
+    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, 12 numbers, and what it is in the world. own: the
+     * word where those stand. NULL: others. */
+    void (*own)(const render_scene *s, const render_shape *shape, float own[12]);
+    void (*place)(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out);
     bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is made) */
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
@@ -74,9 +89,6 @@ color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
 /* ---- shape/place.c: shapes that move with their to_world ---- */
 
-typedef struct affine_map {
-    vec3 column[4]; /* images of the axes; of the origin */
-} affine_map;
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
 vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of cofactors; not normalised */

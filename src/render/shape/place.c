@@ -103,6 +103,12 @@ static uint32_t write_place(plan *p, const render_shape *shape, uint32_t paramet
         w = p->words.data + at;
     }
     w[PLACE_POSITIONS] = positions, w[PLACE_NORMALS] = normals;
+    if (shape_kinds[shape->kind]->own) {
+        float own[12] = {0};
+        shape_kinds[shape->kind]->own(p->scene, shape, own);
+        memcpy(w + PLACE_OWN, own, sizeof own);
+        memcpy(w + PLACE_BOX, p->scene->primitives.data[shape->first_entry_primitive].bounds, 6 * sizeof *w);
+    }
     return at;
 }
 
@@ -174,7 +180,8 @@ static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
 {
     ir_func *f = t->f;
     const vec3 *c = r->column;
-    ir_ref half = t_f32(t, 0.5f), scale = ir_mul(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 1.0f / 3));
+    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), grown = ir_sub(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 3));
+    ir_ref scale = ir_add(f, one, ir_mul(f, grown, t_f32(t, 1.0f / 3))); /* exactly 1 where nothing grows */
     ir_ref yz = ir_mul(f, ir_sub(f, c[1].z, c[2].y), half), zx = ir_mul(f, ir_sub(f, c[2].x, c[0].z), half);
     ir_ref xy = ir_mul(f, ir_sub(f, c[0].y, c[1].x), half);
     affine_map m = {{v3(scale, xy, ir_neg(f, zx)), v3(ir_neg(f, xy), scale, yz), v3(zx, ir_neg(f, yz), scale)}};

@@ -165,13 +165,44 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
                          .ng = v3_scale(t, n, t_real(t, data, SPHERE_SIGN)), .uv = sphere_uv(t, data, n)};
 }
 
-const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point, NULL /* only what faces the reference is sampled */, false};
+/* ---- moving: centre and radius in its own space ---- */
+
+static void sphere_own(const render_scene *s, const render_shape *shape, float own[12])
+{
+    (void)s;
+    for (int k = 0; k < 3; k++)
+        own[k] = (float)scene_get(shape->object, "center")->vector[k];
+    own[3] = (float)scene_number(shape->object, "radius");
+}
+
+/* Where to_world does not scale all axes alike, the radius goes by the root of the mean of their squares. */
+static void sphere_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+{
+    ir_func *f = t->f;
+    const vec3 *m = to_world->column;
+    ir_ref square = ir_add(f, v3_dot(t, m[0], m[0]), ir_add(f, v3_dot(t, m[1], m[1]), v3_dot(t, m[2], m[2])));
+    ir_ref scale = ir_sqrt(f, ir_mul(f, square, t_f32(t, 1.0f / 3))), r = ir_mul(f, t_real(t, own, 3), scale), by = t_ratio(t, t_f32(t, 1), scale);
+    vec3_put(affine_point(t, to_world, v3_load(t, own, 0)), out->words + SPHERE_CENTER);
+    out->words[SPHERE_RADIUS] = r;
+    for (int k = 0; k < 3; k++) /* the inverse of a rotation is its transpose */
+        vec3_put(v3_scale(t, m[k], by), out->words + SPHERE_ROTATION + 3 * k);
+    memcpy(out->entry, out->words, 4 * sizeof *out->entry);
+    for (int k = 0; k < 3; k++) {
+        ir_ref c = out->words[k], reach = ir_add(f, r, ir_mul(f, ir_add(f, ir_abs(f, c), r), t_f32(t, 1e-6f)));
+        out->least[k] = ir_sub(f, c, reach), out->most[k] = ir_add(f, c, reach);
+    }
+    out->area = ir_mul(f, t_sqr(t, r), t_f32(t, 4 * pi));
+    out->word_count = SPHERE_SIGN, out->entry_count = 4;
+}
+
+const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point, NULL /* only what faces the reference is sampled */, sphere_own, sphere_place,
+                                             false};
 
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; uniform scale"},
 };
 const shape_class shape_sphere = {
     .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, SHAPE_SLOT_COUNT, "sphere"}, .load = sphere_load}};
