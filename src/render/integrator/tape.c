@@ -107,6 +107,7 @@ static tape_vertex empty_vertex(walk *w)
     x.v.si.valid = ir_bool(t->f, true);
     x.v.light.sampled = w->next_event;
     x.v.light_weight = zero;
+    x.k.hit_radiance = color_all(zero); /* of attached weights alone */
     return x;
 }
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Line plots as SVG, of curves in panels side by side."""
+import math
+
+COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000"]
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 320, 66, 10, 28, 74
+
+
+class Axis:
+    """Of values, logarithmic or linear, over [begin, end] of the page."""
+
+    def __init__(self, label, values, log, begin, end):
+        self.label, self.log, self.begin, self.end = label, log, begin, end
+        self.low, self.high = min(values), max(values)
+        if log:
+            self.low, self.high = 10 ** math.floor(math.log10(self.low) + 1e-9), 10 ** math.ceil(math.log10(self.high) - 1e-9)
+        if self.low == self.high:
+            self.high = self.low * 10 if log else self.low + 1
+
+    def at(self, value):
+        f = math.log10 if self.log else float
+        return self.begin + (self.end - self.begin) * (f(value) - f(self.low)) / (f(self.high) - f(self.low))
+
+    def ticks(self):
+        if self.log:
+            return [10.0 ** k for k in range(round(math.log10(self.low)), round(math.log10(self.high)) + 1)]
+        step = 10 ** math.floor(math.log10((self.high - self.low) / 3))
+        step *= next(m for m in (1, 2, 5, 10) if (self.high - self.low) / (m * step) <= 6)
+        first = math.ceil(self.low / step - 1e-9)
+        return [k * step for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def text(x, y, what, anchor="middle", colour="#000"):
+    return '<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>' % (x, y, anchor, colour, what)
+
+
+def panel(left, p):
+    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)]."""
+    points = [q for c in p["curves"].values() for q in c]
+    x = Axis(p["x"], [q[0] for q in points], p.get("log_x"), left + LEFT, left + WIDTH - RIGHT)
+    y = Axis(p["y"], [q[1] for q in points], p.get("log_y"), HEIGHT - BOTTOM, TOP)
+    out = [text((x.begin + x.end) / 2, 16, p["title"])]
+    for v in x.ticks():
+        out += ['<path d="M%.1f %d V%d" stroke="#ddd"/>' % (x.at(v), TOP, HEIGHT - BOTTOM), text(x.at(v), HEIGHT - BOTTOM + 15, "%g" % v)]
+    for v in y.ticks():
+        out += ['<path d="M%.1f %.1f H%.1f" stroke="#ddd"/>' % (x.begin, y.at(v), x.end), text(x.begin - 5, y.at(v) + 4, "%g" % round(v, 10), "end")]
+    out += [text((x.begin + x.end) / 2, HEIGHT - BOTTOM + 31, p["x"]),
+            '<text transform="translate(%.1f %.1f) rotate(-90)" text-anchor="middle">%s</text>' % (left + 14, (TOP + HEIGHT - BOTTOM) / 2, p["y"])]
+    along = x.begin
+    for k, (name, curve) in enumerate(p["curves"].items()):
+        colour = COLOURS[k % len(COLOURS)]
+        line = " ".join("%.1f,%.1f" % (x.at(a), y.at(b)) for a, b in curve)
+        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour),
+                text(along, HEIGHT - BOTTOM + 50 + 15 * (k // 4), name, "start", colour)]
+        along = x.begin if k % 4 == 3 else along + 16 + 6.6 * len(name)
+    return out
+
+
+def svg(panels):
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">' % (WIDTH * len(panels), HEIGHT),
+           '<rect width="100%" height="100%" fill="#fff"/>']
+    for k, p in enumerate(panels):
+        out += panel(k * WIDTH, p)
+    return "\n".join(out + ["</svg>", ""])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What experiments have in common: they run the program and leave a page, a table and a plot."""
+import csv
+import datetime
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import plot
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
+ASSETS = os.path.join(ROOT, "assets", "papers")
+
+
+def backlight(*args):
+    """What `backlight ARGS --json` prints; ends the script where it fails, with 77 where there is no device."""
+    r = subprocess.run([PROGRAM] + [str(a) for a in args] + ["--quiet", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if r.returncode:
+        print("%s: %s" % (" ".join(map(str, args)), r.stderr.strip()), file=sys.stderr)
+        sys.exit(77 if "no device" in r.stderr or "not found" in r.stderr else 1)
+    return json.loads(r.stdout) if r.stdout.strip() else {}
+
+
+def fit(scene, parameter, folder, steps, spp, *args, **rest):
+    """A fit of one parameter to the scene's own image with l2 and Adam; rest: of the job. Returns result.json and the columns of fit.csv."""
+    job = {"scene": os.path.join(ASSETS, scene), "target": {"render": True, "spp": 16 * spp, "seed": 4242}, "loss": "l2", "parameters": [parameter],
+           "optimizer": {"type": "adam", "beta_2": 0.99}, "steps": steps, "spp": spp, "spp_grad": spp, "seed": 1}
+    job.update(rest)
+    path = os.path.join(folder, "job.json")
+    with open(path, "w") as f:
+        json.dump(job, f)
+    out = os.path.join(folder, "out")
+    backlight("fit", path, "-o", out, *args)
+    with open(os.path.join(out, "result.json")) as f:
+        return json.load(f), read_steps(out)
+
+
+def read_steps(folder):
+    """Columns of fit.csv: name -> values."""
+    with open(os.path.join(folder, "fit.csv")) as f:
+        rows = list(csv.reader(f))
+    return {name: np.array([float(r[k]) for r in rows[1:]]) for k, name in enumerate(rows[0])}
+
+
+class Page:
+    def __init__(self, name, folder):
+        self.name, self.folder, self.device = name, folder, None
+
+    def write(self, title, text, header, rows, panels):
+        """text: paragraphs before the table; rows: as many values as header, None where there is none."""
+        cells = [["" if v is None else v if isinstance(v, str) else "%.4g" % v for v in row] for row in rows]
+        with open(os.path.join(self.folder, self.name + ".csv"), "w", newline="") as f:
+            writer = csv.writer(f, lineterminator="\n")
+            writer.writerows([header] + cells)
+        with open(os.path.join(self.folder, self.name + ".svg"), "w") as f:
+            f.write(plot.svg(panels))
+        lines = ["# " + title, "", "`scripts/papers %s`, %s, %s. Written by the script." % (self.name, self.device, datetime.date.today()), ""]
+        lines += [p + "\n" for p in text]
+        lines += ["| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header)] + cells]
+        lines += ["", "![%s](%s.svg)" % (title, self.name), ""]
+        with open(os.path.join(self.folder, self.name + ".md"), "w") as f:
+            f.write("\n".join(lines))
+        print("%s: %s/%s.md" % (title, self.folder, self.name))

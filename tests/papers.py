@@ -1,0 +1,40 @@
+# LABELS: swiftshader long
+# SPDX-License-Identifier: BSD-3-Clause
+"""scripts/papers NAME --tiny: every experiment runs and leaves a page, a table and a plot with what it promises."""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+ROOT = os.environ["BL_SOURCE_DIR"]
+CURVES = {"depth": 10, "glass_ior": 5, "mirror_normal": 2, "height_behind_glass": 4}
+
+
+def check(name, curves):
+    with tempfile.TemporaryDirectory() as folder:
+        r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), name, "--tiny", "-o", folder], stderr=subprocess.PIPE, text=True)
+        if r.returncode == 77:
+            sys.exit(77)
+        assert r.returncode == 0, r.stderr
+        assert sorted(os.listdir(folder)) == [name + ".csv", name + ".md", name + ".svg"]
+        with open(os.path.join(folder, name + ".csv")) as f:
+            rows = list(csv.reader(f))
+        assert len(rows) > 2 and all(len(row) == len(rows[0]) for row in rows), rows
+        with open(os.path.join(folder, name + ".md")) as f:
+            page = f.read()
+        assert "](%s.svg)" % name in page and page.count("\n| ") >= len(rows), page
+        lines = xml.parse(os.path.join(folder, name + ".svg")).iter("{http://www.w3.org/2000/svg}polyline")
+        assert len([l for l in lines if "nan" not in l.get("points")]) == curves, name
+
+
+def main(names):
+    for name in names:
+        check(name, CURVES[name])
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "papers"), "nothing"], stderr=subprocess.PIPE, text=True)
+    assert r.returncode == 1 and "papers NAME" in r.stderr
+
+
+if __name__ == "__main__":
+    main(CURVES)
