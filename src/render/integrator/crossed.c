@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What reaches a vertex of its sampled light through heterogeneous media takes a walk of its own, and path replay needs it three times: where
  * the path is walked, where it is walked again, and, to divide factors out of it one by one, for the nested replay. So the first walk notes it
- * (the first CROSSED_MOST events of a path; later ones are crossed again), and the second only looks it up: per sample behind what else
- * RENDER_REPLAY leaves in BUFFER_SAMPLES, or, where one kernel does both, in an array of the invocation.
+ * (the first CROSSED_MOST events of a path; later ones are crossed again) behind what else RENDER_REPLAY leaves in BUFFER_SAMPLES, and the
+ * second only looks it up. The fused kernel, which keeps nothing per sample, crosses it again.
  *
  * One number per channel says all of a walk_shadow (but whether it is open, which walk.seen knows): the product of the factors that are not 0, with
  * the other sign where one factor is 0, and 0 where more are. */
@@ -10,19 +10,19 @@
 
 static bool notes(const walk *w)
 {
-    return plan_notes_crossed(w->plan) && w->next_event && w->plan->scene->emitters.count > 0 && replay_method(w) == METHOD_REPLAY;
-}
-
-crossed_notes crossed_begin(walk *w, const lane *l)
-{
-    crossed_notes k = {.fused = w->pass == RENDER_GRADIENT, .wanted = notes(w), .lane = l};
-    if (k.wanted && k.fused) /* one place more, for what is not to be kept */
-        k.array = ir_local(w->t.f, IR_F32, 3 * (CROSSED_MOST + 1));
-    return k;
+    bool separate = w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
+    return separate && plan_notes_crossed(w->plan) && w->next_event && w->plan->scene->emitters.count > 0;
 }
 
 /* bool: there is a place for what is crossed at this event. */
 static ir_ref has_place(walk *w, const walk_position *at) { return ir_lt(w->t.f, at->event, t_u32(&w->t, CROSSED_MOST)); }
+
+/* Word of a channel of an event's number. */
+static ir_ref place(walk *w, const lane *l, const walk_position *at, ir_ref event, uint32_t c)
+{
+    tracer *t = &w->t;
+    return replay_sample_word(w, l, at->sample, t_offset(t, ir_mul(t->f, event, t_u32(t, 3)), SAMPLE_WORDS + c));
+}
 
 static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
 {
@@ -32,39 +32,29 @@ static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
     return ir_select(f, ir_eq(f, zeros, t_u32(t, 0)), product, one_lost);
 }
 
-void crossed_keep(walk *w, const crossed_notes *k, const walk_position *at, const walk_shadow *shadow, ir_ref again)
+void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    if (!k->wanted || w->pass == RENDER_ADJOINT)
+    if (!notes(w) || w->pass != RENDER_REPLAY)
         return;
-    ir_ref kept = ir_and(f, ir_not(f, again), has_place(w, at)), event = ir_select(f, kept, at->event, t_u32(t, CROSSED_MOST));
-    if (!k->fused)
-        ir_if(f, kept);
-    for (uint32_t c = 0; c < 3; c++) {
-        ir_ref number = number_of(w, shadow->product.c[c], shadow->zeros[c]), plane = t_offset(t, ir_mul(f, event, t_u32(t, 3)), c);
-        if (k->fused)
-            ir_lstore(f, k->array, plane, number);
-        else
-            ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, k->lane, at->sample, t_offset(t, plane, SAMPLE_WORDS)), number);
-    }
-    if (!k->fused)
-        ir_else(f), ir_endif(f);
+    ir_if(f, has_place(w, at));
+    for (uint32_t c = 0; c < 3; c++)
+        ir_store(f, BUFFER_SAMPLES, place(w, l, at, at->event, c), number_of(w, shadow->product.c[c], shadow->zeros[c]));
+    ir_else(f);
+    ir_endif(f);
 }
 
-void crossed_recall(walk *w, const crossed_notes *k, const walk_position *at, ir_ref again)
+void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    if (!k->wanted || w->pass == RENDER_REPLAY)
+    if (!notes(w) || w->pass != RENDER_ADJOINT)
         return;
     w->recalls = true, w->recalled = ir_and(f, again, has_place(w, at));
-    ir_ref event = ir_select(f, w->recalled, at->event, t_u32(t, k->fused ? CROSSED_MOST : 0));
-    for (uint32_t c = 0; c < 3; c++) {
-        ir_ref plane = t_offset(t, ir_mul(f, event, t_u32(t, 3)), c);
-        w->crossed.c[c] = k->fused ? ir_lload(f, k->array, plane)
-                                   : ir_load(f, IR_F32, BUFFER_SAMPLES, replay_sample_word(w, k->lane, at->sample, t_offset(t, plane, SAMPLE_WORDS)));
-    }
+    ir_ref event = ir_select(f, w->recalled, at->event, t_u32(t, 0));
+    for (uint32_t c = 0; c < 3; c++)
+        w->crossed.c[c] = ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, place(w, l, at, event, c)));
 }
 
 void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted)

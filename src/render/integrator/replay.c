@@ -254,9 +254,9 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     if (detour_any(w))
         detour_enter(w, &p->detour, p->stream);
     dL = walk_weigh(w, p->at, dL);
-    crossed_recall(w, p->crossed, &p->at, p->phase);
+    crossed_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
-    crossed_keep(w, p->crossed, &p->at, &v.shadow, p->phase);
+    crossed_keep(w, p->lane, &p->at, &v.shadow);
     if (w->media && glow_any(w))
         glow(w, p, &v, dL);
     if (w->media && w->pass != RENDER_REPLAY)
@@ -286,14 +286,13 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
     const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
-    const crossed_notes crossed = crossed_begin(w, &l);
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
-    p.stream = stream, p.crossed = &crossed;
+    p.stream = stream, p.lane = &l;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);

@@ -23,13 +23,6 @@ typedef struct replay_turn {
     throughput b;
 } replay_turn;
 
-/* What the first walk of a sample notes for the second (crossed.c). */
-typedef struct crossed_notes {
-    bool wanted, fused;
-    const lane *lane;
-    ir_ref array; /* LOCAL, where fused */
-} crossed_notes;
-
 typedef struct replay_state {
     walk_position at;
     ir_ref phase; /* bool: subtracting and backpropagating */
@@ -41,7 +34,7 @@ typedef struct replay_state {
     replay_turn turn;   /* where METHOD_RECURSIVE */
     detour detour;      /* where detour_any: phase is then false, so its light is added to sums that are empty */
     ir_ref stream;      /* the kernel's, no state; nor is this: */
-    const crossed_notes *crossed;
+    const lane *lane;
     color sum;          /* of all samples' radiance: the image of this stream */
 } replay_state;
 
@@ -89,10 +82,9 @@ color replay_sample_adjoint(walk *w, const lane *l);
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
-/* crossed.c: before the loop, before a vertex and after one; again: bool, this is the second walk. */
-crossed_notes crossed_begin(walk *w, const lane *l);
-void crossed_recall(walk *w, const crossed_notes *k, const walk_position *at, ir_ref again);
-void crossed_keep(walk *w, const crossed_notes *k, const walk_position *at, const walk_shadow *shadow, ir_ref again);
+/* crossed.c: what the first walk of a sample notes for the second. Before a vertex (again: bool, this is the second walk), and after. */
+void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
+void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
 
 /* radiative.c */
 enum gradient_method replay_method(const walk *w); /* of the kernel: the fused one's, else METHOD_REPLAY */

@@ -324,7 +324,7 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
     ir_ref loop = ir_loop(f, state, count);
     ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
     at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
-    at.mean = w->cells ? state[4] : k->mean, at.least = state[5];
+    at.mean = w->cells ? ir_detach(f, state[4]) : k->mean, at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
     color left = residual_share(w, s, k, &at, false), tracked = residual_share(w, s, k, &at, true), seed;
     for (int c = 0; c < 3; c++)
         seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
