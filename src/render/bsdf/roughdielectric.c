@@ -92,7 +92,7 @@ static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 
 {
     ir_func *f = t->f;
     facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
-    ir_ref of_normal = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    ir_ref of_normal = normal_density(t, n, record, &a, uv);
     ir_ref cosine = ir_abs(f, a.wo_m), reflected = ir_div(f, t_f32(t, 0.25f), cosine),
            refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), cosine), a.h2);
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
@@ -103,9 +103,10 @@ static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir
     ir_func *f = t->f;
     vec3 from = facet_turned(t, wi, wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, draw->u1, draw->u2);
+    ir_ref index = eta_seen_from(t, n, record, wi);
+    vec3 m = sampled_normal(t, n, record, from, index, uv, draw->u1, draw->u2);
     ir_ref cosine = v3_dot(t, from, m), reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0));
-    fresnel at = fresnel_dielectric(t, cosine, eta_seen_from(t, n, record, wi));
+    fresnel at = fresnel_dielectric(t, cosine, index);
     vec3 wo = facet_turned(t, wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
     return (bsdf_attached){wo, density_given(t, n, record, wi, wo, uv)};
 }
