@@ -33,11 +33,13 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     affine_map motion = place_motion(t, t_word(t, walk_shape_of(t, entry), SHAPE_PLACE));
     vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
     vec3 d = v3_normalize(t, v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))));
-    ir_ref anew[3], at[9];
-    kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), anew);
-    vec3_put(v3_select(t, slides, o, vec3_at(p)), at), vec3_put(v3_select(t, slides, d, vec3_at(p + 3)), at + 3);
-    for (int k = 0; k < 3; k++)
-        at[6 + k] = ir_select(f, slides, anew[k], p[6 + k]);
+    ir_ref at[9], branch = ir_if(f, slides); /* another ray may have no derivative there */
+    vec3_put(o, at), vec3_put(d, at + 3);
+    kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at + 6);
+    ir_else(f);
+    ir_endif(f);
+    for (int k = 0; k < 9; k++)
+        at[k] = ir_phi(f, branch, at[k], p[k]);
     interaction si = {.b = {at[7], at[8]}};
     kind->interact(t, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
     place_carry(t, &motion, &si);

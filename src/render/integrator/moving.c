@@ -36,7 +36,8 @@ void moved_with(tracer *t, ir_ref shape, vec3 *point, vec3 *n)
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {
     walk_hit h = *hit;
-    h.t = ir_detach(t->f, h.t), h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
+    h.t = ir_select(t->f, h.valid, ir_detach(t->f, h.t), t_f32(t, 1)); /* what is nowhere is not so far that squares overflow */
+    h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
     h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d), h.p = v3_detach(t, h.p);
     return h;
 }

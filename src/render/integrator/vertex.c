@@ -209,7 +209,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_vertex v = {.last = at.last};
     v.si = walk_intersect(w, at, &v.hit_place);
     if (walk_moves(w, MOVE_PLACES) && walk_tracks(w))
-        v.hit_place.slides = ir_not(f, at.last.valid);
+        v.hit_place.slides = ir_and(f, v.hit_place.valid, ir_not(f, at.last.valid));
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
     if (w->follows) {
