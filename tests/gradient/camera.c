@@ -38,6 +38,8 @@ static const struct {
      "<emitter type='area'/></shape>", {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.aperture_radius", "eye.focus_distance"}},
     {"pinhole, environment", "<sensor type='perspective' id='eye'>" POSE FILM "</sensor>",
      "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>", {"eye.translation", "eye.rotation"}},
+    {"parallel rays, point light", "<sensor type='orthographic' id='eye'><transform name='to_world'><scale value='.9,.8,1.2'/><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
+     FILM "</sensor>", "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>", {"eye.to_world"}},
 };
 
 static scene_eval *create(size_t k, uint32_t count)
@@ -105,13 +107,18 @@ static void plain_differences(void **state)
 static void record(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < 2; k++) {
+    static const struct {
+        size_t in;
+        uint32_t words;
+    } records[] = {{0, 20}, {1, 22} /* a pinhole's ends before the lens */, {3, 20}};
+    for (size_t j = 0; j < sizeof records / sizeof *records; j++) {
+        size_t k = records[j].in;
         bl_error err = {0};
         scene_eval *e = create(k, 1);
         if (scene_eval_run(e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK)
             fail_msg("%s", err.text);
         const float *host = (const float *)(const void *)(e->plan->words.data + plan_sensor_word(e->plan));
-        for (uint32_t i = 0; i < 20 + 2 * k; i++) { /* a pinhole's ends before the lens */
+        for (uint32_t i = 0; i < records[j].words; i++) {
             double derived = e->values[e->scene->values.count + i];
             if (!(fabs(derived - (double)host[i]) <= 2e-6 * (1 + fabs(derived))))
                 fail_msg("%s, word %u: %.9g, the host's %.9g", cases[k].name, i, derived, (double)host[i]);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parallel rays. The film's width spans [-1, 1] of the camera's x axis, which to_world may scale; its height follows the aspect. As in Mitsuba,
- * the near plane is scaled with the axes and the distance between near and far plane is not. */
+ * the near plane is scaled with the axes and the distance between near and far plane is not. Where to_world is requested the record is derived. */
 #include "render/classes.h"
 
-enum record { WINDOW = POSE_WORDS, DIRECTION = WINDOW + WINDOW_WORDS, LENGTH = DIRECTION + 3 };
+enum record { WINDOW = POSE_WORDS, DIRECTION = WINDOW + WINDOW_WORDS, LENGTH = DIRECTION + 3, RECORD_WORDS };
+enum { PARAM_TO_WORLD = 2 };
+enum extra { EXTRA_NEAR = RECORD_WORDS, EXTRA_ASPECT, EXTRA_WORDS }; /* the record as the scene has it; near_clip; height over width of the film */
 
 static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    (void)s;
+    sensor_reasons(s, o);
     if (matrix_determinant3(scene_get(o, "to_world")->matrix) == 0)
         return scene_error(err, BL_ERROR_SCENE, o->where, "orthographic: to_world is singular");
     return sensor_check_clips(o, err);
@@ -28,12 +30,38 @@ static void orthographic_record(const render_scene *s, const scene_object *o, co
     words[LENGTH] = float_word((float)(scene_number(o, "far_clip") - near));
 }
 
+static void orthographic_extra(const plan *p, const scene_object *o, uint32_t *words)
+{
+    const render_scene *s = p->scene;
+    const sensor_film film = {s->full_width, s->full_height, s->crop_x, s->crop_y, s->width, s->height};
+    orthographic_record(s, o, scene_get(o, "to_world")->matrix, &film, words);
+    words[EXTRA_NEAR] = float_word((float)scene_number(o, "near_clip"));
+    words[EXTRA_ASPECT] = float_word((float)((double)film.full_height / film.full_width));
+}
+
+/* The record from the parameters. */
+static void orthographic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
+{
+    vec3 column[4];
+    for (uint32_t k = 0; k < RECORD_WORDS; k++)
+        derived[k] = t_real(t, record, n->extra_word + k);
+    for (uint32_t c = 0; c < 4; c++) {
+        ir_ref e[3];
+        for (uint32_t k = 0; k < 3; k++)
+            e[k] = plan_load(t, n, record, n->field[PARAM_TO_WORLD], PARAM_TO_WORLD, t_u32(t, 4 * k + c));
+        column[c] = vec3_at(e);
+    }
+    vec3_put(column[0], derived + POSE_X), vec3_put(v3_scale(t, column[1], t_real(t, record, n->extra_word + EXTRA_ASPECT)), derived + POSE_Y);
+    vec3_put(column[2], derived + POSE_Z), vec3_put(v3_normalize(t, column[2]), derived + DIRECTION);
+    vec3_put(v3_add(t, column[3], v3_scale(t, column[2], t_real(t, record, n->extra_word + EXTRA_NEAR))), derived + POSE_ORIGIN);
+}
+
 static ray orthographic_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     (void)lens;
     vec2 film = sensor_film_position(t, v, WINDOW, position);
-    vec3 across = v3_add(t, v3_scale(t, v3_load(t, v->record, POSE_X), film.x), v3_scale(t, v3_load(t, v->record, POSE_Y), film.y));
-    return (ray){v3_add(t, v3_load(t, v->record, POSE_ORIGIN), across), v3_load(t, v->record, DIRECTION), t_real(t, v->record, LENGTH)};
+    vec3 across = v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), film.x), v3_scale(t, sensor_vector(t, v, POSE_Y), film.y));
+    return (ray){v3_add(t, sensor_vector(t, v, POSE_ORIGIN), across), sensor_vector(t, v, DIRECTION), sensor_real(t, v, LENGTH)};
 }
 
 /* Light tracing: p's way back along the rays to the near plane, found by Cramer's rule. Importance is 1 over the window's area across the rays. */
@@ -42,16 +70,16 @@ static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, ve
     (void)lens;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f);
-    vec3 x = v3_load(t, v->record, POSE_X), y = v3_load(t, v->record, POSE_Y), z = v3_load(t, v->record, DIRECTION);
-    vec3 to = v3_sub(t, p, v3_load(t, v->record, POSE_ORIGIN)), yz = v3_cross(t, y, z);
+    vec3 x = sensor_vector(t, v, POSE_X), y = sensor_vector(t, v, POSE_Y), z = sensor_vector(t, v, DIRECTION);
+    vec3 to = v3_sub(t, p, sensor_vector(t, v, POSE_ORIGIN)), yz = v3_cross(t, y, z);
     ir_ref determinant = v3_dot(t, x, yz), depth = ir_div(f, v3_dot(t, to, v3_cross(t, x, y)), determinant);
     ir_ref film_x = ir_div(f, v3_dot(t, to, yz), determinant), film_y = ir_div(f, v3_dot(t, to, v3_cross(t, z, x)), determinant);
-    ir_ref scale_x = t_real(t, v->record, WINDOW + WINDOW_SCALE_X), scale_y = t_real(t, v->record, WINDOW + WINDOW_SCALE_Y);
+    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X), scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
     film_x = ir_mul(f, half, ir_sub(f, one, film_x)), film_y = ir_mul(f, half, ir_sub(f, one, film_y));
     sensor_link l = {.point = v3_sub(t, p, v3_scale(t, z, depth)), .near = t_f32(t, 0)};
-    l.position = (vec2){ir_div(f, ir_sub(f, film_x, t_real(t, v->record, WINDOW + WINDOW_OFFSET_X)), scale_x),
-                        ir_div(f, ir_sub(f, film_y, t_real(t, v->record, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
-    l.within = ir_and(f, ir_ge(f, depth, t_f32(t, 0)), ir_le(f, depth, t_real(t, v->record, LENGTH)));
+    l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
+                        ir_div(f, ir_sub(f, film_y, sensor_real(t, v, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
+    l.within = ir_and(f, ir_ge(f, depth, t_f32(t, 0)), ir_le(f, depth, sensor_real(t, v, LENGTH)));
     l.seen = sensor_in_window(t, l.position);
     ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, 4), ir_abs(f, determinant)), ir_mul(f, scale_x, scale_y));
     l.weight = ir_div(f, one, area);
@@ -61,13 +89,14 @@ static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, ve
 static const plugin_param orthographic_params[] = {
     {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 0, 1e30, "where rays start"},
     {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "camera to world; its scale is the film's size"},
+    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "camera to world; its scale is the film's size"},
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
     {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
 };
 static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_orthographic = {
-    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3, "parallel rays"}, .load = orthographic_load},
+    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3, "parallel rays"}, .load = orthographic_load,
+             .extra_words = EXTRA_WORDS, .extra = orthographic_extra, .derived_count = RECORD_WORDS, .update = orthographic_update},
     .record = orthographic_record,
     .ray = orthographic_ray,
     .link = orthographic_link,

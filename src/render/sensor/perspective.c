@@ -17,13 +17,10 @@ static void offer_parameters(render_scene *s, const scene_object *o)
     const scene_value *focus = scene_get(o, "focus_distance");
     float degrees = (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
     render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 179.99f, &degrees);
+    sensor_reasons(s, o);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
-        if (p->object != o->index)
-            continue;
-        p->reason = o == s->sensor ? "silhouettes, edges of shadows and steps of textures, which move in the image, are left out"
-                                   : "the image is another sensor's";
-        if (p->slot != PLAN_DATA_SLOT && strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
+        if (p->object == o->index && p->slot != PLAN_DATA_SLOT && strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
             s->values.data[p->offset] = (float)scene_number(o, "far_clip");
     }
 }

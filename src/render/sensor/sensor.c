@@ -93,6 +93,14 @@ bl_result sensor_check_clips(const scene_object *o, bl_error *err)
     return BL_OK;
 }
 
+void sensor_reasons(render_scene *s, const scene_object *o)
+{
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index)
+            s->parameters.data[i].reason = o == s->sensor ? "silhouettes, edges of shadows and steps of textures, which move in the image, are left out"
+                                                          : "the image is another sensor's";
+}
+
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3])
 {
     const scene_value *direction = scene_get(o, "direction");

@@ -89,6 +89,8 @@ vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);
+/* What gradients by the parameters of a sensor lack. */
+void sensor_reasons(render_scene *s, const scene_object *o);
 /* Of a sensor that takes its direction from to_world or from a parameter "direction". */
 void sensor_direction(const scene_object *o, const double to_world[16], double d[3]);
 
