@@ -54,7 +54,8 @@ static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, 
     assert_int_equal(s->e->status[STATUS_DRIFT], 0);
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
     run(s, RENDER_UNROLLED, pixel, sample, f64);
-    double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements);
+    /* below 2^-100 of radiances near 1 some factor was below 2^-126, where floats of 32 bits lose their digits */
+    double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements) + (f64 ? 0 : 0x1p-100);
     for (uint32_t i = 0; i < s->elements; i++) {
         expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
         s->reached[i] |= g[i] != 0;
