@@ -103,13 +103,6 @@ static ir_ref data_of(tracer *t, ir_ref entry)
     return t_word(t, ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape), SHAPE_DATA);
 }
 
-/* Those of an entry; where that is no triangle, of the first shape's first one's words, whatever these are: not used. */
-static void entry_corners(tracer *t, ir_ref entry, ir_ref triangle, vec3 corner[3])
-{
-    ir_ref first = entry_at(t, t_u32(t, 0)), safe = ir_select(t->f, triangle, entry, first);
-    geometry_corners(t, data_of(t, safe), t_word(t, safe, ENTRY_FACE), corner);
-}
-
 static void step_entries(tracer *t, ir_ref record, ir_ref id)
 {
     (void)record;
@@ -142,18 +135,24 @@ static void step_corners(tracer *t, ir_ref record, ir_ref id)
 
 /* ---- nodes ---- */
 
+/* Empty where the entry is no triangle, whose words would lead anywhere. */
 static box triangle_box(tracer *t, ir_ref entry)
 {
-    ir_ref triangle = is_triangle(t, entry), p[3];
+    ir_func *f = t->f;
+    ir_ref p[3], branch = ir_if(f, is_triangle(t, entry));
     vec3 v[3];
-    box b = empty_box(t), none = b;
-    entry_corners(t, entry, triangle, v);
+    box none = empty_box(t), b = none;
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
     for (int k = 0; k < 3; k++) {
         vec3_put(v[k], p);
         for (int axis = 0; axis < 3; axis++)
-            b.least[axis] = ir_min(t->f, b.least[axis], p[axis]), b.most[axis] = ir_max(t->f, b.most[axis], p[axis]);
+            b.least[axis] = ir_min(f, b.least[axis], p[axis]), b.most[axis] = ir_max(f, b.most[axis], p[axis]);
     }
-    return choose(t, triangle, &b, &none);
+    ir_else(f);
+    ir_endif(f);
+    for (int axis = 0; axis < 3; axis++)
+        b.least[axis] = ir_phi(f, branch, b.least[axis], none.least[axis]), b.most[axis] = ir_phi(f, branch, b.most[axis], none.most[axis]);
+    return b;
 }
 
 /* Of an entry of what moves and is no triangle (shape/place.c). */
