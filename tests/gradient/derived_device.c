@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, SPP = 32, VALUES = 3 * SIDE * SIDE, CUTOFF = 0, BEAM, REFLECTANCE, REQUESTED, VALUES_MOST = 64 };
+enum { SIDE = 16, SPP = 32, VALUES = 3 * SIDE * SIDE, CUTOFF = 0, BEAM, REFLECTANCE, REQUESTED, VALUES_MOST = 256 };
 static const char *const names[REQUESTED] = {"spot.cutoff_angle", "spot.beam_width", "white.reflectance.value"};
 
 static scene_device device;
