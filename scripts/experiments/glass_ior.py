@@ -19,7 +19,7 @@ def run(page, tiny):
             name = "%s, from %g" % (way, start)
             values = [start] + list(columns["glass.eta"])
             curves[name] = list(enumerate(values))
-            losses[name] = [(s, max(v, 1e-8)) for s, v in zip(columns["step"], columns["loss"])]
+            losses[name] = list(zip(columns["step"], columns["loss"]))
             rows.append([way, start, values[-1], abs(values[-1] - TRUTH), columns["loss"][0], columns["loss"][-1]])
     curves["truth"] = [(0, TRUTH), (steps, TRUTH)]
     page.write("Index of refraction of smooth glass from what is seen through it", [
@@ -27,7 +27,7 @@ def run(page, tiny):
         " picture a refracted ray ends. Attached path replay (`--integrator prb`) follows it there; detached sampling (`--integrator prb_detached`) sees the Fresnel coefficients alone. The more it"
         " reflects, the less contrast there is: that has the right sign here, but is a small part of the derivative, so with the same rate the detached fit crawls"
         " (and an optimiser that divides by the gradient's size, as Adam does, would hide it: what is wrong is the size)." % steps,
-        "The losses are unbiased estimates in two walks, so that noise can make them negative; the plot stops at 1e-8.",
+        "The losses are unbiased estimates in two walks, so that noise can make them negative: there the plot has gaps.",
     ], ["way", "start", "found", "error", "first loss", "last loss"], rows, [
         {"title": "index of refraction", "x": "step", "y": "eta", "curves": curves},
         {"title": "loss", "x": "step", "y": "mean squared difference", "log_y": True, "curves": losses},

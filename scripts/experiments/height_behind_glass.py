@@ -35,7 +35,7 @@ def run(page, tiny):
     side = round(len(truth) ** 0.5)
     middle = slice(side * (side // 2 - 2), side * (side // 2 - 1))
     profiles = {n: list(zip(truth[middle, 0], v[middle, 2])) for n, v in (("truth", truth), ("found", found), ("before", flat))}
-    losses = {"loss": [(s, max(v, 1e-9)) for s, v in zip(columns["step"], columns["loss"])]}
+    losses = {"loss": list(zip(columns["step"], columns["loss"]))}
     page.write("Heights behind smooth glass", [
         "The square of 32 x 32 vertices of `assets/relief` behind a tilted pane of smooth glass, with three lights on its own side (`assets/papers/relief.xml`), 40 x 40 pixels, 8 samples per"
         " pixel, %d steps of Adam preconditioned by the mesh, from a flat square. Rays refract on the way to the relief; there the vertex slides along the ray." % steps,

@@ -42,7 +42,7 @@ def run(page, tiny):
                                          schedule=[{"step": max(1, steps // 2), "factor": 0.3}, {"step": max(2, steps * 4 // 5), "factor": 0.1}])
             found = np.load(os.path.join(folder, "out", "normals.data.npy")).astype(float)
         page.device = result["device"]
-        losses[way] = [(s, max(v, 1e-9)) for s, v in zip(columns["step"], columns["loss"])]
+        losses[way] = list(zip(columns["step"], columns["loss"]))
         rows.append([way, *angles(found, truth), columns["loss"][0], columns["loss"][-1]])
     page.write("Normal map of a mirror from what it reflects", [
         "A mirror with a normal map of %d x %d texels under a sky in which every direction has a colour of its own (`assets/papers/mirror.xml`), 24 x 24 pixels, 4 samples per pixel, %d steps"

@@ -11,11 +11,15 @@ class Axis:
 
     def __init__(self, label, values, log, begin, end):
         self.label, self.log, self.begin, self.end = label, log, begin, end
+        values = [v for v in values if self.has(v)]
         self.low, self.high = min(values), max(values)
         if log:
             self.low, self.high = 10 ** math.floor(math.log10(self.low) + 1e-9), 10 ** math.ceil(math.log10(self.high) - 1e-9)
         if self.low == self.high:
             self.high = self.low * 10 if log else self.low + 1
+
+    def has(self, value):
+        return value > 0 or not self.log
 
     def at(self, value):
         f = math.log10 if self.log else float
@@ -34,6 +38,17 @@ def text(x, y, what, anchor="middle", colour="#000"):
     return '<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>' % (x, y, anchor, colour, what)
 
 
+def lines(curve, x, y):
+    """A curve as one line, or several: what a logarithmic axis has no place for interrupts it."""
+    out = [[]]
+    for a, b in curve:
+        if x.has(a) and y.has(b):
+            out[-1].append("%.1f,%.1f" % (x.at(a), y.at(b)))
+        elif out[-1]:
+            out.append([])
+    return [" ".join(line) for line in out if len(line) > 1]
+
+
 def panel(left, p):
     """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)]."""
     points = [q for c in p["curves"].values() for q in c]
@@ -46,13 +61,15 @@ def panel(left, p):
         out += ['<path d="M%.1f %.1f H%.1f" stroke="#ddd"/>' % (x.begin, y.at(v), x.end), text(x.begin - 5, y.at(v) + 4, "%g" % round(v, 10), "end")]
     out += [text((x.begin + x.end) / 2, HEIGHT - BOTTOM + 31, p["x"]),
             '<text transform="translate(%.1f %.1f) rotate(-90)" text-anchor="middle">%s</text>' % (left + 14, (TOP + HEIGHT - BOTTOM) / 2, p["y"])]
-    along = x.begin
+    along, row = x.begin, 0
     for k, (name, curve) in enumerate(p["curves"].items()):
         colour = COLOURS[k % len(COLOURS)]
-        line = " ".join("%.1f,%.1f" % (x.at(a), y.at(b)) for a, b in curve)
-        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour),
-                text(along, HEIGHT - BOTTOM + 50 + 15 * (k // 4), name, "start", colour)]
-        along = x.begin if k % 4 == 3 else along + 16 + 6.6 * len(name)
+        width = 6.2 * len(name)
+        if along > x.begin and along + width > x.end:
+            along, row = x.begin, row + 1
+        out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour) for line in lines(curve, x, y)]
+        out.append(text(along, HEIGHT - BOTTOM + 47 + 13 * row, name, "start", colour))
+        along += 16 + width
     return out
 
 
