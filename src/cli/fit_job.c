@@ -24,6 +24,7 @@ char *job_beside(const char *job_path, const char *path)
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
 static const char *loss_name(uint32_t k) { return bl_loss_info_get((bl_loss)k).name; }
 static const char *form_name(uint32_t k) { return bl_gradient_form_name((bl_gradient_form)k); }
+static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
 
 static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
 {
@@ -78,26 +79,6 @@ static int read_loss(json_place at, const cJSON *json, fit_job *job)
     return json_read_keys(&at, json, keys, job);
 }
 
-static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
-
-static int read_volume_gradient(json_place at, const char *name, fit_job *job)
-{
-    uint32_t how = BL_VOLUME_GRADIENT_AUTO;
-    if (name)
-        CLI_TRY(json_find_name(&at, "volume_gradient", "way", name, volume_gradient_name, &how));
-    job->volume_gradient = (bl_volume_gradient)how;
-    return CLI_OK;
-}
-
-static int read_form(json_place at, const char *name, fit_job *job)
-{
-    uint32_t form = BL_FORM_AUTO;
-    if (name)
-        CLI_TRY(json_find_name(&at, "form", "form", name, form_name, &form));
-    job->form = (bl_gradient_form)form;
-    return CLI_OK;
-}
-
 static int read_schedule(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {{"step", KEY_COUNT, offsetof(bl_fit_change, step), true},
@@ -109,12 +90,8 @@ static int read_schedule(json_place at, const cJSON *json, fit_job *job)
         return json_wrong(&at, "schedule", "must be a list of objects with step and factor");
     job->schedule = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->schedule);
     for (const cJSON *one = json->child; one; one = one->next) {
-        bl_fit_change *c = &job->schedule[job->schedule_count++];
-        snprintf(at.path, sizeof at.path, "schedule[%u]", job->schedule_count - 1);
-        if (!cJSON_IsObject(one))
-            return json_wrong(&at, "", "must be an object with step and factor");
-        strcat(at.path, ".");
-        CLI_TRY(json_read_keys(&at, one, keys, c));
+        bl_fit_change *c = &job->schedule[job->schedule_count];
+        CLI_TRY(json_read_item(&at, "schedule", job->schedule_count++, "an object with step and factor", one, keys, c));
         if (job->schedule_count > 1 && c->step <= c[-1].step)
             return json_wrong(&at, "step", "must be above the one before it");
     }
@@ -166,6 +143,7 @@ static int read_job(json_place at, fit_job *job)
                                {"defines", KEY_OTHER, 0, false},
                                {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
                                {0}};
+    uint32_t form = BL_FORM_AUTO, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
     head h = {0};
     const cJSON *json = job->json;
     CLI_TRY(json_read_keys(&at, json, keys, &h));
@@ -179,8 +157,10 @@ static int read_job(json_place at, fit_job *job)
     job->checkpoint_steps = h.checkpoint_steps;
     CLI_TRY(job_read_goal(at, json, job));
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
-    CLI_TRY(read_form(at, h.form, job));
-    CLI_TRY(read_volume_gradient(at, h.volume_gradient, job));
+    CLI_TRY(json_find_name(&at, "form", "form", h.form, form_name, &form));
+    job->form = (bl_gradient_form)form;
+    CLI_TRY(json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name, &volume_gradient));
+    job->volume_gradient = (bl_volume_gradient)volume_gradient;
     CLI_TRY(job_read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));
     CLI_TRY(job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job));
     CLI_TRY(read_defines(at, cJSON_GetObjectItemCaseSensitive(json, "defines"), job));

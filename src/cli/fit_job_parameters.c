@@ -84,12 +84,8 @@ int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
     job->parameters = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->parameters);
     for (const cJSON *one = json->child; one; one = one->next) {
-        fit_job_parameter *p = &job->parameters[job->parameter_count++];
-        snprintf(at.path, sizeof at.path, "parameters[%u]", job->parameter_count - 1);
-        if (!cJSON_IsObject(one))
-            return json_wrong(&at, "", "must be an object with a name");
-        strcat(at.path, ".");
-        CLI_TRY(json_read_keys(&at, one, keys, p));
+        fit_job_parameter *p = &job->parameters[job->parameter_count];
+        CLI_TRY(json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
         CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
@@ -145,12 +141,8 @@ int job_read_stages(json_place at, const cJSON *json, fit_job *job)
     job->stages = memory_or_exit((json ? (size_t)cJSON_GetArraySize(json) : 1) * sizeof *job->stages);
     job->stages[0].steps = job->steps, job->stage_count = !json;
     for (const cJSON *one = json ? json->child : NULL; one; one = one->next) {
-        fit_job_stage *s = &job->stages[job->stage_count++];
-        snprintf(at.path, sizeof at.path, "stages[%u]", job->stage_count - 1);
-        if (!cJSON_IsObject(one))
-            return json_wrong(&at, "", "must be an object with steps");
-        strcat(at.path, ".");
-        CLI_TRY(json_read_keys(&at, one, keys, s));
+        fit_job_stage *s = &job->stages[job->stage_count];
+        CLI_TRY(json_read_item(&at, "stages", job->stage_count++, "an object with steps", one, keys, s));
         CLI_TRY(read_resolution(at, cJSON_GetObjectItemCaseSensitive(one, "resolution"), job, s));
         if ((steps += s->steps) > UINT32_MAX)
             return json_wrong(&at, "steps", "the steps of all stages are too many");

@@ -113,13 +113,9 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
     job->several = true;
     job->views = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->views);
     for (const cJSON *one = json->child; one; one = one->next) {
-        fit_job_view *v = &job->views[job->view_count++];
-        v->seed = TARGET_SEED + job->view_count - 1;
-        snprintf(at.path, sizeof at.path, "views[%u]", job->view_count - 1);
-        if (!cJSON_IsObject(one))
-            return json_wrong(&at, "", "must be an object with a target");
-        strcat(at.path, ".");
-        CLI_TRY(json_read_keys(&at, one, keys, v));
+        fit_job_view *v = &job->views[job->view_count];
+        v->seed = TARGET_SEED + job->view_count;
+        CLI_TRY(json_read_item(&at, "views", job->view_count++, "an object with a target", one, keys, v));
         CLI_TRY(read_pose(at, cJSON_GetObjectItemCaseSensitive(one, "to_world"), v));
         CLI_TRY(read_target(at, cJSON_GetObjectItemCaseSensitive(one, "target"), v));
     }

@@ -106,9 +106,20 @@ int json_read_keys(const json_place *at, const cJSON *json, const json_key *keys
     return CLI_OK;
 }
 
+int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const cJSON *one, const json_key *keys, void *object)
+{
+    snprintf(at->path, sizeof at->path, "%s[%u]", list, k);
+    if (!cJSON_IsObject(one))
+        return json_wrong(at, "", "must be %s", what);
+    strcat(at->path, ".");
+    return json_read_keys(at, one, keys, object);
+}
+
 int json_find_name(const json_place *at, const char *field, const char *what, const char *name, const char *(*name_of)(uint32_t), uint32_t *index)
 {
     char list[200] = "";
+    if (!name)
+        return CLI_OK;
     for (*index = 0; name_of(*index); ++*index) {
         if (!strcmp(name_of(*index), name))
             return CLI_OK;

@@ -11,15 +11,14 @@
 
 #include <cmocka.h>
 
+#include "support/plain_differences.h"
 #include "support/scene_cases.h"
-#include "support/scene_eval.h"
 #include "support/scene_traced.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { SIDE = 16, SAMPLES = 60 };
-static const double step = 1e-5;
 static char *folder;
 
 #define POSE "<transform name='to_world'><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
@@ -53,52 +52,16 @@ static scene_eval *create(size_t k, uint32_t count)
     return e;
 }
 
-static double value_at(scene_eval *e, uint32_t element, double by, uint32_t pixel, uint32_t sample)
-{
-    bl_error err = {0};
-    double old = e->values[element];
-    e->values[element] = old + by;
-    if (scene_eval_run(e, RENDER_PRIMAL, pixel, sample, 3, 1, true, &err) != BL_OK)
-        fail_msg("%s", err.text);
-    e->values[element] = old;
-    return scene_eval_weighted(e, pixel);
-}
-
-static void plain_differences(void **state)
+static void all_derivatives(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        uint32_t count = 0, compared = 0, off = 0;
+        uint32_t count = 0;
         while (count < 6 && cases[k].parameters[count])
             count++;
         scene_eval *e = create(k, count);
-        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
-            e->adjoint[i] = 1 + (float)(i % 3);
-        double sizes = 0;
-        for (uint32_t n = 0; n < SAMPLES; n++) {
-            bl_error err = {0};
-            uint32_t pixel = n * 37 % (SIDE * SIDE);
-            if (scene_eval_run(e, RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
-                fail_msg("%s", err.text);
-            assert_int_equal(e->status[STATUS_DRIFT], 0);
-            double *gradient = malloc(e->plan->gradient_count * sizeof *gradient);
-            assert_non_null(gradient);
-            memcpy(gradient, e->gradient, e->plan->gradient_count * sizeof *gradient);
-            for (uint32_t p = 0; p < count; p++) {
-                uint32_t index = scene_eval_find(e, cases[k].parameters[p]), first = scene_eval_gradient_first(e, cases[k].parameters[p]);
-                const render_parameter *r = &e->scene->parameters.data[index];
-                for (uint32_t c = 0; c < r->count; c++) {
-                    double wanted = (value_at(e, r->offset + c, step, pixel, n) - value_at(e, r->offset + c, -step, pixel, n)) / (2 * step), got = gradient[first + c];
-                    bool agree = fabs(got - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(got));
-                    if (!agree && ++off > SAMPLES / 10)
-                        fail_msg("%s, %s[%u], pixel %u, sample %u: %.9g, differences say %.9g", cases[k].name, r->name, c, pixel, n, got, wanted);
-                    compared++, sizes += fabs(wanted);
-                }
-            }
-            free(gradient);
-        }
-        print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", cases[k].name, compared, off, sizes / compared);
-        assert_true(sizes / compared > 1e-3);
+        plain_differences_expect(e, &(plain_differences){.name = cases[k].name, .parameters = cases[k].parameters, .parameter_count = count, .samples = SAMPLES,
+                                                         .every = true, .least_mean = 1e-3});
         scene_eval_destroy(e);
     }
 }
@@ -132,7 +95,7 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(record), cmocka_unit_test(plain_differences)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(record), cmocka_unit_test(all_derivatives)};
     int failed = cmocka_run_group_tests_name("camera", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

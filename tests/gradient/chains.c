@@ -15,14 +15,11 @@
 #include <cmocka.h>
 
 #include "support/path_agreement.h"
+#include "support/plain_differences.h"
 #include "support/scene_eval.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { DEPTH = 5, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
-static const double step = 1e-5;
 static char *folder;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -131,54 +128,14 @@ static const struct {
      "waves.nested_texture.data"},
 };
 
-static double value_at(scene_eval *e, uint32_t element, double by, uint32_t pixel, uint32_t sample)
-{
-    bl_error err = {0};
-    double old = e->values[element];
-    e->values[element] = old + by;
-    if (scene_eval_run(e, RENDER_PRIMAL, pixel, sample, 3, 1, true, &err) != BL_OK)
-        fail_msg("%s", err.text);
-    e->values[element] = old;
-    return scene_eval_weighted(e, pixel);
-}
-
 static void plain(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof mirrors / sizeof *mirrors; k++) {
         arena a = {0};
-        const scene_case c = {
-            .name = mirrors[k].name, .body = mirrors[k].body, .parameters = {mirrors[k].parameter}};
+        const scene_case c = {.name = mirrors[k].name, .body = mirrors[k].body, .parameters = {mirrors[k].parameter}};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, 4, SIDE, SIDE), folder, c.parameters, 1);
-        const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
-        uint32_t first = scene_eval_gradient_first(e, c.parameters[0]), compared = 0, off = 0;
-        uint32_t values = scene_eval_value_first(e, c.parameters[0]);
-        double sizes = 0;
-        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
-            e->adjoint[i] = 1 + (float)(i % 3);
-        for (uint32_t n = 0; n < PLAIN_SAMPLES; n++) {
-            bl_error err = {0};
-            uint32_t pixel = n * 37 % (SIDE * SIDE), entry = n % p->count;
-            if (scene_eval_run(e, RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
-                fail_msg("%s", err.text);
-            assert_int_equal(e->status[STATUS_DRIFT], 0);
-            double most = 0, got;
-            for (uint32_t i = 0; i < p->count; i++)
-                if (fabs(e->gradient[first + i]) > most)
-                    most = fabs(e->gradient[first + i]), entry = i;
-            got = e->gradient[first + entry];
-            double wanted =
-                (value_at(e, values + entry, step, pixel, n) - value_at(e, values + entry, -step, pixel, n)) /
-                (2 * step);
-            if (!(fabs(got - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(got))) &&
-                ++off > PLAIN_SAMPLES / 10)
-                fail_msg("%s, entry %u, pixel %u, sample %u: %.9g, differences say %.9g", c.name, entry,
-                         pixel, n, got, wanted);
-            compared++, sizes += fabs(wanted);
-        }
-        print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", c.name, compared, off,
-                      sizes / compared);
-        assert_true(sizes / compared > 1e-2);
+        plain_differences_expect(e, &(plain_differences){.name = c.name, .parameters = c.parameters, .parameter_count = 1, .samples = PLAIN_SAMPLES, .least_mean = 1e-2});
         scene_eval_destroy(e);
         arena_free(&a);
     }

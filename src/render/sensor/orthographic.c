@@ -43,14 +43,7 @@ static void orthographic_extra(const plan *p, const scene_object *o, uint32_t *w
 static void orthographic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
     vec3 column[4];
-    for (uint32_t k = 0; k < RECORD_WORDS; k++)
-        derived[k] = t_real(t, record, n->extra_word + k);
-    for (uint32_t c = 0; c < 4; c++) {
-        ir_ref e[3];
-        for (uint32_t k = 0; k < 3; k++)
-            e[k] = plan_load(t, n, record, n->field[PARAM_TO_WORLD], PARAM_TO_WORLD, t_u32(t, 4 * k + c));
-        column[c] = vec3_at(e);
-    }
+    sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, column);
     vec3_put(column[0], derived + POSE_X), vec3_put(v3_scale(t, column[1], t_real(t, record, n->extra_word + EXTRA_ASPECT)), derived + POSE_Y);
     vec3_put(column[2], derived + POSE_Z), vec3_put(v3_normalize(t, column[2]), derived + DIRECTION);
     vec3_put(v3_add(t, column[3], v3_scale(t, column[2], t_real(t, record, n->extra_word + EXTRA_NEAR))), derived + POSE_ORIGIN);

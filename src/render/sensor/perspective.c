@@ -85,14 +85,7 @@ static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
 {
     ir_func *f = t->f;
     vec3 columns[4];
-    for (uint32_t k = 0; k < RECORD_WORDS; k++)
-        derived[k] = t_real(t, record, n->extra_word + k);
-    for (uint32_t c = 0; c < 4; c++) {
-        ir_ref e[3];
-        for (uint32_t k = 0; k < 3; k++)
-            e[k] = plan_load(t, n, record, n->field[PARAM_TO_WORLD], PARAM_TO_WORLD, t_u32(t, 4 * k + c));
-        columns[c] = v3(e[0], e[1], e[2]);
-    }
+    sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, columns);
     sensor_pose_derive(t, columns, point_param(t, n, record, PARAM_ROTATION), point_param(t, n, record, PARAM_TRANSLATION), derived);
     ir_ref half = ir_mul(f, plan_load(t, n, record, n->extra_word + EXTRA_FOV, PLAN_DATA_SLOT, t_u32(t, 0)), t_f32(t, (float)(pi / 360)));
     ir_ref tangent = ir_div(f, ir_sin(f, half), ir_cos(f, half));

@@ -176,6 +176,18 @@ static ir_ref trigonometric(tracer *t, ir_ref q, int first)
     return sum;
 }
 
+void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot, ir_ref *derived, vec3 columns[4])
+{
+    for (uint32_t k = 0; k < words; k++)
+        derived[k] = t_real(t, record, n->extra_word + k);
+    for (uint32_t c = 0; c < 4; c++) {
+        ir_ref e[3];
+        for (uint32_t k = 0; k < 3; k++)
+            e[k] = plan_load(t, n, record, n->field[slot], slot, t_u32(t, 4 * k + c));
+        columns[c] = vec3_at(e);
+    }
+}
+
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived)
 {
     ir_func *f = t->f;
