@@ -88,11 +88,10 @@ static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
 static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word, ir_ref times)
 {
     ir_func *f = a->f;
-    ir_ref again = condition, loop = ir_loop(f, &again, 1); /* a loop of one trip: CPU devices skip loops, not branches */
-    ir_while(f, again);
+    ir_if(f, condition);
     ir_atomic_add(f, a->o->status_buffer, status_word, times);
-    ir_ref no = ir_bool(f, false);
-    ir_endloop(f, loop, &no, 1);
+    ir_else(f);
+    ir_endif(f);
 }
 
 /* bool: a value that is not zero rounded to zero */

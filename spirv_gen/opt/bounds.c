@@ -6,8 +6,7 @@
  *     if (site == 0) site = number of this access + 1, place = index
  * in two variables of its function. At the function's end
  *     if (site != 0) if (compare_exchange(report.site, 0, site) == 0) report.index = place, report.invocation = ..
- * so that there is one branch a function: drivers took minutes over one an access. It is a loop of one trip, because CPU devices skip loops
- * whose lanes agree, not branches. The number is a place in opt_sites, which says in words what access it is.
+ * so that there is one branch a function: drivers took minutes over one an access. The number is a place in opt_sites, which says in words what access it is.
  *
  * Runs when rays have become loads, so that traversal is checked, and before gradients become atomics, so that what the program calls ACCUM
  * is reported as such. (The words that accumulate.c itself touches follow from the index that is checked here.) Gradients in fixed point have
@@ -84,15 +83,15 @@ static void end_function(ir_copier *c)
     if (b->in != c->from || ir_is_none(b->site))
         return;
     ir_ref zero = ir_u32(f, 0), site = ir_lload(f, b->site, zero);
-    ir_ref again = ir_ne(f, site, zero), loop = ir_loop(f, &again, 1), no = ir_bool(f, false);
-    ir_while(f, again);
+    ir_if(f, ir_ne(f, site, zero));
     ir_ref before = ir_atomic_cas(f, b->buffer, word(c, b, OPT_REPORT_SITE), zero, site);
     ir_if(f, ir_eq(f, before, zero));
     ir_store(f, b->buffer, word(c, b, OPT_REPORT_INDEX), ir_lload(f, b->place, zero));
     ir_store(f, b->buffer, word(c, b, OPT_REPORT_INVOCATION), ir_global_id(f));
     ir_else(f);
     ir_endif(f);
-    ir_endloop(f, loop, &no, 1);
+    ir_else(f);
+    ir_endif(f);
 }
 
 /* ---- accesses ---- */

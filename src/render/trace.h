@@ -139,6 +139,11 @@ static inline vec3 v3_select(tracer *t, ir_ref c, vec3 a, vec3 b)
 {
     return v3(ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y), ir_select(t->f, c, a.z, b.z));
 }
+/* Of the two sides of an `if`. */
+static inline vec3 v3_phi(tracer *t, ir_ref if_op, vec3 a, vec3 b)
+{
+    return v3(ir_phi(t->f, if_op, a.x, b.x), ir_phi(t->f, if_op, a.y, b.y), ir_phi(t->f, if_op, a.z, b.z));
+}
 static inline vec3 v3_load(tracer *t, ir_ref record, uint32_t word)
 {
     return v3(t_real(t, record, word), t_real(t, record, word + 1), t_real(t, record, word + 2));

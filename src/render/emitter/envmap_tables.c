@@ -67,7 +67,7 @@ static void step_mean(tracer *t, const class_node *n, const envmap *m)
     set_value(t, t_offset(t, m->table, TABLE_FLOOR), n->requested >> PLAN_DATA_SLOT & 1 ? share : zero);
 }
 
-/* A strip of texels: CPU devices skip loops of other steps, but not straight code. */
+/* A strip of texels. */
 static void step_weights(tracer *t, const class_node *n, ir_ref record, const envmap *m, ir_ref lane)
 {
     ir_func *f = t->f;

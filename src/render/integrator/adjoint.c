@@ -33,59 +33,44 @@ void account(walk *w, replay_state *p, color light, ir_ref takes)
 
 /* ---- adjoints ---- */
 
-/* Code that runs once where a condition holds, and not at all where it holds on no lane; where walk.follows,
- * it adds to the adjoint of the ray that leads to the vertex. */
-typedef struct once {
-    ir_ref loop, state[1 + RAY_MOST];
-    ir_ref sum[RAY_MOST];
-} once;
+/* Code that runs where a condition holds; where walk.follows, it adds to the adjoint of the ray that leads to the vertex. */
+typedef struct branch {
+    ir_ref op, sum[RAY_MOST];
+} branch;
 
-static once begin_once(walk *w, ir_ref condition, const ir_ref arrived[RAY_MOST])
+static branch begin_branch(walk *w, ir_ref condition, const ir_ref arrived[RAY_MOST])
 {
-    ir_func *f = w->t.f;
-    once o = {.loop = {0}};
-    if (!w->follows) {
-        o.loop = kernel_once(f, condition);
-        return o;
-    }
-    o.state[0] = condition;
-    memcpy(o.state + 1, arrived, sizeof o.sum);
-    o.loop = ir_loop(f, o.state, 1 + follow_width(w));
-    ir_while(f, o.state[0]);
-    memcpy(o.sum, o.state + 1, sizeof o.sum);
-    return o;
+    branch b = {.op = ir_if(w->t.f, condition)};
+    memcpy(b.sum, arrived, sizeof b.sum);
+    return b;
 }
 
-static void end_once(walk *w, once *o, ir_ref arrived[RAY_MOST])
+static void end_branch(walk *w, const branch *b, ir_ref arrived[RAY_MOST])
 {
-    if (!w->follows) {
-        kernel_end_once(w->t.f, o->loop);
-        return;
-    }
-    ir_ref next[1 + RAY_MOST] = {ir_bool(w->t.f, false)};
-    memcpy(next + 1, o->sum, sizeof o->sum);
-    ir_endloop(w->t.f, o->loop, next, 1 + follow_width(w));
-    memcpy(arrived, o->state + 1, sizeof o->sum);
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
+    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
+        arrived[k] = ir_phi(w->t.f, b->op, b->sum[k], arrived[k]);
 }
 
 /* Backpropagates, and adds what arrives at the ray. */
-static void backward(walk *w, const walk_position *at, once *o, const ir_ref *outputs, const ir_ref *seeds,
+static void backward(walk *w, const walk_position *at, branch *b, const ir_ref *outputs, const ir_ref *seeds,
                      uint32_t count)
 {
     ir_ref arrived[RAY_MOST], sum[RAY_MOST];
     uint32_t width = follow_pack(w, at->now, arrived);
     ad_backward(w->t.f, outputs, seeds, count, arrived, sum, w->follows ? width : 0);
     for (uint32_t k = 0; w->follows && k < width; k++)
-        o->sum[k] = ir_add(w->t.f, o->sum[k], sum[k]);
+        b->sum[k] = ir_add(w->t.f, b->sum[k], sum[k]);
 }
 
 /* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
 static void adjoint_light(walk *w, replay_state *p, walk_light light, ir_ref when, color seed,
                           ir_ref arrived[RAY_MOST])
 {
-    once o = begin_once(w, ir_and(w->t.f, when, light.there), arrived);
-    backward(w, &p->at, &o, walk_radiance(w, light, true).c, seed.c, 3);
-    end_once(w, &o, arrived);
+    branch b = begin_branch(w, ir_and(w->t.f, when, light.there), arrived);
+    backward(w, &p->at, &b, walk_radiance(w, light, true).c, seed.c, 3);
+    end_branch(w, &b, arrived);
 }
 
 /* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
@@ -97,13 +82,13 @@ static void adjoint_hit(walk *w, replay_state *p, const walk_vertex *v, const co
         adjoint_light(w, p, v->hit, when, seed, arrived);
         return;
     }
-    once o = begin_once(w, ir_and(w->t.f, when, v->hit.there), arrived);
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->hit.there), arrived);
     color radiance = walk_radiance(w, v->hit, true);
     ir_ref sum = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
     const ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2], attached_hit_mis(w, v)},
                  seeds[4] = {seed.c[0], seed.c[1], seed.c[2], sum};
-    backward(w, &p->at, &o, outputs, seeds, 4);
-    end_once(w, &o, arrived);
+    backward(w, &p->at, &b, outputs, seeds, 4);
+    end_branch(w, &b, arrived);
 }
 
 /* The material's side of Ld', and L * value'/value: six of each. */
@@ -140,23 +125,25 @@ static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const c
 static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
                             color seed_whole, color dL, ir_ref when, ir_ref arrived[RAY_MOST])
 {
-    once o = begin_once(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
     ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
     bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
     uint32_t width = follow_pack(w, follow_next(w, v), outputs + 6);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
-    backward(w, &p->at, &o, outputs, seeds, 6 + width);
-    end_once(w, &o, arrived);
+    backward(w, &p->at, &b, outputs, seeds, 6 + width);
+    end_branch(w, &b, arrived);
 }
 
 /* Of the parameters of the camera, where its ray is the one that leads here. */
 static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
 {
     ir_func *f = w->t.f;
-    ir_ref loop = kernel_once(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0)))), arrived[RAY_MOST];
+    ir_ref arrived[RAY_MOST];
+    ir_if(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0))));
     follow_pack(w, follow_camera(w, p->at.sample), arrived);
     ad_backward(f, arrived, p->chain.ray, 6, NULL, NULL, 0);
-    kernel_end_once(f, loop);
+    ir_else(f);
+    ir_endif(f);
 }
 
 /* Of what lets light through between the vertex and the light it has sampled. */

@@ -180,14 +180,15 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
-    ir_ref loop = kernel_once(f, ir_and(f, when, s->homogeneous));
+    ir_if(f, ir_and(f, when, s->homogeneous));
     if (media_want_extinction(w))
         color_backward(&w->t, thickness(w, s, fl->t), to_come);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
     color tracked = color_mul(t, stretch_albedo(w, s, p, true), stretch_extinction(w, s, s->o, true)), zero = color_all(t_f32(t, 0));
     color_backward(&w->t, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero));
-    kernel_end_once(f, loop);
+    ir_else(f);
+    ir_endif(f);
 }
 
 void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
@@ -204,9 +205,10 @@ void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
     ir_func *f = w->t.f;
     when = ir_and(f, when, s->there);
     if (media_any(w, true)) {
-        ir_ref loop = kernel_once(f, ir_and(f, when, s->homogeneous));
+        ir_if(f, ir_and(f, when, s->homogeneous));
         color_backward(&w->t, thickness(w, s, s->limit), to_come);
-        kernel_end_once(f, loop);
+        ir_else(f);
+        ir_endif(f);
     }
     if (media_any(w, false)) {
         track_stretch_adjoint(w, s, when, to_come);

@@ -152,9 +152,10 @@ void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, co
     walk_stretch s = own_stream(w, fl);
     when = ir_and(f, when, s.there);
     if (media_any(w, true)) {
-        ir_ref loop = kernel_once(f, ir_and(f, when, s.homogeneous));
+        ir_if(f, ir_and(f, when, s.homogeneous));
         color_backward(&w->t, closed_form(w, &s, true), seed);
-        kernel_end_once(f, loop);
+        ir_else(f);
+        ir_endif(f);
     }
     if (media_any(w, false))
         collected_adjoint(w, &s, when, emitted, seed);

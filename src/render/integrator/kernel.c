@@ -411,27 +411,15 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
 
 /* ---- small things ---- */
 
-ir_ref kernel_once(ir_func *f, ir_ref condition)
-{
-    ir_ref again = condition, loop = ir_loop(f, &again, 1);
-    ir_while(f, again);
-    return loop;
-}
-
-void kernel_end_once(ir_func *f, ir_ref loop)
-{
-    ir_ref no = ir_bool(f, false);
-    ir_endloop(f, loop, &no, 1);
-}
-
 void kernel_count(walk *w, ir_ref condition, enum status_word word) { kernel_count_at(w, condition, t_u32(&w->t, word)); }
 
 void kernel_count_at(walk *w, ir_ref condition, ir_ref word)
 {
     tracer *t = &w->t;
-    ir_ref loop = kernel_once(t->f, condition);
+    ir_if(t->f, condition);
     ir_atomic_add(t->f, BUFFER_STATUS, word, t_u32(t, 1));
-    kernel_end_once(t->f, loop);
+    ir_else(t->f);
+    ir_endif(t->f);
 }
 
 ir_ref color_finite(tracer *t, color c)

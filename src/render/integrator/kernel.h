@@ -72,10 +72,6 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
 void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
 
-/* Around the body of an `if` that CPU devices skip where no lane wants it: a loop of one trip, since they do not skip branches. */
-ir_ref kernel_once(ir_func *f, ir_ref condition);
-void kernel_end_once(ir_func *f, ir_ref loop);
-
 /* status[word] += 1 where condition */
 void kernel_count(walk *w, ir_ref condition, enum status_word word);
 void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* u32 */

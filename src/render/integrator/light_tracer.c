@@ -75,9 +75,10 @@ static ir_ref image_vertex(walk *w, light_state *p)
 static void adjoint_light(walk *w, const light_state *p, const light_vertex *v)
 {
     color seed = sums_over(&w->t, &p->sums, v->radiance);
-    ir_ref loop = kernel_once(w->t.f, ir_and(w->t.f, p->phase, v->begins));
+    ir_if(w->t.f, ir_and(w->t.f, p->phase, v->begins));
     color_backward(&w->t, walk_radiance(w, v->emission, true), seed);
-    kernel_end_once(w->t.f, loop);
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
 }
 
 /* seed: adjoint of the splat's factor `scale * for_sensor`. */

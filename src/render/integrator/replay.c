@@ -97,9 +97,10 @@ static void detour_backward(walk *w, replay_state *p, color dL, ir_ref ended)
     color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
     ir_ref arrived = ir_and(f, ended, p->detour.on), finite = color_finite(t, color_scale(t, light, p->detour.sum));
     kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref loop = kernel_once(f, ir_and(f, arrived, finite));
+    ir_if(f, ir_and(f, arrived, finite));
     color_backward(t, detour_value(w, &p->detour), light);
-    kernel_end_once(f, loop);
+    ir_else(f);
+    ir_endif(f);
 }
 
 /* bool: where the path has been `replayed`, there is a detour to go; before replay_new_path. */

@@ -345,12 +345,13 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     when = ir_and(f, when, ir_not(f, s->homogeneous));
     if (media_want_extinction(w))
         null_adjoint(w, s, &k, when, fl->steps, to_come);
-    ir_ref loop = kernel_once(f, ir_and(f, when, fl->collides));
+    ir_if(f, ir_and(f, when, fl->collides));
     vec3 p = stretch_point(t, s, fl->t);
     color value = scattering_value(w, s, track_real(w, s, fl->mean, p, false), p, false);
     color tracked = scattering_value(w, s, collided(w, s, &k, fl->mean, p), p, true);
     color_backward(&w->t, tracked, channels_seed(w, value, to_come, missing));
-    kernel_end_once(f, loop);
+    ir_else(f);
+    ir_endif(f);
 }
 
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)

@@ -181,22 +181,24 @@ static ir_ref samples_delta(walk *w, const interaction *si, walk_position at)
     return ir_and(t->f, si->valid, next.sample.delta);
 }
 
-/* From a vertex that moves: where the ray that goes on will hit. In a loop of one trip, because CPU devices skip loops but not branches. */
+/* From a vertex that moves: where the ray that goes on will hit. */
 static void look_ahead(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)), follow_link(w, at.link, LINK_RAY));
+    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)), follow_link(w, at.link, LINK_RAY));
     if (w->attaches)
         wanted = ir_and(f, wanted, ir_not(f, v->attached));
-    ir_ref state[9] = {wanted, no, no, zero, zero, zero, zero, zero, zero}, loop = ir_loop(f, state, 9);
-    ir_while(f, state[0]);
+    ir_ref branch = ir_if(f, wanted);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
     interaction si = walk_intersect(w, at, NULL);
-    ir_ref next[9] = {no, si.valid, samples_delta(w, &si, at), si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z};
-    ir_endloop(f, loop, next, 9);
-    v->next_valid = state[1], v->next_delta = state[2]; /* else any place, from which nothing that is not finite can come */
-    v->next_p = v3_select(t, state[1], vec3_at(state + 3), v3_add(t, v->next_o, v->next_d)), v->next_ng = v3_select(t, state[1], vec3_at(state + 6), v->next_d);
+    ir_ref delta = samples_delta(w, &si, at);
+    vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
+    ir_else(f);
+    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
+    ir_endif(f);
+    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
+    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
 }
 
 walk_vertex walk_visit(walk *w, walk_position at)
