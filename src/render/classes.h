@@ -101,6 +101,9 @@ ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const e
 /* Whether the textured parameter is a plain number or colour; the mean luminance of it, at a few points of [0, 1]^2 if it is not. */
 bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
+/* The same where places of the unit square are not texture coordinates: light_at says what the parameter is at u. */
+typedef color emitter_light(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u);
+ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param, emitter_light *light_at);
 /* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius + 1. */
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
 /* `ray` of a light at infinity: a direction as `sample` chooses it, through a point of the disk across the scene's bounding sphere. */

@@ -98,7 +98,7 @@ static void write_arrays(plan *p, uint32_t geometry)
 {
     const render_scene *s = p->scene;
     uint32_t count = 3 * mesh_array_count(s);
-    for (uint32_t i = 0; i < s->shapes.count && (p->needs & NEED_FACE || p->moves); i++) {
+    for (uint32_t i = 0; i < s->shapes.count && ((p->needs | p->light_needs) & NEED_FACE || p->moves); i++) {
         const render_shape *shape = &s->shapes.data[i];
         if (shape->kind != SHAPE_TRIANGLES)
             continue;

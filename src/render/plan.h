@@ -46,7 +46,8 @@ typedef struct plan {
     uint32_t stored_count;     /* values of parameters: the scene's, then those of requested geometry */
     uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters, media, phases;
-    uint32_t needs;            /* of all materials: enum surface_need */
+    uint32_t needs;            /* of all materials: enum surface_need; */
+    uint32_t light_needs;      /* of all lights on shapes */
     uint32_t moves;            /* enum mesh_moves: arrays of meshes, of which some are requested */
     class_list updates;        /* classes with derived values */
     class_list tables;         /* classes with sampling tables */

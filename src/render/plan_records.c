@@ -38,17 +38,30 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
     return *d;
 }
 
-/* Appends the parameters of an object and of what it holds. */
-static void add_parameters(const plan *p, const scene_object *o, uint32_list *out)
+static void add_own_parameters(const plan *p, const scene_object *o, uint32_list *out)
 {
     for (uint32_t i = 0; i < p->scene->parameters.count; i++)
         if (p->scene->parameters.data[i].object == o->index)
             array_push(out, i);
+}
+
+/* Appends the parameters of an object and of what it holds. */
+static void add_parameters(const plan *p, const scene_object *o, uint32_list *out)
+{
+    add_own_parameters(p, o, out);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->values[k].object)
             add_parameters(p, o->values[k].object, out);
     for (uint32_t k = 0; k < o->child_count; k++)
         add_parameters(p, o->children[k], out);
+}
+
+/* The same of a light; shape: that carries it, whose attributes it may show, or NULL. */
+static void add_light_parameters(const plan *p, const scene_object *light, const render_shape *shape, uint32_list *out)
+{
+    add_parameters(p, light, out);
+    if (shape && p->light_needs & NEED_FACE)
+        add_own_parameters(p, shape->object, out);
 }
 
 /* Gives the steps that were added last, `count` of them, what they follow; takes the list. */
@@ -79,7 +92,7 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
         array_push(&p->table_builds, step);
     }
     uint32_list follows = {0};
-    add_parameters(p, o, &follows);
+    add_light_parameters(p, o, shape, &follows);
     set_follows(p, cls->table_steps, &follows);
     return d->table;
 }
@@ -124,8 +137,10 @@ void plan_place_light_table(plan *p)
         array_push(&p->table_builds, step);
     }
     uint32_list follows = {0};
-    for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++)
-        add_parameters(p, s->emitters.data[i], &follows);
+    for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++) {
+        uint32_t shape = s->emitter_shape.data[i];
+        add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape], &follows);
+    }
     set_follows(p, CHOICE_STEPS, &follows);
 }
 
@@ -145,6 +160,7 @@ plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry
 {
     const render_shape *shape = &p->scene->shapes.data[p->scene->emitter_shape.data[emitter]];
     class_node *n = plan_classify(p, p->scene->emitters.data[emitter], shape);
+    p->light_needs |= plan_needs(n);
     plan_instance i = {.cls = plan_class_add(p, &p->emitters, n), .record = plan_reserve(p, n->words)};
     write_record(p, n, p->scene->emitters.data[emitter], shape, i.record);
     uint32_t *extra = p->words.data + i.record + n->extra_word;

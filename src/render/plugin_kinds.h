@@ -109,6 +109,8 @@ typedef struct emitter_sample {
     ir_ref facing;   /* bool: the light's emitting side faces the reference point */
     vec3 n;          /* of a light on a shape: the geometric normal there */
     ir_ref smooth;   /* pdf without the steps of a table; none: there are no such */
+    ir_ref face;     /* u32: of the point on a mesh, and b its barycentrics; none: other lights */
+    vec2 b;
 } emitter_sample;
 
 /* Where a ray has met a light. */
@@ -127,6 +129,8 @@ typedef struct emitter_ray {
     vec3 p, d;           /* starts on the light itself and goes along d, unit */
     vec3 n;              /* geometric normal of a light on a shape, else 0 */
     vec2 uv;             /* where radiance(.., uv, 1, true) is what goes along d */
+    ir_ref face;         /* as emitter_sample's, and b */
+    vec2 b;
     ir_ref weight;       /* |cos| over the density of the ray: area times solid angle, or what the light has of these */
     ir_ref point_weight; /* for what can be seen: 1 over the density of p by area, of an environment over that of -d by solid angle; else 0 */
 } emitter_ray;
@@ -138,7 +142,8 @@ typedef struct emitter_class {
     bool on_shape;    /* carried by a shape (its extra words are enum area_word) */
     uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
-    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. */
+    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. Of lights on shapes whose textures
+     * need it, tracer.surface says where on the shape: mesh, face, b, p. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
     /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);

@@ -15,24 +15,24 @@ static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
 
 static bool on_shape(const scene_object *emitter) { return ((const emitter_class *)(const void *)emitter->cls)->on_shape; }
 
-/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light, NULL: a light without. */
-static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bool light, bl_error *err)
+/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light; NULL: a light without. */
+static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bl_error *err)
 {
     bool attribute = scene_is(o, &texture_mesh_attribute.base.plugin);
-    if (light && (attribute || scene_is(o, &texture_volume.base.plugin)))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "%s: in a light it is not implemented (nor is it in Mitsuba 3)", o->cls->name);
+    if (!shape && (attribute || scene_is(o, &texture_volume.base.plugin)))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: it needs a surface, and this light is on no shape", o->cls->name);
     if (attribute) {
         const char *name = scene_get(o, "name")->text;
         uint32_t k = mesh_find_attribute(s, name);
         if (k == PLAN_NONE || render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
-            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material asks for (line %u)",
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material or light asks for (line %u)",
                                shape->object->cls->name, name, o->where.line);
     }
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
-            TRY(check_textures(s, shape, o->values[k].object, light, err));
+            TRY(check_textures(s, shape, o->values[k].object, err));
     for (uint32_t k = 0; k < o->child_count; k++)
-        TRY(check_textures(s, shape, o->children[k], light, err));
+        TRY(check_textures(s, shape, o->children[k], err));
     return BL_OK;
 }
 
@@ -48,10 +48,10 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
             shape->bsdf = default_bsdf(s, shape);
             TRY(render_visit(s, shape->bsdf, arena_printf(&s->memory, "%s.bsdf", (char *)s->object_data[shape->object->index]), NULL, err));
         }
-        TRY(check_textures(s, shape, shape->bsdf, false, err));
+        TRY(check_textures(s, shape, shape->bsdf, err));
         if (!shape->emitter)
             continue;
-        TRY(check_textures(s, shape, shape->emitter, true, err));
+        TRY(check_textures(s, shape, shape->emitter, err));
         if (!on_shape(shape->emitter))
             return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
                                shape->emitter->cls->name);
@@ -101,7 +101,7 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
                 return scene_error(err, BL_ERROR_SCENE, o->where, "a second environment: a scene can have one");
             s->environment = s->emitters.count;
         }
-        TRY(check_textures(s, NULL, o, true, err));
+        TRY(check_textures(s, NULL, o, err));
         array_push(&s->emitters, o);
         array_push(&s->emitter_shape, PLAN_NONE);
     }

@@ -26,6 +26,13 @@
 #define BLACK "<bsdf type='diffuse' id='lamp'>" RGB("reflectance", ".3,.2,.1") "</bsdf>"
 #define TWO_COLOURS DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".7,.75,.8")
 
+#define PATCH(id, ops, inside) "<shape type='ply' id='" id "'><string name='filename' value='patch.ply'/>" TO_WORLD(ops) inside "</shape>"
+#define OVERHEAD "<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>"
+#define ATTRIBUTE(id, attribute, scale)                                                                      \
+    "<texture type='mesh_attribute' name='radiance' id='" id "'><string name='name' value='" attribute "'/>" NUMBER("scale", scale) "</texture>"
+#define TINT(name)                                                                                           \
+    "<texture type='volume' name='" name "'><volume type='gridvolume' name='volume'><string name='filename' value='tint.vol'/>" \
+    TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate x='1' y='.5' angle='70'/>") "</volume></texture>"
 #define BITMAP(name, file, more)                                                                             \
     "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
 
@@ -199,6 +206,12 @@ const scene_case scene_cases[] = {
          WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
      .step = 1e-4,
      .parameters = {"patch.vertex_color", "patch.face_weight", "paint.scale", "red.reflectance.value"}},
+    {.name = "lights that show attributes and a volume",
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) PATCH("panel", OVERHEAD, BLACK "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
+         PATCH("tile", "<scale value='.3'/><rotate x='1' angle='80'/><translate value='.6,.9,.5'/>",
+               REF("red") "<emitter type='area'>" ATTRIBUTE("shine", "face_weight", "1") "</emitter>")
+         "<shape type='sphere'><point name='center' value='-.6,.2,.5'/><float name='radius' value='.25'/><emitter type='area' id='bulb'>" TINT("radiance") "</emitter></shape>",
+     .parameters = {"panel.vertex_color", "tile.face_weight", "glow.scale", "bulb.radiance.volume.data", "red.reflectance.value"}},
     {.name = "thin lens and a filter with negative lobes",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
      .sensor = "<sensor type='thinlens'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("catmullrom") "</sensor>",
@@ -233,6 +246,18 @@ const scene_case scene_cases[] = {
          "<emitter type='constant'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .step = 1e-5,
      .parameters = {"patch.vertex_positions", "screen.vertex_positions", "patch.vertex_normals", "patch.vertex_texcoords", "red.reflectance.value"}},
+    {.name = "lights that move and show what is where they are",
+     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red")) PATCH("panel", OVERHEAD, "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
+         "<shape type='rectangle' id='tile'>" TO_WORLD("<scale value='.3'/><rotate x='1' angle='80'/><translate value='.3,.9,.5'/>") "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
+     .step = 1e-5,
+     .parameters = {"panel.to_world", "tile.to_world"}},
+    {.name = "camera in front of lights that show attributes and a volume",
+     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red")) PATCH("panel", "<scale value='.8'/><rotate x='1' angle='90'/><translate value='0,.9,1'/>",
+                                                            "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
+         "<shape type='disk'>" TO_WORLD("<scale value='.4'/><rotate x='1' angle='70'/><translate value='-.5,-.3,.6'/>") "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .step = 1e-6,
+     .parameters = {"eye.to_world", "eye.x_fov"}},
     {.name = "shapes that move",
      .body = "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
          "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("cloth") "</shape>"
@@ -496,7 +521,7 @@ void scene_files_remove(char *folder)
 {
     static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol"};
     arena a = {0};
-    for (int i = 0; i < 9; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));
     rmdir(folder);
     arena_free(&a);

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lights' functions alone, in the interpreter. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
- * it integrate what uniform ones do, with less noise. The choice of lights: probabilities from weights and powers worked out here, followed
+ * it integrate what uniform ones do, with less noise; so of lights that show their mesh's attributes, or a volume. The choice of lights: probabilities from weights and powers worked out here, followed
  * by what is chosen, and following the values. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,6 +60,8 @@ static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record, b
     ir_ref u1 = ir_param(t.f, IR_F32), u2 = ir_param(t.f, IR_F32), at = t_u32(&t, record);
     ir_ref data = t_word(&t, at, n->extra_word + AREA_SHAPE_DATA), inverse = t_real(&t, at, n->extra_word + AREA_INVERSE_AREA);
     emitter_sample e = uniform ? shape_kinds[n->variant]->sample(&t, data, inverse, ref, u1, u2) : emitter_of(n)->sample(&t, n, at, ref, u1, u2);
+    const surface on = {.mesh = data, .face = e.face, .b = e.b, .p = v3_add(&t, ref, v3_scale(&t, e.d, e.distance))};
+    t.surface = &on;
     color c = emitter_of(n)->radiance(&t, n, at, e.uv, e.distance, e.facing);
     ir_return(t.f, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.distance, e.pdf, c.c[1]}, 6);
     return t.f;
@@ -163,7 +165,11 @@ static estimate integral(const subject *s, const ir_func *sample, const double r
 #define EMITTER(radiance) "<emitter type='area'>" radiance "</emitter>"
 #define BITMAP(file, more) "<texture type='bitmap' name='radiance'><string name='filename' value='" file "'/>" more "</texture>"
 #define CHECKS(dark) "<texture type='checkerboard' name='radiance'><rgb name='color0' value='1'/><rgb name='color1' value='" dark "'/></texture>"
-#define SHAPE(type, ops, radiance) "<shape type='" type "'><transform name='to_world'>" ops "</transform>" EMITTER(radiance) "</shape>"
+#define ATTRIBUTE(attribute) "<texture type='mesh_attribute' name='radiance'><string name='name' value='" attribute "'/></texture>"
+#define SMOKE                                                                                                   \
+    "<texture type='volume' name='radiance'><volume type='gridvolume' name='volume'><string name='filename' value='smoke.vol'/>" \
+    "<transform name='to_world'><translate value='-.5,-.5,-.5'/><scale value='2.5'/></transform></volume></texture>"
+#define SHAPE(type, ops, more, radiance) "<shape type='" type "'><transform name='to_world'>" ops "</transform>" more EMITTER(radiance) "</shape>"
 
 typedef struct light_case {
     const char *name, *body;
@@ -171,11 +177,14 @@ typedef struct light_case {
 } light_case;
 
 static const light_case cases[] = {
-    {"rectangle", SHAPE("rectangle", "<rotate y='1' angle='40'/>", BITMAP("texture.pfm", "")), {1, .5, 2}},
-    {"rectangle, steps", SHAPE("rectangle", "<scale x='2'/>", BITMAP("grey.pfm", "<string name='filter_type' value='nearest'/>")), {.3, .2, 1}},
-    {"cube", SHAPE("cube", "", BITMAP("texture.pfm", "")), {1.5, 2, 1.8}},
-    {"disk", SHAPE("disk", "<scale x='1.4' y='.7'/>", CHECKS("0")), {.3, .2, 1}},
-    {"cylinder", SHAPE("cylinder", "<scale value='.5'/>", CHECKS(".05")), {2, .3, .4}},
+    {"rectangle", SHAPE("rectangle", "<rotate y='1' angle='40'/>", "", BITMAP("texture.pfm", "")), {1, .5, 2}},
+    {"rectangle, steps", SHAPE("rectangle", "<scale x='2'/>", "", BITMAP("grey.pfm", "<string name='filter_type' value='nearest'/>")), {.3, .2, 1}},
+    {"cube", SHAPE("cube", "", "", BITMAP("texture.pfm", "")), {1.5, 2, 1.8}},
+    {"disk", SHAPE("disk", "<scale x='1.4' y='.7'/>", "", CHECKS("0")), {.3, .2, 1}},
+    {"cylinder", SHAPE("cylinder", "<scale value='.5'/>", "", CHECKS(".05")), {2, .3, .4}},
+    {"colours of vertices", SHAPE("ply", "<rotate y='1' angle='40'/>", "<string name='filename' value='patch.ply'/>", ATTRIBUTE("vertex_color")), {1, .5, 2}},
+    {"numbers of faces", SHAPE("ply", "", "<string name='filename' value='patch.ply'/>", ATTRIBUTE("face_weight")), {.3, .2, 1}},
+    {"volume", SHAPE("disk", "<scale x='1.4' y='.7'/>", "", SMOKE), {.3, .2, 1}},
 };
 
 /* A hit has the density that its sample had, unless it lies on the border of a cell. */
@@ -284,6 +293,21 @@ static void lights_are_chosen_by_power(void **state)
     unload(&s);
 }
 
+/* Where a light has no table, a volume it shows is looked up where its surface is. */
+static void the_power_of_a_ball_in_a_volume_is_known(void **state)
+{
+    (void)state;
+    subject s = load("<shape type='sphere'><emitter type='area'><texture type='volume' name='radiance'><volume type='constvolume' name='volume'>"
+                     "<rgb name='value' value='1,2,3'/></volume></texture></emitter></shape>"
+                     "<emitter type='point' id='bulb'><rgb name='intensity' value='.5'/></emitter>"
+                     "<emitter type='constant' id='sky'><rgb name='radiance' value='.2'/></emitter>"
+                     "<emitter type='directional'><rgb name='irradiance' value='3'/></emitter>", LIGHTS_BY_POWER);
+    const double section = pi * 3, bright = 0.212671 * 1 + 0.715160 * 2 + 0.072169 * 3; /* its box has half a diagonal of sqrt(3) */
+    refresh(&s);
+    expect_powers(&s, (double[]){4 * pi * pi * bright, 4 * pi * .5, .2 * pi * section, 3 * section}, (double[]){1, 1, 1, 1});
+    unload(&s);
+}
+
 static void alike_lights_need_no_table(void **state)
 {
     (void)state;
@@ -310,10 +334,10 @@ int main(void)
     if (!folder)
         return 1;
 #define CASE(test, k) {#test, test, NULL, NULL, (void *)(uintptr_t)&cases[k]}
-#define CASES(test) CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4)
+#define CASES(test) CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4), CASE(test, 5), CASE(test, 6), CASE(test, 7)
     const struct CMUnitTest tests[] = {
         CASES(hits_have_their_samples_density), CASES(samples_integrate_the_light), cmocka_unit_test(lights_are_chosen_by_weight),
-        cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(alike_lights_need_no_table),
+        cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known), cmocka_unit_test(alike_lights_need_no_table),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

@@ -120,7 +120,13 @@ static void what_is_missing_is_said(void **state)
                                                "<bsdf type='diffuse'/></bsdf>"), "no attribute \"face_none\""},
         {SENSOR PLY_SHAPE("colours_ascii.ply", "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'/></bsdf>"), "needs the parameter \"name\""},
         {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' name='radiance'><string name='name' value='vertex_color'/>"
-                                               "</texture></emitter>"), "in a light it is not implemented"},
+                                               "</texture></emitter>"), NULL},
+        {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' name='radiance'><string name='name' value='vertex_tint'/>"
+                                               "</texture></emitter>"), "this ply has no attribute \"vertex_tint\""},
+        {SENSOR "<emitter type='spot'><texture type='mesh_attribute' name='texture'><string name='name' value='vertex_color'/></texture></emitter>",
+         "needs a surface, and this light is on no shape"},
+        {SENSOR "<emitter type='projector'><texture type='volume' name='irradiance'><volume type='constvolume' name='volume'/></texture></emitter>",
+         "needs a surface, and this light is on no shape"},
     };
     (void)state;
     char folder[1100];

@@ -7,7 +7,8 @@
  * mesh will do, whatever its texture coordinates. The density is that of uniform points times that of the cell, relative to 1.
  *
  * What a cell maps to is measured at POINTS x POINTS places, and every cell keeps a share of the samples whatever was found there: something
- * bright may lie between the places, and what is black may be differentiated (estimators.md 4). The table follows the values (plan.h). */
+ * bright may lie between the places, and what is black may be differentiated (estimators.md 4). The table follows the values (plan.h).
+ * Attributes of the mesh and volumes are textures like others, read where the map leads to. */
 #include "render/shape/area.h"
 
 enum { SIDE = 64, POINTS = 2 };
@@ -65,7 +66,7 @@ static emitter_ray area_ray(tracer *t, const class_node *n, ir_ref record, const
     interaction at = area_point(t, n, record, u[0], u[1], &density);
     ir_ref area = ir_div(t->f, t_f32(t, 1), ir_mul(t->f, inverse_area(t, n, record), density));
     return (emitter_ray){.p = at.p, .d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3])), .n = at.ng, .uv = at.uv,
-                         .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)), .point_weight = area};
+                         .face = at.face, .b = at.b, .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)), .point_weight = area};
 }
 
 static color area_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
@@ -90,9 +91,20 @@ static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emit
     return ir_mul(t->f, pdf, value(t, ir_add(t->f, t_offset(t, plan_table_at(t, n, record), TABLE_DENSITY), cell)));
 }
 
+/* The radiance where the map of the unit square leads to. */
+static color radiance_at(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u)
+{
+    ir_ref data = shape_data(t, n, record);
+    interaction at = kind_of(n)->point(t, data, u.x, u.y);
+    const surface on = {.mesh = data, .face = at.face, .b = at.b, .p = at.p};
+    tracer there = *t;
+    there.surface = &on;
+    return plan_texture(&there, n, record, param, at.uv);
+}
+
 static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 {
-    ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN)) : emitter_mean(t, n, record, "radiance");
+    ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN)) : emitter_mean_over(t, n, record, "radiance", radiance_at);
     ir_ref area = ir_div(t->f, t_f32(t, 3.14159265358979323846f), inverse_area(t, n, record));
     return ir_mul(t->f, mean, area);
 }
@@ -106,8 +118,8 @@ static void step_luminance(tracer *t, const class_node *n, ir_ref record, ir_ref
     ir_ref side = t_u32(t, SIDE), row = ir_div(f, cell, side), column = ir_sub(f, cell, ir_mul(f, row, side)), sum = t_f32(t, 0);
     for (int k = 0; k < POINTS * POINTS; k++) {
         ir_ref y = t_f32(t, ((float)(k / POINTS) + 0.5f) / POINTS), x = t_f32(t, ((float)(k % POINTS) + 0.5f) / POINTS);
-        vec2 uv = kind_of(n)->point(t, shape_data(t, n, record), within_cell(t, row, y), within_cell(t, column, x)).uv;
-        sum = ir_add(f, sum, ir_abs(f, color_luminance(t, plan_texture(t, n, record, "radiance", uv))));
+        vec2 u = {within_cell(t, row, y), within_cell(t, column, x)};
+        sum = ir_add(f, sum, ir_abs(f, color_luminance(t, radiance_at(t, n, record, "radiance", u))));
     }
     set_value(t, ir_add(f, t_offset(t, table, TABLE_DENSITY), cell), ir_mul(f, sum, t_f32(t, 1.0f / (POINTS * POINTS))));
 }

@@ -2,7 +2,7 @@
  * What several emitters share. */
 #include "render/classes.h"
 
-enum { MEAN_SIDE = 8 /* points of a texture along u and v */ };
+enum { MEAN_SIDE = 8 /* points of the unit square along u and v */ };
 
 const char emitter_moving_shadows[] = "shadows, which move with it, are left out";
 
@@ -20,7 +20,7 @@ bool emitter_plain(const class_node *n, const char *param)
     BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
 }
 
-ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param)
+ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param, emitter_light *light_at)
 {
     ir_func *f = t->f;
     ir_ref half = t_f32(t, 0.5f);
@@ -30,9 +30,14 @@ ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *p
     ir_while(f, ir_lt(f, state[0], t_u32(t, MEAN_SIDE * MEAN_SIDE)));
     ir_ref row = ir_div(f, state[0], side), column = ir_sub(f, state[0], ir_mul(f, row, side));
     vec2 uv = {ir_mul(f, ir_add(f, ir_to_f32(f, column), half), step), ir_mul(f, ir_add(f, ir_to_f32(f, row), half), step)};
-    ir_ref light = ir_abs(f, color_luminance(t, plan_texture(t, n, record, param, uv)));
+    ir_ref light = ir_abs(f, color_luminance(t, light_at(t, n, record, param, uv)));
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], light)}, 2);
     return ir_mul(f, state[1], t_f32(t, 1.0f / (MEAN_SIDE * MEAN_SIDE)));
+}
+
+ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param)
+{
+    return emitter_mean_over(t, n, record, param, plan_texture);
 }
 
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])

@@ -147,16 +147,22 @@ void follow_place_light(walk *w, walk_light *light)
     light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
 }
 
-vec2 follow_uv(walk *w, const walk_light *light)
+static vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
+{
+    at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
+    return (vec2){follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y)};
+}
+
+void follow_emission(walk *w, walk_light *light)
 {
     two_places x = follow_look(w, &light->way);
     ir_ref here = light->way.hit.valid, moves = follow_link(w, light->way.link, LINK_RAY);
     vec2 now = light_emission_uv(w, here, x.now.si.uv, x.now.d),
          before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
-    if (!walk_locates(w->plan)) /* else where there is no surface, too */
-        moves = ir_and(w->t.f, moves, here);
-    vec2 at = {ir_detach(w->t.f, light->uv.x), ir_detach(w->t.f, light->uv.y)};
-    return (vec2){follow_number(w, moves, at.x, now.x, before.x), follow_number(w, moves, at.y, now.y, before.y)};
+    ir_ref on_surface = ir_and(w->t.f, moves, here);
+    light->uv = follow2(w, walk_locates(w->plan) ? moves : on_surface, light->uv, now, before);
+    light->on.b = follow2(w, on_surface, light->on.b, x.now.si.b, x.before.si.b);
+    light->on.p = follow3(w, on_surface, v3_detach(&w->t, light->on.p), x.now.si.p, x.before.si.p);
 }
 
 /* ---- materials ---- */

@@ -207,14 +207,16 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_sample");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[5], out[12];
+    ir_ref record = ir_param(f, IR_U32), p[5], out[15], zero = t_f32(&t, 0);
     params_f32(f, p, 5);
     emitter_sample s = emitter_of(n)->sample(&t, n, record, vec3_at(p), p[3], p[4]);
     vec3_put(s.d, out);
     out[3] = s.distance, out[4] = s.pdf, out[5] = s.uv.x, out[6] = s.uv.y, out[7] = s.facing;
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
     out[11] = ir_is_none(s.smooth) ? s.pdf : s.smooth;
-    ir_return(f, out, w->smooth ? 12 : w->follows || walk_moves(w, MOVE_HITS) ? 11 : 8);
+    bool on_mesh = !ir_is_none(s.face);
+    out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero, out[14] = on_mesh ? s.b.y : zero;
+    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 15 : w->smooth ? 12 : w->follows || walk_moves(w, MOVE_HITS) ? 11 : 8);
     return f;
 }
 
@@ -222,12 +224,14 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), u[4], out[13];
+    ir_ref record = ir_param(f, IR_U32), u[4], out[16], zero = t_f32(&t, 0);
     params_f32(f, u, 4);
     emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
     vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6);
     out[9] = r.uv.x, out[10] = r.uv.y, out[11] = r.weight, out[12] = r.point_weight;
-    ir_return(f, out, 13);
+    bool on_mesh = !ir_is_none(r.face);
+    out[13] = on_mesh ? r.face : t_u32(&t, 0), out[14] = on_mesh ? r.b.x : zero, out[15] = on_mesh ? r.b.y : zero;
+    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 16 : 13);
     return f;
 }
 
@@ -239,7 +243,10 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
     params_f32(f, p, 3);
     const emitter_class *cls = emitter_of(n);
     bool emits = w->plan->scene->light_tracing && cls->emission;
-    color r = (emits ? cls->emission : cls->radiance)(&t, n, record, (vec2){p[0], p[1]}, p[2], ir_param(f, IR_BOOL));
+    ir_ref facing = ir_param(f, IR_BOOL);
+    surface on = surface_light_params(&t, n, record);
+    t.surface = &on;
+    color r = (emits ? cls->emission : cls->radiance)(&t, n, record, (vec2){p[0], p[1]}, p[2], facing);
     ir_return(f, r.c, 3);
     return f;
 }

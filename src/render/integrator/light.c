@@ -75,6 +75,7 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
     if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
     v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);
+    v->hit.on = surface_of_light(t, &v->si, on_shape);
     v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
     v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
     if (s->environment != PLAN_NONE)
@@ -188,7 +189,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     tracer *t = &w->t;
     ir_func *f = t->f;
     v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
-    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[12];
+    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[15];
     ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
     *d = vec3_at(out);
     *pdf = out[4];
@@ -196,6 +197,8 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
         v->light_pdf = out[11];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
+    if (w->plan->light_needs & NEED_FACE)
+        v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
     if (w->follows)
         v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.way = v->way;
     if (walk_moves(w, MOVE_HITS))

@@ -43,6 +43,7 @@ static walk_light emission_light(walk *w, const emission *e)
                         .cls = e->cls,
                         .record = e->record,
                         .uv = e->ray.uv,
+                        .on = {.p = e->ray.p, .face = e->ray.face, .b = e->ray.b},
                         .distance = t_f32(&w->t, 1),
                         .facing = ir_bool(w->t.f, true)};
 }
@@ -55,7 +56,7 @@ static emission choose_emission(walk *w, ir_ref sample)
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
     ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record),
-           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[13];
+           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[16];
     e.choice = t_ratio(t, t_f32(t, 1), probability);
     ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in, 5, out);
     e.ray = (emitter_ray){.p = vec3_at(out),
@@ -64,6 +65,8 @@ static emission choose_emission(walk *w, ir_ref sample)
                           .uv = {out[9], out[10]},
                           .weight = out[11],
                           .point_weight = out[12]};
+    if (w->plan->light_needs & NEED_FACE)
+        e.ray.face = out[13], e.ray.b = (vec2){out[14], out[15]};
     e.far = light_is_environment(w, e.cls);
     e.radiance = walk_radiance(w, emission_light(w, &e), false);
     return e;
@@ -86,6 +89,10 @@ static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
                      &e.radiance.c[1], &e.radiance.c[2]};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         *all[k] = ir_phi(f, branch, *all[k], zero);
+    if (w->plan->light_needs & NEED_FACE) {
+        e.ray.face = ir_phi(f, branch, e.ray.face, t_u32(t, 0));
+        e.ray.b = (vec2){ir_phi(f, branch, e.ray.b.x, zero), ir_phi(f, branch, e.ray.b.y, zero)};
+    }
     e.cls = ir_phi(f, branch, e.cls, cls), e.record = ir_phi(f, branch, e.record, record),
     e.far = ir_phi(f, branch, e.far, ir_bool(f, false));
     return e;

@@ -48,13 +48,18 @@ vec3 moved_point(walk *w, const walk_hit *hit)
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
 }
 
-vec2 moved_uv(walk *w, const walk_light *light)
+static vec2 detached2(tracer *t, vec2 v) { return (vec2){ir_detach(t->f, v.x), ir_detach(t->f, v.y)}; }
+static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b) { return (vec2){ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y)}; }
+
+void moved_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
     walk_hit h = detached(t, &light->seen_from);
     ir_ref there = ir_and(t->f, h.valid, h.slides);
-    vec2 at = {ir_detach(t->f, light->uv.x), ir_detach(t->f, light->uv.y)}, uv = walk_surface(w, &h, w->fn.interact_tracked).uv;
-    return (vec2){ir_select(t->f, there, uv.x, at.x), ir_select(t->f, there, uv.y, at.y)};
+    interaction si = walk_surface(w, &h, w->fn.interact_tracked);
+    light->uv = select2(t, there, si.uv, detached2(t, light->uv));
+    light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
+    light->on.p = v3_select(t, h.valid, si.p, v3_detach(t, light->on.p)); /* goes along where it does not slide */
 }
 
 /* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface, so differences are taken. */

@@ -5,6 +5,7 @@
 #include "render/integrator/walk.h"
 
 static bool needed(const tracer *t, uint32_t what) { return (t->plan->needs & what) != 0; }
+static bool light_needs(const tracer *t, uint32_t what) { return (t->plan->light_needs & what) != 0; }
 
 /* ---- vectors in lists ---- */
 
@@ -102,4 +103,39 @@ uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SUR
     if (needed(t, NEED_POSITION))
         put3(&l, si->p);
     return l.count;
+}
+
+/* ---- arguments of lights ---- */
+
+surface surface_light_params(tracer *t, const class_node *n, ir_ref record)
+{
+    ir_func *f = t->f;
+    surface on = {0};
+    if (light_needs(t, NEED_FACE)) {
+        on.face = ir_param(f, IR_U32), on.b.x = ir_param(f, IR_F32), on.b.y = ir_param(f, IR_F32);
+        if (emitter_of(n)->on_shape)
+            on.mesh = t_word(t, record, n->extra_word + AREA_SHAPE_DATA);
+    }
+    if (light_needs(t, NEED_POSITION))
+        on.p.x = ir_param(f, IR_F32), on.p.y = ir_param(f, IR_F32), on.p.z = ir_param(f, IR_F32);
+    return on;
+}
+
+uint32_t surface_light_args(tracer *t, const surface *on, ir_ref out[LIGHT_ARGS])
+{
+    list l = {out, 0};
+    if (light_needs(t, NEED_FACE))
+        out[l.count++] = on->face, out[l.count++] = on->b.x, out[l.count++] = on->b.y;
+    if (light_needs(t, NEED_POSITION))
+        put3(&l, on->p);
+    return l.count;
+}
+
+/* Elsewhere another light stands in, whose mesh may have fewer faces. */
+surface surface_of_light(tracer *t, const interaction *si, ir_ref is)
+{
+    surface on = {.p = si->p, .b = si->b};
+    if (light_needs(t, NEED_FACE))
+        on.face = ir_select(t->f, is, t_word(t, si->entry, 11), t_u32(t, 0));
+    return on;
 }

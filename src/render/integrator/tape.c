@@ -54,7 +54,8 @@ static void colour(tape *p, color *v)
         value(p, IR_F32, &v->c[c]);
 }
 
-static void light(tape *p, walk_light *l)
+/* si: the surface that the ray has met. */
+static void light(tape *p, walk_light *l, const interaction *si)
 {
     value(p, IR_BOOL, &l->there);
     value(p, IR_U32, &l->cls), value(p, IR_U32, &l->record);
@@ -62,6 +63,10 @@ static void light(tape *p, walk_light *l)
     value(p, IR_F32, &l->distance), value(p, IR_BOOL, &l->facing);
     if (l->sampled)
         vector(p, &l->ref), vector(p, &l->d);
+    else
+        l->on = surface_of_light(&p->w->t, si, l->there);
+    if (l->sampled && p->w->plan->light_needs & NEED_FACE)
+        value(p, IR_U32, &l->on.face), value(p, IR_F32, &l->on.b.x), value(p, IR_F32, &l->on.b.y);
 }
 
 static void surface_of(tape *p, interaction *si)
@@ -88,9 +93,9 @@ static void pass_vertex(tape *p, tape_vertex *x)
     colour(p, &x->whole), colour(p, &x->own), value(p, IR_F32, &x->inverse_pdf);
     colour(p, &x->k.for_light), colour(p, &x->k.for_sample);
     if (lights)
-        light(p, &v->hit), value(p, IR_F32, &v->hit_mis);
+        light(p, &v->hit, &v->si), value(p, IR_F32, &v->hit_mis);
     if (lights && p->w->next_event) {
-        light(p, &v->light);
+        light(p, &v->light, &v->si);
         colour(p, &x->k.light_radiance), value(p, IR_F32, &x->k.light_scale.c[0]);
         x->k.light_scale = color_all(x->k.light_scale.c[0]);
     }

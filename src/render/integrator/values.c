@@ -22,7 +22,8 @@ static bool place_light(walk *w, walk_light *light, ir_ref *factor)
         vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
     detach_all(w, in, positions ? 16 : 10);
     if (positions) {
-        vec3_put(moved_point(w, &light->seen_from), in + 1);
+        light->ref = moved_point(w, &light->seen_from);
+        vec3_put(light->ref, in + 1);
     } else if (w->follows) {
         follow_place_light(w, light);
         vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
@@ -38,15 +39,17 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     tracer *t = &w->t;
     ir_ref factor;
     bool placed = tracked && place_light(w, &light, &factor);
-    ir_ref in[5] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
-    if (tracked && !placed)
-        detach_all(w, in, 5);
-    if (tracked && !light.sampled && (w->follows || walk_moves(w, MOVE_PLACES))) {
-        vec2 uv = w->follows ? follow_uv(w, &light) : moved_uv(w, &light);
-        in[1] = uv.x, in[2] = uv.y;
-    }
+    bool slides = tracked && !light.sampled && (w->follows || walk_moves(w, MOVE_PLACES));
+    if (slides)
+        (w->follows ? follow_emission : moved_emission)(w, &light);
+    if (light.sampled && w->plan->light_needs & NEED_POSITION)
+        light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
+    ir_ref in[5 + LIGHT_ARGS] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
+    uint32_t count = 5 + surface_light_args(t, &light.on, in + 5);
+    if (tracked && !placed && !slides)
+        detach_all(w, in, count);
     color r;
-    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, 5, r.c);
+    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, count, r.c);
     return r;
 }
 

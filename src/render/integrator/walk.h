@@ -16,9 +16,10 @@ typedef struct walk_functions {
     ir_func **bsdf_sample;     /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf, eta, delta, lobe */
     ir_func **bsdf_value;      /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value of the sample 3 */
     ir_func **bsdf_value_tracked;
-    ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing */
-    ir_func **emitter_ray;     /* record, u 4 -> p 3, d 3, normal 3, uv 2, weight, point weight; of light tracing alone */
-    ir_func **emitter_radiance; /* record, uv 2, distance, facing -> 3 */
+    ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing, normal 3, smooth pdf, face, b 2;
+                                  but for the first eight only up to what is asked for */
+    ir_func **emitter_ray;     /* record, u 4 -> p 3, d 3, normal 3, uv 2, weight, point weight, face, b 2; of light tracing alone */
+    ir_func **emitter_radiance; /* record, uv 2, distance, facing, then surface_light_args -> 3 */
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL
                                   where no light's place is tracked */
@@ -127,6 +128,7 @@ typedef struct walk_light {
     vec3 n;                  /* of a sampled light on a shape */
     ir_ref on_shape;         /* bool; these two where walk.follows, */
     walk_way way;            /* and this */
+    surface on;              /* where plan.light_needs: face and b of the point on the light, and p, of one that is not sampled */
     walk_hit seen_from;      /* where surfaces move: whose point ref is; of light that the ray has found, where */
 } walk_light;
 
@@ -281,8 +283,8 @@ bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
 bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */
 /* The point of a hit as a function of what moves it, and its value without. */
 vec3 moved_point(walk *w, const walk_hit *hit);
-/* uv of light that a ray has found, as it slides. */
-vec2 moved_uv(walk *w, const walk_light *light);
+/* Where on a light a ray has found it, as it slides: uv and `on`. */
+void moved_emission(walk *w, walk_light *light);
 /* Arguments of a material's value, tracked, in place of the detached ones (in the order of bsdf_value's), and by what its two results are to be multiplied. d: to the
  * light, tracked. */
 void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
@@ -298,6 +300,12 @@ void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
 frame surface_frame(tracer *t, const interaction *si);
 surface surface_params(tracer *t); /* of the function being traced, after its others; and the arguments for them: how many */
 uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
+/* The same of lights, where plan.light_needs; record: of the light whose class n is. */
+enum { LIGHT_ARGS = 6 };
+surface surface_light_params(tracer *t, const class_node *n, ir_ref record);
+uint32_t surface_light_args(tracer *t, const surface *on, ir_ref out[LIGHT_ARGS]);
+/* What a surface that a ray has met is to a light that it carries. is: bool, it does. */
+surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
 /* choice.c, where the plan's lights are tabled: the light that u chooses, u32, and with which probability; that of a light. */
 ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
 ir_ref choice_probability(tracer *t, ir_ref light);
@@ -320,10 +328,10 @@ walk_ray follow_next(walk *w, const walk_vertex *v); /* the ray that goes on, tr
 /* The derivatives of a ray that leads to, or from, a vertex at `depth` (u32), follow_width of them: 0 where they are not finite, which is
  * counted where `when`. */
 void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);
-/* Tracked: the reference point and, of a light on a shape, direction and distance; uv of what a ray has met; the arguments
+/* Tracked: the reference point and, of a light on a shape, direction and distance; uv and `on` of what a ray has met; the arguments
  * of walk_values, in place. to_light: of the world, tracked. */
 void follow_place_light(walk *w, walk_light *light);
-vec2 follow_uv(walk *w, const walk_light *light);
+void follow_emission(walk *w, walk_light *light);
 follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count);
 
 /* attached.c: whether rough lobes are to be attached where rays are followed; the others where walk.attaches. */

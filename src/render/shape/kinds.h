@@ -14,6 +14,7 @@ typedef struct interaction {
     vec2 b;            /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
     vec3 dp_du, dp_dv; /* where the plan needs them; a kind that leaves them out gets a frame around ng */
     ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
+    ir_ref face;         /* u32: of a point that `point` of a mesh has chosen, its face; b then are its barycentrics */
     ir_ref level;        /* where the scene has groups: that of the instance's level */
 } interaction;
 

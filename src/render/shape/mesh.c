@@ -320,7 +320,7 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     vec3 v0 = v3(p[0][0], p[0][1], p[0][2]);
     vec3 e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), v0), e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), v0);
     interaction at = {.p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
-                      .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b};
+                      .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b, .b = b, .face = face};
     if (t->plan->scene->has_uvs) {
         ir_ref uv[2] = {b.x, b.y};
         attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A volume as a texture: its value where the surface is, in the world. Of materials only: the emission of a light is looked up by uv. */
+ * A volume as a texture: its value where the surface is, in the world; of materials, and of lights on shapes. */
 #include "render/classes.h"
 
 static uint32_t volume_needs(const class_node *n)
