@@ -9,6 +9,7 @@
 #include "support/material_probe.h"
 
 #include "render/classes.h"
+#include "spirv_gen/ad/ad.h"
 #include "support/scene_cases.h"
 
 /* Where on the surface the material is asked. */
@@ -47,6 +48,19 @@ static void trace_at(tracer *t, const class_node *n, uint32_t record)
     ir_return(t->f, (ir_ref[]){bsdf_of(n)->pdf(t, n, at, wi, wo, place(t)), v.c[0], v.c[1], v.c[2]}, 4);
 }
 
+/* wi 3, wo 3 -> derivatives of pdf by these */
+static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_ref in[6], out[6], one = t_f32(t, 1);
+    surface plane = flat(t);
+    t->surface = &plane;
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    ad_backward(t->f, &pdf, &one, 1, in, out, 6);
+    ir_return(t->f, out, 6);
+}
+
 material_probe material_probe_create(const material_case *c, const char *folder)
 {
     arena a = {0};
@@ -59,9 +73,11 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     const plan *p = s.e->plan;
     uint32_t shape = p->words.data[HEADER_SHAPES], record = p->words.data[shape + SHAPE_BSDF_RECORD];
     const class_node *n = p->bsdfs.data[p->words.data[shape + SHAPE_BSDF_CLASS]];
-    ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, -1);
+    ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, 2), ir_buffer_add(s.module, "gradient", false, -1);
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
+    if (bsdf_of(n)->attached)
+        trace_slopes(&(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n, record);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
     arena_free(&a);
@@ -77,9 +93,11 @@ void material_probe_destroy(material_probe *p)
 static void run(const material_probe *s, ir_func *f, const ir_value *in, ir_value *out)
 {
     const scene_eval *e = s->e;
-    ir_eval_buffer buffers[2] = {{.words = e->plan->words.data, .count = e->plan->words.count}, {.reals = e->values, .count = e->plan->value_count}};
+    ir_eval_buffer buffers[3] = {{.words = e->plan->words.data, .count = e->plan->words.count},
+                                 {.reals = e->values, .count = e->plan->value_count},
+                                 {.reals = e->gradient, .count = e->plan->gradient_count}};
     bl_error err = {0};
-    if (ir_eval(f, in, out, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = !s->single}, &err) != BL_OK)
+    if (ir_eval(f, in, out, &(ir_eval_env){.buffers = buffers, .buffer_count = 3, .f64 = !s->single}, &err) != BL_OK)
         fail_msg("%s: %s", s->what->name, err.text);
 }
 
@@ -103,6 +121,16 @@ material_value material_probe_value(const material_probe *p, const double wi[3],
     in[6].b = delta, in[7].u = lobe;
     run(p, p->at, in, out);
     return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
+}
+
+void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6])
+{
+    ir_value in[6], got[6];
+    for (int k = 0; k < 3; k++)
+        in[k] = real(p, wi[k]), in[3 + k] = real(p, wo[k]);
+    run(p, p->slopes, in, got);
+    for (int k = 0; k < 6; k++)
+        out[k] = got[k].f;
 }
 
 void material_direction(double cosine, double azimuth, double out[3])

@@ -75,6 +75,14 @@ static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, cons
     return ir_select(f, ir_lt(f, a->n, t_f32(t, 1)), t_mad(t, usual, t_f32(t, 1 - critical_share), critical), usual);
 }
 
+/* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the facet can have exactly 0 there, where the
+ * density is not that of a reflection; its derivative would be 0 / 0 all the same. */
+static ir_ref leaving_cosine(tracer *t, const facet *a)
+{
+    ir_ref cosine = ir_abs(t->f, a->wo_m);
+    return t->tracked ? ir_select(t->f, ir_gt(t->f, cosine, t_f32(t, 0)), cosine, t_f32(t, 1)) : cosine;
+}
+
 static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
@@ -82,7 +90,7 @@ static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record,
     ir_ref of_normal = normal_density(t, n, record, &a, uv);
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
     ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
-    ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), ir_abs(f, a.wo_m)));
+    ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), leaving_cosine(t, &a)));
     ir_ref refracted = ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
 }
@@ -93,8 +101,8 @@ static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 
     ir_func *f = t->f;
     facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
     ir_ref of_normal = normal_density(t, n, record, &a, uv);
-    ir_ref cosine = ir_abs(f, a.wo_m), reflected = ir_div(f, t_f32(t, 0.25f), cosine),
-           refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), cosine), a.h2);
+    ir_ref reflected = ir_div(f, t_f32(t, 0.25f), leaving_cosine(t, &a));
+    ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
 }
 
@@ -175,4 +183,5 @@ const bsdf_class bsdf_roughdielectric = {
     .attached = roughdielectric_attached,
     .roughness = microfacet_roughness,
     .attaches = microfacet_attaches,
+    .turns_by_uv = microfacet_turns_by_uv,
 };

@@ -1,0 +1,103 @@
+/* LABELS: nodevice */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Densities as attached sampling differentiates them, in f32, where they have no derivative in truth: light that is refracted along a facet, and
+ * back, with every rounding that directions so computed have. Their derivatives by directions are numbers, elsewhere those of differences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/material_probe.h"
+#include "support/scene_cases.h"
+
+#include <math.h>
+
+enum { PAIRS = 3000 };
+static const double pi = 3.14159265358979323846;
+static char *folder;
+
+#define GLASS(kind, alpha)                                                                                   \
+    "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/><float name='alpha' value='" alpha  \
+    "'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
+static const material_case glasses[] = {
+    {.name = "ggx", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}},
+    {.name = "ggx, eta wanted", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}, .requested = true},
+    {.name = "beckmann", .xml = GLASS("beckmann", ".3"), .parameters = {"it.eta"}},
+};
+
+/* A random facet of glass seen from inside: wi at the critical angle, or off it by a little, and wo, what of it is refracted along the facet. */
+static void along_a_facet(uint32_t *random, double off, double wi[3], double wo[3])
+{
+    double m[3], along[3], sine = 1 / 1.4 - off, leaving = sqrt(1 - 1.4 * 1.4 * sine * sine), turn = 2 * pi * scene_random(random);
+    material_direction(-1 + 0.4 * scene_random(random), 2 * pi * scene_random(random), m);
+    const double s[3] = {m[2] / hypot(m[0], m[2]), 0, -m[0] / hypot(m[0], m[2])};
+    const double t[3] = {m[1] * s[2] - m[2] * s[1], m[2] * s[0] - m[0] * s[2], m[0] * s[1] - m[1] * s[0]};
+    for (int k = 0; k < 3; k++) {
+        along[k] = cos(turn) * s[k] + sin(turn) * t[k];
+        wi[k] = sqrt(1 - sine * sine) * m[k] + sine * along[k];
+        wo[k] = -1.4 * sine * along[k] - (off > 0 ? leaving : 0) * m[k];
+    }
+}
+
+static void critical_angles(void **state)
+{
+    const material_case *c = *state;
+    material_probe p = material_probe_create(c, folder);
+    p.single = true;
+    uint32_t random = 1, dense = 0;
+    for (uint32_t n = 0; n < PAIRS; n++) {
+        double wi[3], wo[3], slopes[6];
+        along_a_facet(&random, n % 3 ? 0 : 1e-7 * scene_random(&random), wi, wo);
+        material_probe_slopes(&p, wi, wo, slopes);
+        for (int k = 0; k < 6; k++)
+            if (!isfinite(slopes[k]))
+                fail_msg("%s, pair %u, from %.9g,%.9g,%.9g to %.9g,%.9g,%.9g: derivative %d is %g", c->name, n, wi[0], wi[1], wi[2], wo[0], wo[1], wo[2], k, slopes[k]);
+        dense += material_probe_value(&p, wi, wo, false, 0).pdf > 0;
+    }
+    print_message("%s: %u of %u pairs have a density\n", c->name, dense, (unsigned)PAIRS);
+    assert_true(dense > PAIRS / 10);
+    material_probe_destroy(&p);
+}
+
+static void elsewhere(void **state)
+{
+    const material_case *c = *state;
+    material_probe p = material_probe_create(c, folder);
+    uint32_t random = 2;
+    for (uint32_t n = 0; n < PAIRS / 30; n++) {
+        double wi[3], wo[3], slopes[6], largest = 0;
+        along_a_facet(&random, 0.05 + 0.3 * scene_random(&random), wi, wo);
+        material_probe_slopes(&p, wi, wo, slopes);
+        for (int k = 0; k < 6; k++)
+            largest = fmax(largest, fabs(slopes[k]));
+        for (int k = 0; k < 6; k++) {
+            double *moved = (k < 3 ? wi : wo) + k % 3, at = *moved, h = 1e-6, pdf[2];
+            for (int side = 0; side < 2; side++) {
+                *moved = at + (side ? h : -h);
+                pdf[side] = material_probe_value(&p, wi, wo, false, 0).pdf;
+            }
+            *moved = at;
+            double wanted = (pdf[1] - pdf[0]) / (2 * h);
+            if (!(fabs(slopes[k] - wanted) <= 1e-5 * largest + 1e-7))
+                fail_msg("%s, pair %u, derivative %d: %.9g, differences say %.9g", c->name, n, k, slopes[k], wanted);
+        }
+    }
+    material_probe_destroy(&p);
+}
+
+int main(void)
+{
+    enum { COUNT = sizeof glasses / sizeof *glasses };
+    struct CMUnitTest tests[2 * COUNT];
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
+    for (uint32_t i = 0; i < COUNT; i++)
+        tests[2 * i] = (struct CMUnitTest){glasses[i].name, critical_angles, NULL, NULL, (void *)(uintptr_t)&glasses[i]},
+                  tests[2 * i + 1] = (struct CMUnitTest){glasses[i].name, elsewhere, NULL, NULL, (void *)(uintptr_t)&glasses[i]};
+    int failed = cmocka_run_group_tests_name("attached densities", tests, NULL, NULL);
+    scene_files_remove(folder);
+    return failed;
+}
