@@ -97,6 +97,8 @@ typedef struct bsdf_class {
     /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a class
      * that holds no materials. */
     bool (*attaches)(const render_scene *s, const scene_object *o);
+    /* Whether lobes of the object turn with texture coordinates, or with dp/du: if they turn at all. NULL: they do not. */
+    bool (*turns_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;

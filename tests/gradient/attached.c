@@ -9,6 +9,7 @@
  *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it
  *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of all this, light
  *           sampling and its weights included;
+ *   texcoords turn lobes where these go by them, and nowhere else;
  *   kernels of lobes that are too rough, or whose material says so, are those that there are without all this. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,6 +179,40 @@ static void singular(void **state)
     arena_free(&a);
 }
 
+/* ---- what turns lobes ---- */
+
+static void texcoords(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *material;
+        bool turn;
+    } rows[] = {
+        {"smooth metal", METAL("ggx", NUMBER("alpha", ".01")), false},
+        {"smooth metal of two sides", METAL("ggx", NUMBER("alpha", ".01")) "<bsdf type='twosided' id='it'><ref id='metal'/></bsdf>", false},
+        {"a perfect mirror", "<bsdf type='conductor' id='metal'>" BITMAP("specular_reflectance", "texture.pfm") "</bsdf>", false},
+        {"smooth glass", GLASS("metal", "1.5", "1", NUMBER("alpha", ".01")), false},
+        {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},
+        {"brushed metal", METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".01")), true},
+        {"normals from a texture", METAL("ggx", NUMBER("alpha", ".01")) MAPPED(REF("metal")), true},
+        {"normals from a texture over rough metal", METAL("ggx", NUMBER("alpha", ".3")) MAPPED(REF("metal")), false},
+        {"bumps over a perfect mirror", "<bsdf type='conductor' id='metal'/>" BUMPED(REF("metal")), true},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        arena a = {0};
+        const char *id = strstr(rows[k].material, "'tiles'") ? "tiles" : strstr(rows[k].material, "'waves'") ? "waves" : strstr(rows[k].material, "'it'") ? "it" : "metal";
+        const scene_case c = {.integrator = "<integrator type='prb'/>",
+                              .body = arena_printf(&a, "%s<shape type='ply' id='patch'>" WORD("filename", "patch.ply") "<ref id='%s'/></shape>" SKY,
+                                                   rows[k].material, id)};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, NULL, 0);
+        if (e->scene->parameters.data[scene_eval_find(e, "patch.vertex_texcoords")].turns != rows[k].turn)
+            fail_msg("%s: texture coordinates are%s said to turn it", rows[k].name, rows[k].turn ? " not" : "");
+        assert_true(e->scene->parameters.data[scene_eval_find(e, "patch.vertex_normals")].turns == (strstr(rows[k].material, "'.3'") == NULL));
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
 /* ---- kernels ---- */
 
 /* The trace of a pass as text; the caller frees it. */
@@ -228,7 +263,7 @@ static void kernels(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 4];
+    struct CMUnitTest tests[COUNT + 5];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -238,6 +273,7 @@ int main(void)
     tests[COUNT + 1] = (struct CMUnitTest)cmocka_unit_test(plain);
     tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(kernels);
     tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(singular);
+    tests[COUNT + 4] = (struct CMUnitTest)cmocka_unit_test(texcoords);
     int failed = cmocka_run_group_tests_name("attached", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

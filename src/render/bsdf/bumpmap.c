@@ -46,6 +46,7 @@ const perturbed_class bsdf_bumpmap = {
              .value = perturbed_value,
              .turned = perturbed_turned,
              .attached = perturbed_attached,
-             .roughness = perturbed_roughness},
+             .roughness = perturbed_roughness,
+             .turns_by_uv = perturbed_turns_by_uv},
     .normal = bumped_normal,
 };

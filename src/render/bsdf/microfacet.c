@@ -82,6 +82,11 @@ void microfacet_mark(render_scene *s, const scene_object *o)
             render_turns_all(s, scene_get(o, roughnesses[k])->object);
 }
 
+bool microfacet_turns_by_uv(const scene_object *o)
+{
+    return scene_get(o, "alpha_u")->given || !texture_is_constant(scene_get(o, "alpha")->object);
+}
+
 ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     (void)wi;

@@ -25,6 +25,7 @@ bl_result microfacet_check_attached(const scene_object *o, bl_error *err);
 uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o);
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
+bool microfacet_turns_by_uv(const scene_object *o);
 ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }

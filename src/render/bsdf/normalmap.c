@@ -25,6 +25,7 @@ const perturbed_class bsdf_normalmap = {
              .value = perturbed_value,
              .turned = perturbed_turned,
              .attached = perturbed_attached,
-             .roughness = perturbed_roughness},
+             .roughness = perturbed_roughness,
+             .turns_by_uv = perturbed_turns_by_uv},
     .normal = mapped_normal,
 };

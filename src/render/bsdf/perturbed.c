@@ -98,6 +98,13 @@ vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
     return frame_to_world(t, r.frame, bsdf_turned(t, r.nested, r.record, r.wi, uv, lobe));
 }
 
+/* The frame follows dp/du, even where the texture is the same everywhere. */
+bool perturbed_turns_by_uv(const scene_object *o)
+{
+    (void)o;
+    return true;
+}
+
 void perturbed_mark(render_scene *s, const scene_object *o)
 {
     if (bsdf_turns(s, o))

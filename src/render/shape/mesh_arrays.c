@@ -53,10 +53,11 @@ static bool has_steps(const scene_object *o)
     return any;
 }
 
-/* Whether lobes of the material turn with texture coordinates: normal and bump maps, textured roughness. */
+/* Whether lobes of the material turn with texture coordinates. */
 static bool turns_by_uv(const render_scene *s, const scene_object *bsdf)
 {
-    bool any = ((const render_class *)bsdf->cls)->mark && bsdf_turns(s, bsdf);
+    const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
+    bool any = cls->turns_by_uv && cls->turns_by_uv(bsdf) && bsdf_turns(s, bsdf);
     for (uint32_t k = 0; k < bsdf->child_count; k++)
         any |= turns_by_uv(s, bsdf->children[k]);
     return any;
