@@ -140,7 +140,7 @@ const char *bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform"
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
-    bool untrusted;           /* read files only below the scene's folder and roots[] */
+    bool untrusted;           /* read files only below the scene's folder and roots[], and no .vdb */
     const char *const *roots;
     uint32_t root_count;
     const char *integrator;   /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */

@@ -23,7 +23,7 @@ static const cli_option common_options[] = {
     {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights), .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other (uniform), or by weight times power (power)", .choices = "weight|uniform|power"},
     {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient), .help = "how the gradient of extinction in heterogeneous media is found: auto (the default, by variance times cost), replay or drt (differential ratio tracking)", .choices = "auto|replay|drt"},
     {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict), .help = "a gradient known to lack terms is an error, not a warning"},
-    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root"},
+    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root, and no .vdb"},
     {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots), .help = "another folder that an untrusted scene may read; repeatable"},
     {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device), .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
     {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); default: query on GPUs that have them (or BL_RAY_BACKEND)", .choices = "bvh|query"},

@@ -206,6 +206,7 @@ typedef struct scene_volume {
 
 /* By the file's ending: .nvdb, NanoVDB; .vdb, OpenVDB; anything else, Mitsuba's .vol, version 3. */
 bl_result volume_load(const char *path, scene_volume *out, bl_error *err);
+bool volume_is_openvdb(const char *path); /* not for untrusted scenes (volume_vdb.c) */
 bl_result volume_parse_vdb(const void *data, size_t size, scene_volume *out, bl_error *err);
 bl_result volume_parse_nvdb(const void *data, size_t size, scene_volume *out, bl_error *err);
 bl_result volume_parse_vol(const void *data, size_t size, scene_volume *out, bl_error *err);

@@ -102,6 +102,9 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
 {
     value->text = raw_attribute_get(node, "value");
     value->path = paths_find(b->raw->paths, value->text, node->folder, false);
+    if (value->path && b->raw->paths->untrusted && volume_is_openvdb(value->text))
+        return scene_error(b->err, BL_ERROR_SCENE, node->where, "\"%.200s\" (%s): an untrusted scene may not name OpenVDB files, whose library trusts them; convert it with nanovdb_convert",
+                           value->text, node->name);
     if (value->path)
         return BL_OK;
     return scene_error(b->err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)%s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * OpenVDB files (.vdb), by the library of that name where the build has it (-DBL_OPENVDB=ON). Its reader is written for files that one trusts:
- * damaged ones are errors that leave memory behind, one made to harm may bring the process down, so untrusted scenes had better come with .nvdb. */
+ * damaged ones are errors that leave memory behind, one made to harm may bring the process down, so untrusted scenes do not get it (value.c). */
 #include "scene/volume_sparse.h"
 
 #ifdef BL_WITH_OPENVDB

@@ -87,6 +87,8 @@ static bool ends_with(const char *path, const char *ending)
     return length >= wanted && strcasecmp(path + length - wanted, ending) == 0;
 }
 
+bool volume_is_openvdb(const char *path) { return ends_with(path, ".vdb"); }
+
 bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
 {
     void *data = NULL;
@@ -94,7 +96,7 @@ bl_result volume_load(const char *path, scene_volume *out, bl_error *err)
     *out = (scene_volume){0};
     TRY(file_read(path, VOLUME_BYTES_MAX, &data, &size, err));
     bl_result r = ends_with(path, ".nvdb")  ? volume_parse_nvdb(data, size, out, err)
-                  : ends_with(path, ".vdb") ? volume_parse_vdb(data, size, out, err)
+                  : volume_is_openvdb(path) ? volume_parse_vdb(data, size, out, err)
                                             : volume_parse_vol(data, size, out, err);
     free(data);
     return r;

@@ -587,6 +587,10 @@ static void untrusted_scenes_stay_inside(void **state)
     put("outside.xml", SCENE(""));
     put("gr/fragments/in.xml", SCENE(OBJ("b.obj")));
     check_file_error("gr/fragments/in.xml", &inside, NULL);
+    put("gr/fragments/grid.vdb", "");
+    put("gr/fragments/in.xml", SCENE(OBJ("grid.vdb")));
+    check_file_error("gr/fragments/in.xml", NULL, NULL);
+    check_file_error("gr/fragments/in.xml", &inside, "gr/fragments/in.xml:1: \"grid.vdb\" (filename): an untrusted scene");
     put("gr/fragments/in.xml", SCENE(OBJ("../a.obj")));
     check_file_error("gr/fragments/in.xml", NULL, NULL);
     check_file_error("gr/fragments/in.xml", &inside, "cannot find the file \"../a.obj\" (filename) below");
