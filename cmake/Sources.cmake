@@ -92,6 +92,9 @@ set(scene_sources
     src/scene/names.c
     src/scene/number.c
     src/scene/paths.c
+    src/scene/ply_columns.c
+    src/scene/ply_header.c
+    src/scene/ply_values.c
     src/scene/raw.c
     src/scene/scene.c
     src/scene/spectrum.c
