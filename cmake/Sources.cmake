@@ -177,7 +177,9 @@ set(render_sources
     src/render/integrator/kernel.c
     src/render/integrator/medium.c
     src/render/integrator/moving.c
+    src/render/integrator/passes.c
     src/render/integrator/path.c
+    src/render/integrator/position.c
     src/render/integrator/radiative.c
     src/render/integrator/replay.c
     src/render/integrator/shadow.c
@@ -185,6 +187,7 @@ set(render_sources
     src/render/integrator/surface.c
     src/render/integrator/tables.c
     src/render/integrator/tape.c
+    src/render/integrator/throughput.c
     src/render/integrator/track.c
     src/render/integrator/tracked.c
     src/render/integrator/update.c

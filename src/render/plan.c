@@ -153,7 +153,7 @@ static void write_words(plan *p)
     p->words.data[HEADER_UPDATES] = p->words.count;
     plan_append(p, p->update_words.data, p->update_words.count);
     plan_write_entries(p);
-    uint32_t sensor = plan_reserve(p, sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (kernel_module) */
+    uint32_t sensor = plan_reserve(p, sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (passes.c) */
     sensor_record(s, s->sensor, NULL, p->words.data + sensor);
     p->words.data[HEADER_SENSOR] = sensor;
 }

@@ -373,10 +373,9 @@ bool walk_has_null(const walk *w)
 
 uint32_t walk_scatterers(const walk *w) { return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0); }
 
-bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
+void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
-    (void)m;
     bool nulls = walk_has_null(w);
     w->media = p->scene->volumetric && p->media.count > 0;
     w->volumetric = w->media || (p->scene->volumetric && nulls);
@@ -428,5 +427,4 @@ bl_result walk_begin(walk *w, ir_module *m, ir_func *f)
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
     }
-    return BL_OK;
 }

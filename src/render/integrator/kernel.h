@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every kernel does around the walk: module and buffers, lane to pixel and samples, loop state as a list, throughput and its zeros. */
+ * What every kernel does around the walk: lane to pixel and samples, loop state as a list, throughput and its zeros. */
 #ifndef BL_RENDER_KERNEL_H
 #define BL_RENDER_KERNEL_H
 
@@ -17,6 +17,7 @@ void state_put_color(loop_state *s, color c);
 ir_ref state_get(loop_state *s);
 vec3 state_get_vec3(loop_state *s);
 color state_get_color(loop_state *s);
+void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_state *other); /* `other` where the condition does not hold */
 void state_put_position(const walk *w, loop_state *s, const walk_position *at);
 walk_position state_get_position(walk *w, loop_state *s);
 

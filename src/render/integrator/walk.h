@@ -202,7 +202,7 @@ typedef struct walk_vertex {
 } walk_vertex;
 
 /* functions.c */
-bl_result walk_begin(walk *w, ir_module *m, ir_func *f);
+void walk_begin(walk *w, ir_func *f);
 bool walk_has_null(const walk *w);           /* some material of the scene has a null lobe */
 uint32_t walk_scatterers(const walk *w);     /* materials, and phase functions where there are media */
 
