@@ -59,7 +59,8 @@ set(spirv_gen_sources
     spirv_gen/spv/module.c
     spirv_gen/spv/opcode.c
     spirv_gen/spv/ray.c
-    spirv_gen/spv/spv.c)
+    spirv_gen/spv/spv.c
+    spirv_gen/spv/vector_loads.c)
 set(gpu_sources
     src/gpu/accel.c
     src/gpu/device.c

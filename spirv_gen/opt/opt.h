@@ -25,7 +25,8 @@ typedef enum opt_switch {
     OPT_CALL_COMMON = 256,
     OPT_LOOP_INVARIANTS = 512,
     OPT_CALL_ACCUMS = 1024,
-    OPT_SWITCH_COUNT = 11
+    OPT_VECTOR_LOADS = 2048, /* of code generation: spv_options.scalar_loads */
+    OPT_SWITCH_COUNT = 12
 } opt_switch;
 extern const char *const opt_switch_names[OPT_SWITCH_COUNT]; /* of bit k: the pass's file */
 

@@ -45,7 +45,7 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
 
 const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
                                                         "merge", "inline_single", "loop_states",    "loads",
-                                                        "call_common", "loop_invariants", "call_accums"};
+                                                        "call_common", "loop_invariants", "call_accums", "vector_loads"};
 
 static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RAY_CLOSEST and RAY_ANY -> traversal of a two-wide BVH by traced code.
  *
- * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it):
+ * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it); grid, entries and level records begin at
+ * multiples of four words:
  *   grid at word[node_base_word]: [0..2] its origin xyz   [3..5] its cell xyz (f32)   [6], [7] zero
  *   node at word[node_base_word] + r, r = 8 (k + 1) for node k; the root's r is 8
  *     [0..2] box minimum xyz   [3..5] maximum: planes in cells from the origin, the left child's in bits 0..15, the right one's above
@@ -14,11 +15,11 @@
  * options.stack_size is at least the number of inner nodes on the longest path from the root plus 1. tmin >= 0.
  *
  * Two levels (options.level_word): the tree at node_base is the outer one, its leaves are inner trees seen through a map, each as often as one
- * likes (instances). The nodes of inner trees follow; their references count from node_base, too. Level record at any word w, of the
+ * likes (instances). The nodes of inner trees follow; their references count from node_base, too. Level record at word w, of the
  * outer level (whose place word[level_word] is) and of each leaf of it:
  *     w + [0..11] map from the world to the level, 3 rows of 4   [12..14], [15..17] origin and cell of its grid (f32)
  *     w + [18] reference of its root; of the outer level, whose map is the identity, 0
- *   reference: bits 31 and 30 set: enter the level whose record stands at the word in bits 0..29
+ *   reference: bits 31 and 30 set: enter the level whose record stands at the word in bits 2..29
  * A ray is mapped but not normalised, so distances are the same on both levels. Entering an inner level pushes the reference of the outer one:
  * so going back is entering a level, too, one that goes on with the stack instead of at its root. `find_leaf` alternates between changes of
  * level and descents until it stands at an entry.
@@ -27,9 +28,9 @@
  * 0xFFFFFFFF, which ends the outer loop. `descend` is a loop of its own, because on a CPU device all code of a loop body runs for every
  * trip whatever the lanes need, so that loops are the only code that can be skipped. A trip of the outer loop is then one leaf entry; a
  * leaf with more of them stays the current reference, with one entry less.
- * Near and far planes are chosen by the sign of the direction (an offset per axis, computed once), which saves the six minima and six
- * maxima per box of the usual slab test. Planes of two boxes share a word, because gathers cost most of a trip on CPU devices: 8 of them a
- * node instead of 14 with planes in f32.
+ * Near and far planes are chosen by the sign of the direction (selects of words), which saves the six minima and six maxima per box of the
+ * usual slab test. Gathers cost most of a trip on CPU devices: so planes of two boxes share a word, and a node is two reads of four words, an
+ * entry three, a level five.
  * Measured, 121k triangles, incoherent rays, SwiftShader and lavapipe, relative to this form: hand-written one loop with a branch for
  * inner nodes and leaves 0.67 and 0.50; an inner loop over the leaf's entries 0.98 and 0.98; slabs by minimum and maximum 0.87 and 0.90.
  *
@@ -42,13 +43,15 @@
 #include <stdlib.h>
 
 #define ROOT 8u /* reference */
+#define NODE_WORDS 8u
 #define ENTRY_WORDS 12u
 #define LEAF 0x80000000u
 #define LEAF_FIRST 0x0FFFFFFFu
 #define LEAF_COUNT 0x70000000u
 #define LEVEL 0xC0000000u
-#define LEVEL_PLACE 0x3FFFFFFFu
+#define LEVEL_PLACE 0x3FFFFFFCu
 #define END 0xFFFFFFFFu
+#define WHOLE_QUADS 0xFFFFFFFCu /* tells code generation that a place is a multiple of four (spv/vector_loads.c) */
 #define EXIT_SLACK (1.0f + 1.0f / 1048576.0f)
 #define SMALLEST_DIRECTION 1e-9f
 
@@ -66,7 +69,6 @@ typedef struct traversal {
     ir_ref ray[8];                    /* on the level where the traversal stands */
     ir_ref level;                     /* its record's place; 0 where there is one level */
     ir_ref scale[3], shift[3];        /* of cells to distances along the ray */
-    ir_ref near_plane[3], far_plane[3]; /* words, from a node's reference, of the planes that the ray meets first and last */
     ir_ref node_base, entry_base, stack;
 } traversal;
 
@@ -74,16 +76,6 @@ typedef struct traversal {
 typedef struct found {
     ir_ref t, entry, u, v, level;
 } found;
-
-/* Words of the planes that a ray of this direction meets first and last. */
-static void choose_planes(traversal *t, uint32_t axis)
-{
-    ir_func *f = t->f;
-    ir_ref negative = ir_lt(f, t->ray[RAY_DIRECTION + axis], ir_f32(f, 0));
-    ir_ref least = ir_add(f, t->node_base, ir_u32(f, axis)), most = ir_add(f, t->node_base, ir_u32(f, axis + 3));
-    t->near_plane[axis] = ir_select(f, negative, most, least);
-    t->far_plane[axis] = ir_select(f, negative, least, most);
-}
 
 /* Of the grid at base + first: origin, then cell. */
 static void prepare_axis(traversal *t, uint32_t axis, ir_ref base, uint32_t first)
@@ -98,7 +90,6 @@ static void prepare_axis(traversal *t, uint32_t axis, ir_ref base, uint32_t firs
     ir_ref cell = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, base, ir_u32(f, first + axis + 3)));
     t->scale[axis] = ir_mul(f, cell, inverse);
     t->shift[axis] = ir_mul(f, ir_sub(f, origin, t->ray[RAY_ORIGIN + axis]), inverse);
-    choose_planes(t, axis);
 }
 
 static void prepare(traversal *t)
@@ -107,30 +98,30 @@ static void prepare(traversal *t)
     t->node_base = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->node_base_word));
     for (uint32_t axis = 0; axis < 3; axis++)
         prepare_axis(t, axis, t->node_base, 0);
-    t->entry_base = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->entry_base_word));
+    t->entry_base = ir_and(f, ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->entry_base_word)), ir_u32(f, WHOLE_QUADS));
     t->level = t->o->level_word ? ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)) : ir_u32(f, 0);
     t->stack = ir_local(f, IR_U32, t->o->stack_size);
     ir_lstore(f, t->stack, ir_u32(f, 0), ir_u32(f, END));
 }
 
-/* Distances to the planes of both boxes that share the word at `at`. */
-static void plane_distances(const traversal *t, ir_ref at, uint32_t axis, ir_ref distance[2])
+/* Distances to the planes of both boxes that share a word. */
+static void plane_distances(const traversal *t, ir_ref both, uint32_t axis, ir_ref distance[2])
 {
     ir_func *f = t->f;
-    ir_ref both = ir_load(f, IR_U32, t->o->scene_buffer, at);
     ir_ref cells[2] = {ir_and(f, both, ir_u32(f, 0xFFFF)), ir_shr(f, both, ir_u32(f, 16))};
     for (int side = 0; side < 2; side++) /* signed, which CPU devices convert in one instruction */
         distance[side] = ir_add(f, ir_mul(f, ir_to_f32(f, ir_to_i32(f, cells[side])), t->scale[axis]), t->shift[axis]);
 }
 
 /* Distances at which the ray enters a node's boxes; hit: it does so before it ends. */
-static void enter_boxes(const traversal *t, ir_ref node, ir_ref tmax, ir_ref first[2], ir_ref hit[2])
+static void enter_boxes(const traversal *t, const ir_ref node[NODE_WORDS], ir_ref tmax, ir_ref first[2], ir_ref hit[2])
 {
     ir_func *f = t->f;
     ir_ref enter[3][2], leave[3][2];
     for (uint32_t axis = 0; axis < 3; axis++) {
-        plane_distances(t, ir_add(f, node, t->near_plane[axis]), axis, enter[axis]);
-        plane_distances(t, ir_add(f, node, t->far_plane[axis]), axis, leave[axis]);
+        ir_ref backward = ir_lt(f, t->ray[RAY_DIRECTION + axis], ir_f32(f, 0)), least = node[axis], most = node[axis + 3];
+        plane_distances(t, ir_select(f, backward, most, least), axis, enter[axis]);
+        plane_distances(t, ir_select(f, backward, least, most), axis, leave[axis]);
     }
     for (int side = 0; side < 2; side++) {
         first[side] = ir_max(f, ir_max(f, enter[0][side], enter[1][side]), ir_max(f, enter[2][side], t->ray[RAY_TMIN]));
@@ -141,9 +132,11 @@ static void enter_boxes(const traversal *t, ir_ref node, ir_ref tmax, ir_ref fir
 
 static ir_ref pop(const traversal *t, ir_ref top) { return ir_lload(t->f, t->stack, ir_sub(t->f, top, ir_u32(t->f, 1))); }
 
-static ir_ref child(const traversal *t, ir_ref node, uint32_t at)
+static void load_node(const traversal *t, ir_ref reference, ir_ref node[NODE_WORDS])
 {
-    return ir_load(t->f, IR_U32, t->o->scene_buffer, ir_add(t->f, node, ir_add(t->f, t->node_base, ir_u32(t->f, at))));
+    ir_ref at = ir_and(t->f, ir_add(t->f, t->node_base, reference), ir_u32(t->f, WHOLE_QUADS));
+    for (uint32_t k = 0; k < NODE_WORDS; k++)
+        node[k] = ir_load(t->f, IR_U32, t->o->scene_buffer, ir_add(t->f, at, ir_u32(t->f, k)));
 }
 
 /* Goes down until `state` = (reference, top of stack) is a leaf or the end. */
@@ -152,9 +145,10 @@ static void descend(const traversal *t, ir_ref tmax, ir_ref state[2])
     ir_func *f = t->f;
     ir_ref one = ir_u32(f, 1), loop = ir_loop(f, state, 2), top = state[1];
     ir_while(f, ir_lt(f, state[0], ir_u32(f, LEAF)));
-    ir_ref enter[2], hit[2];
-    enter_boxes(t, state[0], tmax, enter, hit);
-    ir_ref left = child(t, state[0], 6), right = child(t, state[0], 7);
+    ir_ref node[NODE_WORDS], enter[2], hit[2];
+    load_node(t, state[0], node);
+    enter_boxes(t, node, tmax, enter, hit);
+    ir_ref left = node[6], right = node[7];
     ir_ref both = ir_and(f, hit[0], hit[1]), either = ir_or(f, hit[0], hit[1]);
     ir_ref left_first = ir_select(f, both, ir_le(f, enter[0], enter[1]), hit[0]);
     ir_lstore(f, t->stack, top, ir_select(f, left_first, right, left)); /* counts only if both are hit */
@@ -178,10 +172,8 @@ static void take_level(traversal *t, const ir_ref *state)
 {
     for (uint32_t k = 0; k < 6; k++)
         t->ray[k] = state[STATE_RAY + k];
-    for (uint32_t axis = 0; axis < 3; axis++) {
+    for (uint32_t axis = 0; axis < 3; axis++)
         t->scale[axis] = state[STATE_SCALE + axis], t->shift[axis] = state[STATE_SHIFT + axis];
-        choose_planes(t, axis);
-    }
     t->level = state[STATE_LEVEL];
 }
 

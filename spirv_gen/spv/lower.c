@@ -39,6 +39,7 @@ void spv_begin_block(spv_gen *g, uint32_t label)
 {
     SPV_EMIT(g, SPV_BODY, SpvOpLabel, label);
     g->block = label;
+    g->quads.count = 0;
 }
 
 void spv_branch(spv_gen *g, uint32_t label)
@@ -110,6 +111,7 @@ static void lower_value(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
         spv_fail(g, "spv: function \"%s\": %%%u %s of %s should have been lowered by a pass", f->name, id, ir_op_table[inst.op].name,
                  ir_type_names[operand]);
     frame->id[id] = value;
+    spv_note_index(g, frame, inst, value);
     if (value && value != ids[0])
         spv_name(g, value, ir_op_table[inst.op].name);
 }

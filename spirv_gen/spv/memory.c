@@ -2,8 +2,9 @@
  * Buffers, push constants, the invocation index and local arrays.
  *
  * Buffer i is binding i of set 0, a Block of one runtime array of u32; other types are bit casts of its words, bool is
- * word != 0. Float atomics need a float pointer, and logical addressing has no pointer casts: such a binding gets a second
- * variable whose array is of floats, and both are then decorated Aliased. Atomics are relaxed at device scope.
+ * word != 0. Float atomics need a float pointer, reads of neighbouring words (vector_loads.c) one to four words, and logical addressing has no
+ * pointer casts: such a binding gets another variable, whose array is of floats or vectors, and all are then decorated Aliased. Atomics are
+ * relaxed at device scope.
  * A buffer that spv_options.addressed names is reached through its device address, which is loaded once, at the start of the function, from
  * the two words at its binding and cast to a pointer as a pair (no device here needs 64-bit integers for it).
  * Push constants are a Block of u32 members. Everything is declared when first used. */
@@ -93,22 +94,31 @@ uint32_t spv_global_id(spv_gen *g)
 
 /* ---- buffers ---- */
 
-static uint32_t block_type(spv_gen *g, ir_type element)
+static uint32_t element_type(spv_gen *g, spv_view view)
 {
-    uint32_t *cached = element == IR_F32 ? &g->reals_type : &g->words_type, array = spv_type(g, element);
+    uint32_t word = spv_type(g, view == SPV_REALS ? IR_F32 : IR_U32);
+    return view == SPV_QUADS ? spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 4}, 2) : word;
+}
+
+static uint32_t element_bytes(spv_view view) { return view == SPV_QUADS ? 16 : 4; }
+
+static uint32_t block_type(spv_gen *g, spv_view view)
+{
+    uint32_t *cached = &g->block_type[view], array;
     if (*cached)
         return *cached;
+    array = element_type(g, view);
     array = spv_type_of(g, SpvOpTypeRuntimeArray, &array, 1);
     *cached = spv_type_of(g, SpvOpTypeStruct, &array, 1);
-    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, array, SpvDecorationArrayStride, 4);
+    SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, array, SpvDecorationArrayStride, element_bytes(view));
     SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, *cached, SpvDecorationBlock);
     SPV_EMIT(g, SPV_DECORATIONS, SpvOpMemberDecorate, *cached, 0, SpvDecorationOffset, 0);
     return *cached;
 }
 
-static uint32_t declare_view(spv_gen *g, uint32_t buffer, ir_type element)
+static uint32_t declare_view(spv_gen *g, uint32_t buffer, spv_view view)
 {
-    uint32_t variable = spv_global(g, SpvStorageClassStorageBuffer, block_type(g, element));
+    uint32_t variable = spv_global(g, SpvStorageClassStorageBuffer, block_type(g, view));
     SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationDescriptorSet, 0);
     SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, variable, SpvDecorationBinding, buffer);
     if (g->m->buffers.data[buffer].constant)
@@ -119,16 +129,11 @@ static uint32_t declare_view(spv_gen *g, uint32_t buffer, ir_type element)
 
 static bool is_addressed(const spv_gen *g, uint32_t buffer) { return buffer < 32 && g->options.addressed >> buffer & 1; }
 
-static uint32_t *view_of(spv_gen *g, uint32_t buffer, ir_type element)
-{
-    return element == IR_F32 ? &g->bindings[buffer].reals : &g->bindings[buffer].words;
-}
-
 /* uvec2: the words at the binding. */
 static uint32_t load_address(spv_gen *g, uint32_t buffer)
 {
     uint32_t word = spv_type(g, IR_U32), pointer = spv_pointer(g, SpvStorageClassStorageBuffer, word), halves[2], member = spv_u32(g, 0);
-    uint32_t view = declare_view(g, buffer, IR_U32), pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 2}, 2);
+    uint32_t view = declare_view(g, buffer, SPV_WORDS), pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 2}, 2);
     for (uint32_t k = 0; k < 2; k++) {
         const uint32_t at[3] = {view, member, spv_u32(g, k)};
         uint32_t half = spv_emit_value(g, SPV_PREAMBLE, SpvOpAccessChain, pointer, at, 3);
@@ -138,41 +143,45 @@ static uint32_t load_address(spv_gen *g, uint32_t buffer)
 }
 
 /* The buffer as a pointer to its Block. */
-static uint32_t addressed_view(spv_gen *g, uint32_t buffer, ir_type element)
+static uint32_t addressed_view(spv_gen *g, uint32_t buffer, spv_view view)
 {
     uint32_t *address = &g->bindings[buffer].address;
     if (*address == 0)
         *address = load_address(g, buffer);
-    uint32_t type = spv_pointer(g, SpvStorageClassPhysicalStorageBuffer, block_type(g, element));
+    uint32_t type = spv_pointer(g, SpvStorageClassPhysicalStorageBuffer, block_type(g, view));
     return spv_emit_value(g, SPV_PREAMBLE, SpvOpBitcast, type, address, 1);
 }
 
-static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, ir_type element)
+uint32_t spv_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
     bool addressed = is_addressed(g, buffer);
     SpvStorageClass storage = addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
-    uint32_t *view = view_of(g, buffer, element), type = spv_pointer(g, storage, spv_type(g, element)), member = spv_u32(g, 0);
-    if (*view == 0)
-        *view = addressed ? addressed_view(g, buffer, element) : declare_view(g, buffer, element);
-    return SPV_VALUE(g, SpvOpAccessChain, type, *view, member, index);
+    uint32_t *seen = &g->bindings[buffer].view[view], type = spv_pointer(g, storage, element_type(g, view)), member = spv_u32(g, 0);
+    if (*seen == 0)
+        *seen = addressed ? addressed_view(g, buffer, view) : declare_view(g, buffer, view);
+    return SPV_VALUE(g, SpvOpAccessChain, type, *seen, member, index);
 }
 
-static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, ir_type element)
+uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
-    return pointer_to(g, inst.b, spv_operand(g, frame, inst.a), element);
-}
-
-uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index)
-{
-    uint32_t pointer = pointer_to(g, buffer, index, IR_U32), type = spv_type(g, IR_U32);
+    uint32_t pointer = spv_element(g, buffer, index, view), type = element_type(g, view);
     if (is_addressed(g, buffer))
-        return SPV_VALUE(g, SpvOpLoad, type, pointer, SpvMemoryAccessAlignedMask, 4);
+        return SPV_VALUE(g, SpvOpLoad, type, pointer, SpvMemoryAccessAlignedMask, element_bytes(view));
     return SPV_VALUE(g, SpvOpLoad, type, pointer);
+}
+
+uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index) { return spv_load_element(g, buffer, index, SPV_WORDS); }
+
+static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, spv_view view)
+{
+    return spv_element(g, inst.b, spv_operand(g, frame, inst.a), view);
 }
 
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
-    uint32_t word = spv_load_word(g, inst.b, spv_operand(g, frame, inst.a));
+    uint32_t index = spv_operand(g, frame, inst.a), word = spv_vector_word(g, frame, id, index);
+    if (word == 0)
+        word = spv_load_word(g, inst.b, index);
     frame->id[id] = from_word(g, SPV_BODY, (ir_type)inst.type, word);
     spv_name(g, frame->id[id], g->m->buffers.data[inst.b].name);
 }
@@ -180,7 +189,7 @@ void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     uint32_t word = to_word(g, ir_type_of(frame->f, (ir_ref){inst.c}), spv_operand(g, frame, inst.c));
-    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
+    uint32_t pointer = element_pointer(g, frame, inst, SPV_WORDS);
     (void)id;
     if (is_addressed(g, inst.b))
         SPV_EMIT(g, SPV_BODY, SpvOpStore, pointer, word, SpvMemoryAccessAlignedMask, 4);
@@ -191,7 +200,7 @@ void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     ir_type type = (ir_type)inst.type;
-    uint32_t value = spv_operand(g, frame, inst.c), pointer = element_pointer(g, frame, inst, type);
+    uint32_t value = spv_operand(g, frame, inst.c), pointer = element_pointer(g, frame, inst, type == IR_F32 ? SPV_REALS : SPV_WORDS);
     uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
     if (type == IR_F32) {
         spv_capability(g, SpvCapabilityAtomicFloat32AddEXT);
@@ -205,7 +214,7 @@ void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 {
     const uint32_t *refs = frame->f->pool.data + inst.c;
     uint32_t expected = spv_operand(g, frame, refs[0]), value = spv_operand(g, frame, refs[1]);
-    uint32_t pointer = element_pointer(g, frame, inst, IR_U32);
+    uint32_t pointer = element_pointer(g, frame, inst, SPV_WORDS);
     uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
     frame->id[id] =
         SPV_VALUE(g, SpvOpAtomicCompareExchange, spv_type(g, IR_U32), pointer, scope, relaxed, relaxed, value, expected);
@@ -214,10 +223,11 @@ void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 void spv_memory_end(spv_gen *g)
 {
     for (uint32_t i = 0; i < g->m->buffers.count; i++) {
-        if (g->bindings[i].words == 0 || g->bindings[i].reals == 0 || is_addressed(g, i))
-            continue;
-        SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].words, SpvDecorationAliased);
-        SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, g->bindings[i].reals, SpvDecorationAliased);
+        const uint32_t *view = g->bindings[i].view;
+        bool several = (view[SPV_WORDS] != 0) + (view[SPV_REALS] != 0) + (view[SPV_QUADS] != 0) > 1;
+        for (int k = 0; k < SPV_VIEW_COUNT && several && !is_addressed(g, i); k++)
+            if (view[k])
+                SPV_EMIT(g, SPV_DECORATIONS, SpvOpDecorate, view[k], SpvDecorationAliased);
     }
 }
 

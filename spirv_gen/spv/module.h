@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over a trace
- * (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics; ray.c: ray queries).
+ * (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics; vector_loads.c: neighbouring words; ray.c: ray queries).
  *
  * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block` is the label
  * of the block that the body stream is in, which is what a phi has to name as predecessor. */
@@ -20,10 +20,24 @@ typedef enum spv_section {
 
 typedef ARRAY(uint32_t) spv_stream;
 
+/* As what a buffer is seen: an array of u32, f32 or of four u32. */
+typedef enum spv_view { SPV_WORDS, SPV_REALS, SPV_QUADS, SPV_VIEW_COUNT } spv_view;
+
 typedef struct spv_binding {
-    uint32_t words, reals; /* variables of the two views of a buffer (of an addressed one, pointers), 0: not used */
-    uint32_t address;      /* of an addressed buffer, once it is used */
+    uint32_t view[SPV_VIEW_COUNT]; /* variables (of an addressed buffer, pointers), 0: not used */
+    uint32_t address;              /* of an addressed buffer, once it is used */
 } spv_binding;
+
+/* What vector_loads.c knows of a value as an index: it is root + offset (root 0: itself + 0). */
+typedef struct spv_index {
+    uint32_t root, offset;
+    bool multiple; /* it is one of four */
+} spv_index;
+
+/* Four words of a buffer that have been read in the block of the body stream: those from root + 4 * number. */
+typedef struct spv_quad {
+    uint32_t buffer, root, number, value;
+} spv_quad;
 
 /* One function being lowered at one place: the entry, or a target of a call. The lists hold, in order, the PHIs of an IF, the STATEs of
  * a LOOP, the RESULTs of a CALL: first[owner], then next[member], 0 at the end. */
@@ -58,12 +72,14 @@ typedef struct spv_gen {
     uint32_t push;            /* the push-constant block, 0: not used */
     uint32_t query;           /* the ray query variable, 0: not used */
     uint32_t query_uv[2];     /* variables: u and v of the hit in a box */
-    uint32_t words_type, reals_type; /* Block structs of buffers, 0: not used */
+    uint32_t block_type[SPV_VIEW_COUNT]; /* Block structs of buffers, 0: not used */
     spv_binding *bindings;    /* per buffer of the module */
     uint32_t (*uniforms)[IR_TYPE_COUNT]; /* per word and type: the id of its value */
     uint32_t **locals;        /* per function and instruction: the variable of a LOCAL */
     spv_stream interface;     /* module variables, for OpEntryPoint */
     ARRAY(spv_region) regions;
+    ARRAY(spv_index) indices; /* by id */
+    ARRAY(spv_quad) quads;
     arena arena;
     bl_error error;
 } spv_gen;
@@ -152,6 +168,9 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
 /* ---- memory.c ---- */
 
+/* Pointer to element `index` (u32 id) of a view of a buffer. */
+uint32_t spv_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view);
+uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view);
 /* The word of a buffer at an index (u32 id). */
 uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index);
 uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word);
@@ -164,5 +183,12 @@ void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_lload(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 void spv_lower_lstore(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
+
+/* ---- vector_loads.c ---- */
+
+/* Takes note of what a value op has made, as an index. */
+void spv_note_index(spv_gen *g, const spv_frame *frame, ir_inst inst, uint32_t value);
+/* The word that LOAD or DLOAD `id` reads at an index (u32 id), as part of a vector; 0: not to be read so. */
+uint32_t spv_vector_word(spv_gen *g, const spv_frame *frame, uint32_t id, uint32_t index);
 
 #endif

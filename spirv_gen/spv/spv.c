@@ -25,6 +25,8 @@ static void gen_free(spv_gen *g)
     array_free(&g->interned);
     array_free(&g->interface);
     array_free(&g->regions);
+    array_free(&g->indices);
+    array_free(&g->quads);
     arena_free(&g->arena);
 }
 

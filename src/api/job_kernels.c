@@ -42,6 +42,7 @@ static uint32_t job_addressed(const bl_job *job, render_pass pass)
 static spv_options generation(const bl_job *job, render_pass pass)
 {
     return (spv_options){.addressed = job_addressed(job, pass), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+                         .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
                          .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
 

@@ -76,7 +76,7 @@ static void add_passes(XXH3_state_t *h, const opt_options *o)
 
 static void add_generation(XXH3_state_t *h, const spv_options *o)
 {
-    const uint32_t all[] = {o->local_size, o->names, o->signed_zero_inf_nan_preserve, o->rays.query, o->rays.scene_buffer, o->rays.accel_word,
+    const uint32_t all[] = {o->local_size, o->names, o->signed_zero_inf_nan_preserve, o->scalar_loads, o->rays.query, o->rays.scene_buffer, o->rays.accel_word,
                             o->rays.entry_base_word, o->rays.level_word, o->rays.triangle_kind, o->addressed};
     add(h, all, sizeof all);
 }

@@ -137,11 +137,13 @@ void plan_write_entries(plan *p)
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
         if (s->kind_used[k])
             kind_index[k] = used++;
+    plan_align(p);
     p->words.data[HEADER_NODES] = p->words.count;
     if (s->groups.count)
         write_two_levels(p);
     else if (!p->query)
         put_nodes(p, plan_outer_bvh(p));
+    plan_align(p);
     p->words.data[HEADER_ENTRIES] = p->words.count;
     uint32_t count = s->primitives.count, at = plan_reserve(p, (count + (count == 0)) * ENTRY_WORDS);
     for (uint32_t i = 0; i < count; i++) {

@@ -18,6 +18,8 @@ uint32_t plan_reserve(plan *p, uint32_t count)
     return at;
 }
 
+void plan_align(plan *p) { plan_reserve(p, -p->words.count % 4); }
+
 void plan_append(plan *p, const uint32_t *words, uint32_t count)
 {
     uint32_t at = plan_reserve(p, count);

@@ -112,6 +112,8 @@ static inline ir_ref t_ratio(tracer *t, ir_ref a, ir_ref b)
     return ir_select(t->f, positive, ir_div(t->f, a, ir_select(t->f, positive, b, t_f32(t, 1))), t_f32(t, 0));
 }
 static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by) { return by ? ir_add(t->f, word, t_u32(t, by)) : word; }
+/* A place that is known to be a multiple of four words: what is read around it are vectors (spirv_gen/spv/vector_loads.c). */
+static inline ir_ref t_aligned(tracer *t, ir_ref word) { return ir_and(t->f, word, t_u32(t, ~3u)); }
 static inline ir_ref t_word(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_U32, BUFFER_SCENE, t_offset(t, record, word)); }
 static inline ir_ref t_real(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_F32, BUFFER_SCENE, t_offset(t, record, word)); }
 

@@ -181,6 +181,14 @@ static void pick_value_op(generator *g)
 
 /* ---- memory ---- */
 
+/* Two of four neighbours, which code generation may read as one vector. */
+static void load_neighbours(generator *g, ir_type type)
+{
+    ir_ref first = ir_and(g->f, any(g, IR_U32), ir_u32(g->f, RANDOM_TRACE_WORDS - 4));
+    for (int k = 0; k < 2; k++)
+        keep(g, ir_load(g->f, type, 0, ir_add(g->f, first, ir_u32(g->f, below(g, 4)))), type);
+}
+
 static void pick_memory(generator *g)
 {
     ir_func *f = g->f;
@@ -188,7 +196,10 @@ static void pick_memory(generator *g)
     ir_ref index = any_index(g), value = any(g, type);
     switch (below(g, 8)) {
     case 0:
-        keep(g, ir_load(f, type, 0, index), type);
+        if (below(g, 2))
+            load_neighbours(g, type);
+        else
+            keep(g, ir_load(f, type, 0, index), type);
         break;
     case 1:
         keep(g, ir_load(f, type, 1, index), type);

@@ -8,13 +8,17 @@
  *     # uniforms: 1 0x3f800000     words: u32, i32, hexadecimal bits, or f32 with a point
  *     # buffer: 0 1 2.5            buffer index, then its words
  *     # f64                        reals in double precision
+ *     # spirv                      generate code; `spirv: scalar_loads` with that option
  *
- * Without `eval` the trace is printed after the passes; with it the results, and the words of every buffer that is not constant.
+ * Without `eval` and `spirv` the trace is printed after the passes; with eval the results, and the words of every buffer that is not constant; with
+ * spirv the instructions of the kernel's function.
  * A failure of any step is the expected text `error: ...`. --update writes what was found in place of what was expected. */
 #include "spirv_gen/ad/ad.h"
 #include "spirv_gen/opt/pass.h"
+#include "spirv_gen/spv/spv.h"
 
 #include <math.h>
+#include <spirv-tools/libspirv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +125,7 @@ static bl_result run_passes(const char *list, ir_module **m, bl_error *err)
 typedef struct directives {
     char pass[MAX_LINE], eval[MAX_LINE], uniforms[MAX_LINE], buffer[MAX_BUFFERS][MAX_LINE];
     uint32_t buffer_count;
-    bool f64;
+    bool f64, spirv, scalar_loads;
 } directives;
 
 static bool real_spelling(const char *word) { return strncmp(word, "0x", 2) != 0 && strpbrk(word, ".en"); }
@@ -237,6 +241,25 @@ static bl_result evaluate(const directives *d, const ir_module *m, text *out, bl
     return BL_OK;
 }
 
+/* ---- code generation ---- */
+
+static bl_result disassemble(const directives *d, const ir_module *m, text *out, bl_error *err)
+{
+    spv_code code;
+    TRY(spv_generate(m, &(spv_options){.names = true, .scalar_loads = d->scalar_loads}, &code, err));
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_2);
+    spv_text listing = NULL;
+    spv_result_t result = spvBinaryToText(context, code.words, code.word_count, SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES,
+                                          &listing, NULL);
+    const char *function = result == SPV_SUCCESS ? strstr(listing->str, "OpLabel") : NULL;
+    if (function)
+        text_add(out, "%s", strchr(function, '\n') + 1);
+    spvTextDestroy(listing);
+    spvContextDestroy(context);
+    spv_code_free(&code);
+    return function ? BL_OK : error_set(err, BL_ERROR_COMPILE, "no listing of the SPIR-V");
+}
+
 /* ---- cases ---- */
 
 /* The rest of a line `# name:...`, or NULL. */
@@ -261,6 +284,8 @@ static void read_directives(const char *source, directives *d)
         if (to)
             snprintf(to, MAX_LINE, "%.*s", (int)(source + length - rest), rest);
         d->f64 |= directive(source, length, "f64") != NULL;
+        d->spirv |= directive(source, length, "spirv") != NULL;
+        d->scalar_loads |= directive(source, length, "spirv: scalar_loads") != NULL;
         source += length + (source[length] == '\n');
     }
 }
@@ -274,6 +299,8 @@ static bl_result run_source(const char *source, text *out, bl_error *err)
     bl_result result = run_passes(d.pass, &m, err);
     if (result == BL_OK && d.eval[0])
         result = evaluate(&d, m, out, err);
+    else if (result == BL_OK && d.spirv)
+        result = disassemble(&d, m, out, err);
     else if (result == BL_OK)
         ir_print(m, out);
     ir_module_destroy(m);

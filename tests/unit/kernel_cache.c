@@ -347,11 +347,11 @@ static void every_option_is_in_the_key(void **state)
     opt_sites sites = {0};
     const opt_options passes[] = {{0}, {.off = OPT_DEAD}, {.off = OPT_CALL_RESULTS}, {.off = OPT_CALL_ARGUMENTS}, {.off = OPT_CALL_UNUSED}, {.off = OPT_MERGE},
                                   {.off = OPT_INLINE_SINGLE}, {.off = OPT_LOOP_STATES}, {.off = OPT_LOADS}, {.off = OPT_CALL_COMMON},
-                                  {.off = OPT_LOOP_INVARIANTS}, {.off = OPT_CALL_ACCUMS}, {.ray_queries = true}, {.scene_buffer = 1},
+                                  {.off = OPT_LOOP_INVARIANTS}, {.off = OPT_CALL_ACCUMS}, {.off = OPT_VECTOR_LOADS}, {.ray_queries = true}, {.scene_buffer = 1},
                                   {.node_base_word = 1}, {.entry_base_word = 1}, {.level_word = 1}, {.stack_size = 1}, {.accumulate = OPT_ACCUMULATE_FLOAT},
                                   {.gradient_elements = 1}, {.scale_buffer = 1}, {.scale_base = 1}, {.status_buffer = 1}, {.overflow_word = 1},
                                   {.underflow_word = 1}, {.sites = &sites}};
-    const spv_options codes[] = {{0}, {.local_size = 1}, {.names = true}, {.signed_zero_inf_nan_preserve = true}, {.rays = {.query = true}},
+    const spv_options codes[] = {{0}, {.local_size = 1}, {.names = true}, {.signed_zero_inf_nan_preserve = true}, {.scalar_loads = true}, {.rays = {.query = true}},
                                  {.rays = {.scene_buffer = 1}}, {.rays = {.accel_word = 1}}, {.rays = {.entry_base_word = 1}}, {.rays = {.level_word = 1}},
                                  {.rays = {.triangle_kind = 1}}, {.addressed = 1}};
     enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };

@@ -237,8 +237,8 @@ typedef struct scene_options {
 static scene *scene_create(scene_options o)
 {
     scene *s = calloc(1, sizeof *s);
-    s->node_base = 2;
-    s->entry_base = 2 + opt_packed_words(MAX_NODES);
+    s->node_base = 4;
+    s->entry_base = 4 + opt_packed_words(MAX_NODES);
     s->entry_count = o.count;
     s->leaf_size = o.leaf_size;
     s->words[0] = s->node_base;

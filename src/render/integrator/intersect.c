@@ -69,7 +69,7 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
         ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
     walk_hit h = {.valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0], .b = {hit[2], hit[3]}, .o = o, .d = d};
     ir_ref entry = ir_select(f, h.valid, hit[1], t_u32(t, 0));
-    h.entry = ir_add(f, t_word(t, header, HEADER_ENTRIES), ir_mul(f, entry, t_u32(t, 12)));
+    h.entry = ir_add(f, t_aligned(t, t_word(t, header, HEADER_ENTRIES)), ir_mul(f, entry, t_u32(t, 12)));
     if (w->plan->scene->has_groups)
         h.level = ir_select(f, h.valid, hit[4], t_word(t, header, HEADER_LEVEL));
     interaction si = walk_surface(w, &h, w->fn.interact);
