@@ -70,6 +70,13 @@ static ir_module *bounds(const ir_module *m)
     return out;
 }
 
+/* Places of grid and entries in words 0 and 1 of buffer 0. */
+static ir_module *rays(const ir_module *m)
+{
+    opt_options o = {.entry_base_word = 1, .stack_size = 8};
+    return opt_rays(m, &o);
+}
+
 static const struct {
     const char *name;
     ir_module *(*run)(const ir_module *m);
@@ -86,6 +93,7 @@ static const struct {
     {"loop_states", opt_loop_states},
     {"loads", opt_loads},
     {"loop_invariants", opt_loop_invariants},
+    {"rays", rays},
     {"bounds", bounds}, /* one more buffer */
     {"math", opt_math},
     {"accumulate-float", accumulate_float},
