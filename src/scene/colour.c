@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Colours in linear sRGB, by the rules of Mitsuba's RGB mode. A float or integer is grey. <rgb> is taken as it stands. A uniform
  * spectrum is grey as a reflectance, and as an emission the colour of equal-energy white, which is not sRGB's white: constant spectral
- * power c through the CIE 1931 curves and XYZ -> sRGB gives c * (1.2048, 0.9483, 0.9089). Sampled spectra: spectrum.c. */
+ * power c through the CIE 1931 curves and XYZ -> sRGB gives c * (1.204794, .948290, .908915). Sampled spectra: spectrum.c. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, c
 
 static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err)
 {
-    static const double equal_energy_white[3] = {1.2048, 0.9483, 0.9089};
+    static const double equal_energy_white[3] = {1.204794, 0.948290, 0.908915};
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
     bool has_value = value && value[0], has_file = file && file[0];
     if (has_value == has_file)

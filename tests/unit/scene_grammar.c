@@ -354,11 +354,11 @@ static void colours_follow_the_rules(void **state)
                                    "<emitter type='area'><spectrum type='uniform' name='radiance'><float name='value' value='2'/></spectrum></emitter>",
                                    NULL);
     scene_object **c = s->root->children;
-    check_colour(scene_get(c[0], "radiance"), 2 * 1.2048, 2 * .9483, 2 * .9089);
+    check_colour(scene_get(c[0], "radiance"), 2 * 1.204794, 2 * .948290, 2 * .908915);
     check_colour(scene_get(c[1], "radiance"), 2, 2, 2);
     check_colour(scene_get(c[2], "radiance"), 2, 2, 2);
     check_colour(scene_get(c[3], "reflectance"), .25, .25, .25);
-    check_colour(scene_get(c[4], "intensity"), 1.2048, .9483, .9089);
+    check_colour(scene_get(c[4], "intensity"), 1.204794, .948290, .908915);
     check_colour(scene_get(c[5], "reflectance"), .1, .2, .3);
     assert_string_equal(scene_get(c[5], "reflectance")->object->cls->name, "constant");
     check_colour(scene_get(c[6], "radiance"), 3, 3, 3);
