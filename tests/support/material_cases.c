@@ -113,6 +113,8 @@ const material_case material_cases[] = {
      .parameters = {OF_SURFACE, OF_LAYERS, "it.metallic.value", "it.clearcoat.value", "it.clearcoat_gloss.value", "it.specular"}, .cosines = {0.9, 0.4}},
     {.name = "principled, glass", .xml = IT("principled", SURFACE LAYERS FLOAT("spec_trans", ".7") FLOAT("metallic", ".2") FLOAT("eta", "1.5")),
      .parameters = {OF_SURFACE, OF_LAYERS, "it.spec_trans.value", "it.metallic.value", "it.eta"}, .eta = 1.5, .cosines = {0.8, 0.3, -0.6}},
+    {.name = "principled, glass, requested", .xml = IT("principled", SURFACE FLOAT("spec_trans", ".8") FLOAT("clearcoat", ".5") FLOAT("specular", ".9")),
+     .parameters = {"it.specular"}, .requested = true, .eta = 1.7334659, .cosines = {0.8, -0.5}},
     {.name = "principled, bubble",
      .xml = IT("principled", SURFACE FLOAT("spec_trans", ".9") FLOAT("spec_tint", ".5") FLOAT("clearcoat", ".5") FLOAT("eta", ".7")),
      .parameters = {OF_SURFACE, "it.spec_trans.value", "it.spec_tint.value", "it.clearcoat.value", "it.eta"}, .eta = 0.7, .cosines = {0.6, -0.7}},

@@ -31,4 +31,17 @@ typedef struct facet_sample {
 /* Reflection about m, or refraction: from.z > 0, and so on for all results. at: Fresnel at `cosine`, from.m, with the index as `from` sees it. */
 facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fresnel *at, ir_ref reflects);
 
+/* Normals for materials whose index is differentiated. Total reflection begins like a root: there F has a derivative by eta like 1 / cos t, t being the
+ * angle of what crosses. Normals come with cos t d(cos t), so that the mean of that is finite and its square is not. Where light comes from the denser
+ * side, n < 1, a share of the normals has cos t uniform in [0, 1) instead, at any azimuth around wi. The density of these is cos i / (2 pi n^2 cos t). */
+typedef struct facet_critical {
+    ir_ref chosen; /* bool: m is such a normal; */
+    vec3 m;
+    ir_ref rest;   /* else u1, uniform again, for the usual ones */
+} facet_critical;
+/* from.z > 0; index: as `from` sees it. */
+facet_critical facet_critical_normal(tracer *t, ir_ref index, vec3 from, ir_ref u1, ir_ref u2);
+/* The density of the facet's normal with that share; usual: of the others. */
+ir_ref facet_critical_density(tracer *t, const facet *a, ir_ref usual);
+
 #endif

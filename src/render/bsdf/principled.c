@@ -175,7 +175,7 @@ static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, 
     return c;
 }
 
-/* Probability that a facet reflects. About the critical angle see roughdielectric.c. */
+/* Probability that a facet reflects. Where light begins to cross see roughdielectric.c. */
 static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 wi, const fresnel *at)
 {
     ir_func *f = t->f;
@@ -186,13 +186,30 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref reco
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
+/* Whether normals near total reflection get a share (facet.h). */
+static bool seeks_critical(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
+
+static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref eta, vec3 wi, vec3 from, vec2 alpha, ir_ref u1, ir_ref u2)
+{
+    if (!seeks_critical(n))
+        return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
+    facet_critical near = facet_critical_normal(t, facet_index(t, eta, wi), from, u1, u2);
+    return v3_select(t, near.chosen, near.m, microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
+}
+
+static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
+{
+    ir_ref usual = principled_normal_pdf(t, alpha_at(t, n, record, uv), a);
+    return seeks_critical(n) ? facet_critical_density(t, a, usual) : usual;
+}
+
 static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1);
     facet a = facet_of(t, n, index_at(t, n, record).eta, wi, wo);
     choice c = choice_at(t, n, record, uv, wi);
-    ir_ref of_facet = ir_mul(f, c.facet, principled_normal_pdf(t, alpha_at(t, n, record, uv), &a)), no_facet = ir_sub(f, one, c.facet);
+    ir_ref of_facet = ir_mul(f, c.facet, normal_density(t, n, record, &a, uv)), no_facet = ir_sub(f, one, c.facet);
     ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), ir_abs(f, a.wo_m)), reflects = one;
     if (has_glass(n)) {
         fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
@@ -220,10 +237,11 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     vec3 from = has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, front, wi, v3(zero, zero, one));
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(t, n, record, uv), from, u1, u2);
+    ir_ref eta = index_at(t, n, record).eta;
+    vec3 m = sampled_normal(t, n, eta, wi, from, alpha_at(t, n, record, uv), u1, u2);
     if (has_coat(n))
         m = v3_select(t, is_facet, m, coat_normal(t, coat_alpha2(t, n, record, uv), u1, u2));
-    ir_ref cosine = v3_dot(t, from, m), eta = index_at(t, n, record).eta, reflects = ir_bool(f, true);
+    ir_ref cosine = v3_dot(t, from, m), reflects = ir_bool(f, true);
     fresnel at = {.eta_it = one, .eta_ti = one, .cos_t = zero};
     if (has_glass(n)) {
         at = fresnel_dielectric(t, cosine, facet_index(t, eta, wi));

@@ -35,44 +35,21 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, const fresn
     return ir_select(t->f, crosses, plan_probability(t, n, "eta", at->reflectance), at->reflectance);
 }
 
-/* Total reflection begins like a root, too: there F has a derivative by eta like 1 / cos t, t being the angle of what crosses. Normals come with
- * cos t d(cos t), so that the mean of that is finite and its square is not. Where eta is differentiated and light comes from the denser side, n < 1,
- * a share of the normals has cos t uniform in [0, 1) instead, at any azimuth around wi. The density of these is cos i / (2 pi n^2 cos t). */
-static const float critical_share = 0.2f;
-
-static ir_ref critical_density(tracer *t, ir_ref n, ir_ref cosine)
-{
-    ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), n2 = t_sqr(t, n), square = ir_sub(f, one, ir_div(f, ir_sub(f, one, t_sqr(t, cosine)), n2));
-    ir_ref crosses = ir_gt(f, square, t_f32(t, 0)), across = ir_sqrt(f, ir_select(f, crosses, square, one));
-    ir_ref density = ir_div(f, ir_mul(f, cosine, t_f32(t, 0.15915494309189533577f)), ir_mul(f, n2, across));
-    return ir_select(f, crosses, density, t_f32(t, 0));
-}
-
 /* from: wi, on the side of +z; n: the index over there. */
 static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 from, ir_ref index, vec2 uv, ir_ref u1, ir_ref u2)
 {
-    ir_func *f = t->f;
     microfacet_kind kind = microfacet_kind_of(n);
     vec2 alpha = microfacet_alpha(t, n, record, uv);
     if (!plan_wants(n, "eta"))
         return microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, u1, u2);
-    ir_ref one = t_f32(t, 1), share = t_f32(t, critical_share), denser = ir_lt(f, index, one), critical = ir_and(f, denser, ir_lt(f, u1, share));
-    ir_ref left = ir_mul(f, ir_max(f, ir_sub(f, u1, share), t_f32(t, 0)), t_f32(t, 1 / (1 - critical_share)));
-    vec3 usual = microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, ir_select(f, denser, left, u1), u2);
-    ir_ref sine2 = ir_sub(f, one, t_sqr(t, ir_mul(f, u1, t_f32(t, 1 / critical_share)))); /* of t */
-    ir_ref cosine = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, t_sqr(t, index), sine2)));
-    return v3_select(t, critical, warp_about(t, from, cosine, u2), usual);
+    facet_critical near = facet_critical_normal(t, index, from, u1, u2);
+    return v3_select(t, near.chosen, near.m, microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
-    ir_func *f = t->f;
     ir_ref usual = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a->wi, a->m);
-    if (!plan_wants(n, "eta"))
-        return usual;
-    ir_ref critical = ir_mul(f, critical_density(t, a->n, a->wi_m), t_f32(t, critical_share));
-    return ir_select(f, ir_lt(f, a->n, t_f32(t, 1)), t_mad(t, usual, t_f32(t, 1 - critical_share), critical), usual);
+    return plan_wants(n, "eta") ? facet_critical_density(t, a, usual) : usual;
 }
 
 /* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the facet can have exactly 0 there, where the
