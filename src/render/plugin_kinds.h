@@ -52,8 +52,9 @@ typedef struct medium_class {
 } medium_class;
 
 /* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
- * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. */
-enum { LOBE_NULL = 0x40000000 };
+ * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. Mixtures number their parts,
+ * too, where samples are attached; LOBE_HELD then says that the sample is of a part that is not (integrator/attached.c). */
+enum { LOBE_NULL = 0x40000000, LOBE_HELD = 0x20000000 };
 
 typedef struct bsdf_sample {
     vec3 wo;
@@ -72,7 +73,9 @@ typedef struct bsdf_draw {
 
 typedef struct bsdf_attached {
     vec3 wo;
-    ir_ref density; /* of wo in solid angle, given the choices */
+    /* Of wo in solid angle, given the choices, up to a factor that no parameter moves. Of mixtures, whose parts may lead to the same wo: what f is to
+     * be divided by so that these estimates of all parts add up to the integral of f, whatever parameters are. */
+    ir_ref density;
 } bsdf_attached;
 
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
@@ -92,8 +95,10 @@ typedef struct bsdf_class {
     /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of parameters
      * and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
     bsdf_attached (*attached)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
-    /* Attached where this is at most render_scene.attach_below. With `attached`. */
-    ir_ref (*roughness)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what is held may move */
+    /* Attached where this is at most render_scene.attach_below. Of mixtures, that of the part in the lobe's number; of none, the least. With
+     * `attached`. */
+    ir_ref (*roughness)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
     /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a class
      * that holds no materials. */
     bool (*attaches)(const render_scene *s, const scene_object *o);

@@ -9,6 +9,7 @@
  *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it
  *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of all this, light
  *           sampling and its weights included;
+ *   means   where parts of mixtures are held, means of gradients equal means of such differences. BL_LONG=1: of 50,000;
  *   texcoords turn lobes where these go by them, and nowhere else;
  *   kernels of lobes that are too rough, or whose material says so, are those that there are without all this. */
 #include <setjmp.h>
@@ -28,6 +29,7 @@
 
 enum { DEPTH = 4, SAMPLES = 25, SIDE = 16, PLAIN_SAMPLES = 40 };
 static char *folder;
+static uint32_t mean_samples = 700;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
 #define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
@@ -89,6 +91,19 @@ static const struct attached_case {
      .body = METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".2")) BUMPED("<ref id='metal'/>")
          PATCH(REF("waves")) PLAIN_LAMP SKY,
      .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}}, 0},
+    {{.name = "rough metal blended with paper, and again with glass",
+     .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".2"))
+         "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref id='metal'/><ref id='paper'/></bsdf>"
+         "<bsdf type='blendbsdf' id='thick'>" BITMAP("weight", "grey.pfm") "<ref id='glass'/><ref id='worn'/></bsdf>"
+         MAPPED("<ref id='worn'/>") PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
+         BALL("0", ".9", "1.6", ".7", "<bsdf type='mask'><float name='opacity' value='.8'/><ref id='thick'/></bsdf>") PLAIN_LAMP SKY,
+     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "glass.eta", "worn.weight.value"}}, 0},
+    {{.name = "rough plastic, and blended with a mirror",
+     .body = "<bsdf type='roughplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08") NUMBER("int_ior", "1.6")
+         BITMAP("diffuse_reflectance", "texture.pfm") "</bsdf><bsdf type='conductor' id='mirror'/>"
+         "<bsdf type='blendbsdf' id='glaze'><float name='weight' value='.3'/><ref id='coat'/><ref id='mirror'/></bsdf>" PAPER
+         MAPPED("<ref id='coat'/>") PATCH(REF("tiles")) WALL BALL("0", ".9", "1.6", ".7", REF("glaze")) PLAIN_LAMP SKY,
+     .parameters = {"tiles.normalmap.data", "coat.diffuse_reflectance.data"}}, 0}, /* alpha and eta: render_roughplastic.c says why */
     {{.name = "a camera at grazing light",
      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
@@ -132,6 +147,10 @@ static const struct {
     {"normals of two metals of .1",
      METAL("beckmann", NUMBER("alpha", ".1")) MAPPED(REF("metal")) TWO_METALS EVEN PLAIN_LAMP, "tiles.normalmap.data"},
     {"the roughness .02 of two metals", METAL("ggx", NUMBER("alpha", ".02")) MAPPED(REF("metal")) TWO_METALS SKY, "metal.alpha.value"},
+    {"normals of a blend of two metals",
+     METAL("ggx", NUMBER("alpha", ".03")) "<bsdf type='roughconductor' id='other'>" NUMBER("alpha", ".2") "</bsdf>"
+         "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref id='metal'/><ref id='other'/></bsdf>" PATCH(REF("worn")) SKY
+             PLAIN_LAMP, "patch.vertex_normals"},
     {"the roughness .5 of metal", METAL("beckmann", NUMBER("alpha", ".5")) PATCH(REF("metal")) SKY PLAIN_LAMP, "metal.alpha.value"},
 };
 
@@ -143,6 +162,67 @@ static void plain(void **state)
         const scene_case c = {.name = smooth[k].name, .body = smooth[k].body, .integrator = ATTACHED(""), .parameters = {smooth[k].parameter}};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
         plain_differences_expect(e, &(plain_differences){.name = c.name, .parameters = c.parameters, .parameter_count = 1, .samples = PLAIN_SAMPLES, .least_mean = 1e-2});
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
+/* ---- mixtures ---- */
+
+/* Of each sample <direction, gradient>, less the difference along that direction of the primal kernel, whose samples all move. *size: the mean of these. One
+ * set of values after the other, because tables are made anew for each. */
+static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t first, const double *direction, double *out, double *size)
+{
+    const double step = 0.03; /* large enough that samples change between parts, as their probabilities say */
+    for (int side = -1; side <= 1; side++) {
+        for (uint32_t i = 0; i < count; i++)
+            e->values[values + i] += side * step * direction[i];
+        for (uint32_t n = 0; n < mean_samples; n++) {
+            bl_error err = {0};
+            uint32_t pixel = n * 37 % (SIDE * SIDE);
+            if (scene_eval_run(e, side ? RENDER_PRIMAL : RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
+                fail_msg("%s", err.text);
+            double moved = side ? side * scene_eval_weighted(e, pixel) / (2 * step) : 0;
+            out[n] -= moved, *size += moved / mean_samples;
+            for (uint32_t i = 0; side == 0 && i < count; i++)
+                out[n] += direction[i] * e->gradient[first + i];
+        }
+        for (uint32_t i = 0; i < count; i++)
+            e->values[values + i] -= side * step * direction[i];
+    }
+}
+
+static void means(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *material;
+    } rows[] = {
+        {"metal blended with paper", METAL("ggx", NUMBER("alpha", ".05")) "<bsdf type='diffuse' id='white'/>"
+            "<bsdf type='blendbsdf' id='it'><float name='weight' value='.5'/><ref id='metal'/><ref id='white'/></bsdf>"},
+        {"plastic", "<bsdf type='roughplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        arena a = {0};
+        const scene_case c = {.name = rows[k].name, .integrator = ATTACHED(""), .body = arena_printf(&a, "%s" PATCH(REF("it")) SKY, rows[k].material),
+                              .parameters = {"patch.vertex_normals"}};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
+        const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
+        double *direction = arena_alloc(&a, p->count * sizeof *direction), *each = arena_alloc(&a, mean_samples * sizeof *each);
+        double sum = 0, squares = 0, size = 0;
+        for (uint32_t i = 0; i < p->count; i++)
+            direction[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? .5 : 0;
+        for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
+            e->adjoint[i] = 1 + (float)(i % 3);
+        memset(each, 0, mean_samples * sizeof *each);
+        mistakes(e, p->count, scene_eval_value_first(e, c.parameters[0]), scene_eval_gradient_first(e, c.parameters[0]), direction, each, &size);
+        for (uint32_t n = 0; n < mean_samples; n++)
+            sum += each[n] / mean_samples, squares += each[n] * each[n] / mean_samples;
+        double deviation = sqrt((squares - sum * sum) / (mean_samples - 1));
+        print_message("%s: mean %.4g, mistake %.2g +- %.2g\n", c.name, size, sum, deviation);
+        if (!(fabs(sum) <= 3.5 * deviation))
+            fail_msg("%s: off by %.3g +- %.2g of %.3g", c.name, sum, deviation, size);
+        assert_true(deviation < 0.2 * fabs(size));
         scene_eval_destroy(e);
         arena_free(&a);
     }
@@ -263,7 +343,10 @@ static void kernels(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 5];
+    struct CMUnitTest tests[COUNT + 6];
+    const char *with = getenv("BL_LONG");
+    if (with && *with)
+        mean_samples = 50000;
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -274,6 +357,7 @@ int main(void)
     tests[COUNT + 2] = (struct CMUnitTest)cmocka_unit_test(kernels);
     tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(singular);
     tests[COUNT + 4] = (struct CMUnitTest)cmocka_unit_test(texcoords);
+    tests[COUNT + 5] = (struct CMUnitTest)cmocka_unit_test(means);
     int failed = cmocka_run_group_tests_name("attached", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

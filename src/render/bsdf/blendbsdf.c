@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A mixture of two materials: the second with the share `weight`, the first with the rest. One of them is sampled, by the weight
  * (plan_probability); a direction that either may have given has the mixture's density and value, a discrete lobe those of its material times
- * the share. In a lobe's number one bit says whose it is, another bit for each depth of blends within blends. */
+ * the share. In a lobe's number one bit says whose it is, another bit for each depth of blends within blends.
+ *
+ * Attached, a part k is sampled with the number p_k of the blend's density q = p_0 q_0 + p_1 q_1, and stands for the share p_k q_k / q of the value;
+ * both shares add up to 1 whatever parameters are, so the value is divided by q. Where a part is attached and the other one is held, samples of that
+ * one stay where they are, and see their share change. */
 #include "render/classes.h"
 
 enum { OWN_LOBES = 8 }; /* bits for the lobes of the other classes */
@@ -85,6 +89,45 @@ static vec3 blend_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     return v3_select(t, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), second, first);
 }
 
+/* The least, or that of the part in the lobe's number. */
+static ir_ref blend_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    ir_func *f = t->f;
+    bool given = !ir_is_none(lobe);
+    ir_ref bit = second_bit(t, n), inner = given ? ir_and(f, lobe, ir_not(f, bit)) : lobe, r[2];
+    for (uint32_t k = 0; k < 2; k++)
+        r[k] = bsdf_roughness(t, n->child[k], child_record(t, n, record, k), wi, uv, inner);
+    return given ? ir_select(f, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), r[1], r[0]) : ir_min(f, r[0], r[1]);
+}
+
+/* A part's, which is held where the lobe says so. */
+static bsdf_attached part_attached(tracer *t, const class_node *part, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    bsdf_attached a = bsdf_attach(t, part, record, wi, uv, draw);
+    if (bsdf_mixes(part))
+        return a;
+    ir_ref held = bsdf_held(t, draw->lobe);
+    return (bsdf_attached){v3_select(t, held, draw->wo, a.wo), ir_select(t->f, held, t_f32(t, 1), a.density)};
+}
+
+static bsdf_attached blend_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    ir_func *f = t->f;
+    ir_ref p[2], each[2], bit = second_bit(t, n), second = ir_ne(f, ir_and(f, draw->lobe, bit), t_u32(t, 0));
+    bsdf_draw inner = *draw;
+    inner.lobe = ir_and(f, draw->lobe, ir_not(f, bit));
+    bsdf_attached part[2];
+    for (uint32_t k = 0; k < 2; k++)
+        part[k] = part_attached(t, n->child[k], child_record(t, n, record, k), wi, uv, &inner);
+    bsdf_attached r = {v3_select(t, second, part[1].wo, part[0].wo), ir_select(f, second, part[1].density, part[0].density)};
+    probabilities(t, n, record, uv, p);
+    for (uint32_t k = 0; k < 2; k++)
+        each[k] = ir_mul(f, p[k], bsdf_of(n->child[k])->pdf(t, n->child[k], child_record(t, n, record, k), wi, r.wo, uv));
+    ir_ref own = ir_select(f, second, each[1], each[0]);
+    r.density = ir_mul(f, r.density, t_ratio(t, ir_add(f, each[0], each[1]), own));
+    return r;
+}
+
 static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_ref share[2];
@@ -104,5 +147,8 @@ const bsdf_class bsdf_blend = {
     .pdf = blend_pdf,
     .value = blend_value,
     .turned = blend_turned,
+    .attached = blend_attached,
+    .roughness = blend_roughness,
+    .mixes = true,
     .through = blend_through,
 };

@@ -55,9 +55,10 @@ static bsdf_attached mask_attached(tracer *t, const class_node *n, ir_ref record
     return bsdf_attach(t, n->child[0], nested_record(t, n, record), wi, uv, &inner);
 }
 
-static ir_ref mask_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static ir_ref mask_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
-    return bsdf_roughness(t, n->child[0], nested_record(t, n, record), wi, uv);
+    ir_ref inner = ir_is_none(lobe) ? lobe : ir_sub(t->f, lobe, t_u32(t, 1));
+    return bsdf_roughness(t, n->child[0], nested_record(t, n, record), wi, uv, inner);
 }
 
 /* Through the holes, or through what the nested material lets through. */

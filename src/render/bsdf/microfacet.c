@@ -61,15 +61,20 @@ uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *
 static const char *const roughnesses[] = {"alpha", "alpha_u", "alpha_v"};
 enum { ROUGHNESSES = 3 };
 
-bool microfacet_attaches(const render_scene *s, const scene_object *o)
+bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth)
 {
     uint32_t variant = microfacet_attached_variant(s, o);
+    return !s->detached && ((variant & VARIANT_ALWAYS) || (smooth && !(variant & VARIANT_NEVER)));
+}
+
+bool microfacet_attaches(const render_scene *s, const scene_object *o)
+{
     bool smooth = true, pair = scene_get(o, "alpha_u")->given;
     for (uint32_t k = pair ? 1 : 0; k < (pair ? ROUGHNESSES : 1); k++) {
         const scene_object *texture = scene_get(o, roughnesses[k])->object;
         smooth &= texture->cls != &texture_constant.base.plugin || !(texture->values[0].vector[0] > s->attach_below);
     }
-    return !s->detached && ((variant & VARIANT_ALWAYS) || (smooth && !(variant & VARIANT_NEVER)));
+    return microfacet_attaches_if(s, o, smooth);
 }
 
 void microfacet_mark(render_scene *s, const scene_object *o)
@@ -87,13 +92,17 @@ bool microfacet_turns_by_uv(const scene_object *o)
     return scene_get(o, "alpha_u")->given || !texture_is_constant(scene_get(o, "alpha")->object);
 }
 
-ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha)
 {
-    (void)wi;
     if (n->variant & (VARIANT_ALWAYS | VARIANT_NEVER))
         return t_f32(t, n->variant & VARIANT_ALWAYS ? 0 : BSDF_NEVER_ATTACHED);
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
     return ir_max(t->f, alpha.x, alpha.y);
+}
+
+ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)wi, (void)lobe;
+    return microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv));
 }
 
 /* ---- the distributions ---- */

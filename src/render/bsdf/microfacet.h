@@ -26,7 +26,10 @@ uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
 bool microfacet_turns_by_uv(const scene_object *o);
-ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+/* Of materials whose roughness is not a texture: `attaches`, if they are smooth enough or not; `roughness`. */
+bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
+ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
+ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 /* Directions matter where there are two roughnesses (render_class.needs). */

@@ -121,10 +121,10 @@ bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, 
     return a;
 }
 
-ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
     turned r = turn(t, n, record, wi, uv);
-    return bsdf_roughness(t, r.nested, r.record, r.wi, uv);
+    return bsdf_roughness(t, r.nested, r.record, r.wi, uv, lobe);
 }
 
 uint32_t perturbed_needs(const class_node *n)

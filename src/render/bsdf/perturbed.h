@@ -18,7 +18,7 @@ color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
 vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
 bool perturbed_turns_by_uv(const scene_object *o);
-ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);
 uint32_t perturbed_needs(const class_node *n); /* tangents */

@@ -14,18 +14,35 @@ static const float inverse_pi = 0.31830988618379067154f;
 
 enum { TABLE = ROUGH_COSINES, DERIVED_INTERNAL = TABLE, DERIVED_COUNT };
 
-/* Of the class: the distribution and what is sampled of it, as microfacet_variant, and then nonlinear. */
-static uint32_t roughplastic_variant(const render_scene *s, const scene_object *o)
+/* Of the class: as microfacet_attached_variant, and then these. */
+enum { VARIANT_NONLINEAR = 16, VARIANT_ATTACHES = 32 };
+
+static bool roughplastic_attaches(const render_scene *s, const scene_object *o)
 {
-    return microfacet_variant(s, o) | (scene_number(o, "nonlinear") != 0 ? 4u : 0u);
+    return microfacet_attaches_if(s, o, scene_number(o, "alpha") <= (double)s->attach_below);
 }
 
-static bool is_nonlinear(const class_node *n) { return n->variant >> 2 & 1; }
+static uint32_t roughplastic_variant(const render_scene *s, const scene_object *o)
+{
+    return microfacet_attached_variant(s, o) | (scene_number(o, "nonlinear") != 0 ? VARIANT_NONLINEAR : 0u) |
+           (roughplastic_attaches(s, o) ? VARIANT_ATTACHES : 0u);
+}
 
 static bl_result roughplastic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     TRY(microfacet_check(o, err));
-    return interface_load(s, o, NULL, err);
+    TRY(microfacet_check_attached(o, err));
+    return interface_load(s, o, false, err);
+}
+
+static void roughplastic_mark(render_scene *s, const scene_object *o)
+{
+    if (!roughplastic_attaches(s, o))
+        return;
+    s->attaches = true;
+    for (uint32_t i = 0; i < s->parameters.count; i++)
+        if (s->parameters.data[i].object == o->index) /* alpha, eta */
+            render_turns(s, i);
 }
 
 static vec2 alpha_of(tracer *t, const class_node *n, ir_ref record)
@@ -70,9 +87,25 @@ static ir_ref roughplastic_pdf(tracer *t, const class_node *n, ir_ref record, ve
 
 static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    vec3 wo = coat_sample(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), wi, u_lobe, u1, u2);
+    ir_ref p = specular_probability(t, n, record, wi, uv);
+    vec3 wo = coat_sample(t, n, alpha_of(t, n, record), p, wi, u_lobe, u1, u2);
     return (bsdf_sample){.wo = wo, .pdf = roughplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
-                         .lobe = t_u32(t, 0)};
+                         .lobe = n->variant & VARIANT_ATTACHES ? coat_lobe(t, p, u_lobe) : t_u32(t, 0)};
+}
+
+static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    return coat_attached(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), wi, draw);
+}
+
+static ir_ref roughplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)wi, (void)uv;
+    ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED);
+    if (!(n->variant & VARIANT_ATTACHES))
+        return never;
+    ir_ref coat = microfacet_roughness_of(t, n, alpha_of(t, n, record));
+    return ir_is_none(lobe) ? coat : ir_select(t->f, ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, COAT_BASE)), t_u32(t, 0)), never, coat);
 }
 
 static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
@@ -86,7 +119,7 @@ static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, v
     ir_ref scale = ir_mul(f, ir_div(f, crosses, t_sqr(t, eta)), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));
     ir_ref internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
     color base = plan_texture(t, n, record, "diffuse_reflectance", uv), specular = plan_texture(t, n, record, "specular_reflectance", uv);
-    COLOR_EACH(trips, ir_sub(f, one, is_nonlinear(n) ? ir_mul(f, base.c[c], internal) : internal));
+    COLOR_EACH(trips, ir_sub(f, one, n->variant & VARIANT_NONLINEAR ? ir_mul(f, base.c[c], internal) : internal));
     COLOR_EACH(value, t_mad(t, ir_div(f, base.c[c], trips.c[c]), scale, ir_mul(f, specular.c[c], coat)));
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
@@ -100,17 +133,23 @@ static const plugin_param roughplastic_params[] = {
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
     {"alpha", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.1", 0, 1e6, "roughness, at least 0.0001"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 8, NULL, 0, "rough plastic, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 9, NULL, 0, "rough plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughplastic_load,
              .extra = interface_extra,
              .derived_count = DERIVED_COUNT,
              .update_element = roughplastic_update,
+             .mark = roughplastic_mark,
              .variant = roughplastic_variant},
     .sample = roughplastic_sample,
     .pdf = roughplastic_pdf,
     .value = roughplastic_value,
+    .attached = roughplastic_attached,
+    .mixes = true,
+    .roughness = roughplastic_roughness,
+    .attaches = roughplastic_attaches,
 };

@@ -25,8 +25,16 @@ bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi
     return cls->attached ? cls->attached(t, n, record, wi, uv, draw) : (bsdf_attached){draw->wo, t_f32(t, 1)};
 }
 
-ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
     const bsdf_class *cls = bsdf_of(n);
-    return cls->attached ? cls->roughness(t, n, record, wi, uv) : t_f32(t, BSDF_NEVER_ATTACHED);
+    return cls->attached ? cls->roughness(t, n, record, wi, uv, lobe) : t_f32(t, BSDF_NEVER_ATTACHED);
+}
+
+bool bsdf_mixes(const class_node *n)
+{
+    bool any = bsdf_of(n)->mixes;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= bsdf_mixes(n->child[k]);
+    return any;
 }

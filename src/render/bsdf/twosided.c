@@ -90,13 +90,13 @@ static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref re
     return a[0];
 }
 
-static ir_ref twosided_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static ir_ref twosided_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
     ir_ref back = is_back(t, wi), r[2];
     wi = turned(t, back, wi);
     for (uint32_t k = 0; k < n->child_count; k++) {
         side face = side_of(t, n, record, k);
-        r[k] = bsdf_roughness(t, face.node, face.record, wi, uv);
+        r[k] = bsdf_roughness(t, face.node, face.record, wi, uv, lobe);
     }
     return n->child_count == 2 ? ir_select(t->f, back, r[1], r[0]) : r[0];
 }

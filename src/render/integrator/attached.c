@@ -9,6 +9,9 @@
  * of what an attached ray has met, and of the light sampled at an attached vertex. Where tables would make them jump from cell
  * to cell, which attached samples cross, they go by a density without (walk.smooth); any positive one is right.
  *
+ * Mixtures (`mixes`) sample one of their parts, some of which may be detached: rough metal blended with paper. A direction may be of any of them; each
+ * stands for a share of the value, and these shares add up to 1 for all parameters, so all parts track them, those whose directions are held, too.
+ *
  * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since a chain of n vertices costs
  * about n^2 / 2 visits (chain.c). All others are detached, at which the chain is cut (estimators.md 5, 11). */
 #include "render/integrator/follow.h"
@@ -19,15 +22,19 @@ bool attached_wanted(const walk *w)
     return s->attaches && s->use_bsdf_sampling && !s->light_tracing && w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE;
 }
 
+ir_ref attached_smooth(tracer *t, ir_ref roughness)
+{
+    return ir_le(t->f, roughness, t_f32(t, fminf(t->plan->scene->attach_below, BSDF_NEVER_ATTACHED / 2)));
+}
+
 void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    const render_scene *s = w->plan->scene;
-    ir_ref smooth = ir_le(f, roughness, t_f32(t, fminf(s->attach_below, BSDF_NEVER_ATTACHED / 2)));
-    ir_ref near = ir_lt(f, v->attached_before, t_u32(t, s->look_ahead)), sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
-    v->attaches = ir_and(f, smooth, near);
+    ir_ref near = ir_lt(f, v->attached_before, t_u32(t, w->plan->scene->look_ahead)), sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
+    v->attaches = ir_and(f, attached_smooth(t, roughness), near);
     v->attached = ir_and(f, v->attaches, ir_and(f, sampled, ir_not(f, v->sample.delta)));
+    v->held = w->holds ? ir_and(f, v->attached, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
     v->u1 = u1, v->u2 = u2;
 }
 

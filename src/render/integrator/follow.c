@@ -203,7 +203,8 @@ static heading attached(walk *w, const walk_vertex *v, const interaction *si, fr
 {
     ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si->uv.x, si->uv.y, v->sample.lobe, v->sample.delta};
     ir_ref out[6];
-    vec3_put(v3_detach(&w->t, v->wo), in + 8), vec3_put(to_light, in + 11);
+    vec3 held = frame_to_local(&w->t, fr, v3_detach(&w->t, v->next_d)); /* it stays in the world */
+    vec3_put(v3_select(&w->t, v->held, held, v3_detach(&w->t, v->wo)), in + 8), vec3_put(to_light, in + 11);
     in[14] = v->u1, in[15] = v->u2;
     uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
     ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in, count, out);
@@ -235,7 +236,7 @@ static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_lig
 /* bool: the sample leads where its lobe does, not to where it has led */
 static ir_ref leads(walk *w, const walk_vertex *v)
 {
-    return w->attaches ? ir_or(w->t.f, v->sample.delta, v->attached) : v->sample.delta;
+    return w->attaches ? ir_or(w->t.f, v->sample.delta, ir_and(w->t.f, v->attached, ir_not(w->t.f, v->held))) : v->sample.delta;
 }
 
 static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_light, bool before)

@@ -97,9 +97,21 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     if (w->volumetric)
         ir_param(f, IR_F32);
     if (w->attaches)
-        out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv);
+        out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv, (ir_ref){0});
+    if (w->attaches && bsdf_mixes(n)) {
+        ir_ref follows = ir_or(f, s.delta, attached_smooth(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
+        out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_HELD)));
+    }
     ir_return(f, out, w->attaches ? 9 : 8);
     return f;
+}
+
+static bool some_mix(const plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->bsdfs.count; i++)
+        any |= bsdf_mixes(p->bsdfs.data[i]);
+    return any;
 }
 
 /* A phase function in the place of a material: directions are the world's. */
@@ -385,6 +397,7 @@ void walk_begin(walk *w, ir_func *f)
     w->t = (tracer){.f = f, .plan = p};
     w->follows = follow_wanted(w);
     w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
+    w->holds = w->attaches && some_mix(p);
     make_shapes(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));

@@ -65,7 +65,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
         v->wo = v->wi;
-        v->attaches = v->attached = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
+        v->attaches = v->attached = v->held = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
         *light_pdf = t_f32(t, 0);
         return;
     }

@@ -49,6 +49,7 @@ typedef struct walk {
     bool behind_null;   /* the hidden environment stays hidden behind null lobes */
     bool follows;       /* tracked evaluations follow the ray that leads to a vertex: follow.c */
     bool attaches;      /* and rough lobes, too: attached.c */
+    bool holds;         /* of some materials perhaps not all of them */
     bool smooth;        /* weights against light sampling leave out the steps of its tables, because attached samples
                            cross them: in all passes of a gradient where some attaches */
     bool weighted;      /* samples have weights: walk_position.weight */
@@ -181,6 +182,7 @@ typedef struct walk_vertex {
     ir_ref light_pdf, light_bsdf_pdf; /* where walk.attaches: densities that light_weight's MIS weighs */
     ir_ref attaches;      /* where walk.attaches, bool: weights against light sampling are tracked, */
     ir_ref attached;      /* and this sample is attached, which was made */
+    ir_ref held;          /* but of a part of a mixture that is not, so only its density is; */
     ir_ref u1, u2;        /* by these numbers */
     ir_ref attached_before; /* u32: walk_position.attached */
     walk_shadow shadow;   /* (V) on the way to the light */
@@ -336,6 +338,7 @@ follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *li
 
 /* attached.c: whether rough lobes are to be attached where rays are followed; the others where walk.attaches. */
 bool attached_wanted(const walk *w);
+ir_ref attached_smooth(tracer *t, ir_ref roughness); /* bool: so smooth that it is to be */
 /* v->attached, of a sample of that roughness and made by these numbers. */
 void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
 ir_ref attached_next(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
