@@ -152,7 +152,7 @@ static uint32_t addressed_view(spv_gen *g, uint32_t buffer, spv_view view)
     return spv_emit_value(g, SPV_PREAMBLE, SpvOpBitcast, type, address, 1);
 }
 
-uint32_t spv_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
+static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
     bool addressed = is_addressed(g, buffer);
     SpvStorageClass storage = addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
@@ -164,7 +164,7 @@ uint32_t spv_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 
 uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view)
 {
-    uint32_t pointer = spv_element(g, buffer, index, view), type = element_type(g, view);
+    uint32_t pointer = pointer_to(g, buffer, index, view), type = element_type(g, view);
     if (is_addressed(g, buffer))
         return SPV_VALUE(g, SpvOpLoad, type, pointer, SpvMemoryAccessAlignedMask, element_bytes(view));
     return SPV_VALUE(g, SpvOpLoad, type, pointer);
@@ -174,7 +174,7 @@ uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index) { return spv
 
 static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, spv_view view)
 {
-    return spv_element(g, inst.b, spv_operand(g, frame, inst.a), view);
+    return pointer_to(g, inst.b, spv_operand(g, frame, inst.a), view);
 }
 
 void spv_lower_load(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)

@@ -168,8 +168,7 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
 
 /* ---- memory.c ---- */
 
-/* Pointer to element `index` (u32 id) of a view of a buffer. */
-uint32_t spv_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view);
+/* Element `index` (u32 id) of a view of a buffer. */
 uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view view);
 /* The word of a buffer at an index (u32 id). */
 uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index);
