@@ -14,7 +14,7 @@ import tempfile
 PROGRAM = os.environ.get("BL_PROGRAM", "build/backlight")
 SHAPES, FEW_SHAPES, MATERIALS = 750, 30, 24
 OPTIMISATIONS = ["dead", "call_results", "call_arguments", "call_unused", "merge", "inline_single", "loop_states", "loads", "call_common",
-                 "loop_invariants", "call_accums", "folding", "numbering", "cells", "residual", "sharing", "shape_sharing"]
+                 "loop_invariants", "call_accums", "vector_loads", "folding", "numbering", "cells", "residual", "sharing", "shape_sharing"]
 
 
 def rgb(name, r):
