@@ -273,6 +273,7 @@ set(api_sources
     src/api/plugin_add.c
     src/api/plugin_add_light.c
     src/api/plugins.c
+    src/api/pixels.c
     src/api/rays.c
     src/api/reference.c
     src/api/render.c

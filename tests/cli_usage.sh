@@ -75,6 +75,8 @@ expect 2 'either --adjoint .* or --target' grad "$scene" --param a --adjoint w.e
 expect 2 '--param NAME is missing' grad "$scene" --adjoint w.exr -o g
 expect 2 '-o DIR is missing' grad "$scene" --param a --adjoint w.exr
 expect 2 'does not go with' grad "$scene" --forward red.reflectance.value --adjoint w.exr -o g
+expect 2 'does not go with' grad "$scene" --forward red.reflectance.value --pixels adjoint -o g
+expect 2 'uniform, adjoint|uniform.adjoint' grad "$scene" --param red.reflectance.value --adjoint w.exr --pixels all -o g
 expect 2 '--tangent needs --forward' grad "$scene" --param red.reflectance.value --adjoint w.exr --tangent t.npy -o g
 expect 2 'give one for each' grad "$scene" --forward red.reflectance.value green.reflectance.value --tangent t.npy -o g
 expect 2 "'x' is not a number" grad "$scene" --forward red.reflectance.value=x -o g

@@ -111,6 +111,8 @@ GOOD = [
 ]
 for form in ("auto", "fused", "separate", "two-walk"):
     GOOD.append(change(["form"], form))
+for pixels in ("uniform", "adjoint"):
+    GOOD.append(change(["pixels"], pixels))
 for how in ("auto", "replay", "drt"):
     GOOD.append(change(["volume_gradient"], how))
 for name in ("l2", "l1", "relative_l2", "huber"):
@@ -153,6 +155,7 @@ BAD = [
     (change(["loss"], {"type": "huber", "delta": 0}), "loss.delta:"), (change(["loss"], {"type": "huber", "epsilon": 1}), "loss.epsilon: unknown"),
     (change(["loss"], {"type": "relative_l2", "epsilon": -1}), "loss.epsilon:"),
     (change(["form"], "walk"), 'form: unknown form "walk" (there are: auto, fused, separate, two-walk)'), (change(["form"], 1), "form:"),
+    (change(["pixels"], "all"), 'pixels: unknown choice "all" (there are: uniform, adjoint)'), (change(["pixels"], 1), "pixels:"),
     (change(["volume_gradient"], "ddt"), 'volume_gradient: unknown way "ddt" (there are: auto, replay, drt)'), (change(["volume_gradient"], 1), "volume_gradient:"),
     (change(["optimizer"], "adam"), "optimizer:"), (change(["optimizer"], {}), "optimizer.type: missing"), (change(["optimizer"], {"type": 1}), "optimizer.type:"),
     (change(["optimizer"], {"type": "adamw"}), 'optimizer.type: unknown optimizer "adamw" (there are: adam, sgd, rmsprop)'),

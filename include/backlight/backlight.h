@@ -254,6 +254,16 @@ typedef enum bl_volume_gradient {
 } bl_volume_gradient;
 const char *bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay", "drt"; NULL past the last */
 
+/* Where the samples of a gradient pass are; the expectation is the same. */
+typedef enum bl_pixels {
+    BL_PIXELS_UNIFORM, /* as many in every pixel */
+    BL_PIXELS_ADJOINT, /* as many in all, in proportion to |dL/dI| (over the channels, Euclidean): less variance where the loss depends on few of the
+                        * pixels. dL/dI comes to the host for that. Path replay with the sampler `independent`; not in two walks, whose samples are those
+                        * of the image */
+    BL_PIXELS_COUNT
+} bl_pixels;
+const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
+
 typedef struct bl_job_desc {
     const char *const *parameters; /* whose gradients will be asked for; may be empty */
     uint32_t parameter_count;
@@ -266,6 +276,7 @@ typedef struct bl_job_desc {
     bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
     bl_rays rays;       /* of all passes */
     bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
+    bl_pixels pixels;    /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
     uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
 } bl_job_desc;
 
@@ -306,7 +317,7 @@ enum { BL_SINGULAR_DEPTHS = 8 };
 typedef struct bl_stats {
     double seconds;         /* wall time of the call */
     double device_seconds;  /* sum of the dispatches' device time */
-    uint64_t paths;         /* camera samples */
+    uint64_t paths;         /* camera samples; with BL_PIXELS_ADJOINT fewer than asked for by those that rounding leaves over */
     uint64_t slices;        /* dispatches the work was split into */
     uint64_t device_bytes;  /* held by the job now */
     uint64_t drifted;       /* gradient: samples whose replay took another path or left a residual */
@@ -359,7 +370,7 @@ typedef struct bl_gradient_desc {
      * not affine in I. Two walks need a target, such a loss (bl_loss_info.unbiased) and an even number of samples, as many for image as for
      * gradient; the loss is then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. */
     bl_gradient_form form;
-    uint32_t spp;      /* of the gradient pass; 0: the scene's */
+    uint32_t spp;      /* of the gradient pass, a pixel's or, with BL_PIXELS_ADJOINT, a pixel's on average; 0: the scene's */
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
@@ -481,6 +492,7 @@ typedef struct bl_fit_desc {
     bool no_baking;                   /* as in bl_job_desc */
     bl_rays rays;
     bl_volume_gradient volume_gradient;
+    bl_pixels pixels;                 /* as in bl_job_desc */
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -498,7 +510,7 @@ typedef struct bl_fit_status {
     uint64_t device_bytes; /* held by the fit */
 } bl_fit_status;
 
-/* One step. All work stays on the device; only the loss and status words come back. */
+/* One step. All work stays on the device; only the loss and status words come back (and dL/dI with BL_PIXELS_ADJOINT). */
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 bl_fit_status bl_fit_status_get(const bl_fit *fit);

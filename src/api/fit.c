@@ -249,6 +249,7 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
     job_work_desc w = {.pass = RENDER_GRADIENT, .form = fit->desc.form, .loss = &loss, .spp = fit->desc.spp_gradient, .seed = view_seed(fit, v),
                        .stream = 1, .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient), .adds = v > 0,
                        .unfinished = v + 1 < fit->desc.view_count};
+    TRY(pixels_place(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
     double value = 0;
     if (fit->desc.form == BL_FORM_TWO_WALK)

@@ -68,7 +68,7 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
     uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, d->first_step,
-                        d->common_numbers};
+                        d->common_numbers, d->pixels};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
     XXH3_64bits_reset(&h);

@@ -59,6 +59,8 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
 {
     if (!wish->target)
         return "dL/dI of the caller would have to come from an image of the same samples";
+    if (job->desc.pixels == BL_PIXELS_ADJOINT)
+        return "its samples are those of the image, as many in every pixel, before there is a dL/dI to go by";
     if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
         return "the scene's sampler spreads the samples of both halves over each other, so they are not independent";
     if (!fit_loss_info(wish->loss).unbiased)

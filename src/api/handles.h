@@ -92,6 +92,7 @@ struct bl_job {
     kernel_bounds *bounds; /* NULL unless kernels are checked */
 
     gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
+        *lanes,   /* the list of lanes, where the plan lists them */
         *samples, /* of a tile: what a replay pass leaves for the adjoint pass */
         *refit;   /* render/refit.h */
     gpu_buffer *splats, *splat_scale; /* of light tracing: the image in fixed point, and its scale */
@@ -112,12 +113,21 @@ typedef struct job_loss {
     gpu_buffer *target;
 } job_loss;
 
+/* A list of lanes (pixels.c). */
+typedef struct job_lanes {
+    uint32_t count;   /* 0: there is none, lanes are the strips of all pixels */
+    uint32_t longest; /* samples of a lane */
+    uint64_t samples; /* of all lanes */
+    double largest;   /* |dL/dI| of a sample, times its weight */
+} job_lanes;
+
 /* One range of work of a pass: everything that push constants say. */
 typedef struct job_work_desc {
     render_pass pass;
     bl_gradient_form form; /* of RENDER_GRADIENT; never BL_FORM_AUTO */
     const job_loss *loss;  /* of BL_FORM_TWO_WALK */
     uint32_t spp, seed, stream, strips;
+    job_lanes lanes;
     double slice_seconds;
     bl_progress progress;
     void *user;
@@ -154,7 +164,7 @@ void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: 
 /* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err);
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
-bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err);
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err);
 /* Tangents of all values, parameters' and (any) derived ones, for forward passes. */
 bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
 
@@ -187,7 +197,7 @@ uint32_t job_strips(const render_scene *s, uint32_t spp);
 /* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
  * up to date. After a gradient pass, parameters' gradients are complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
-/* All lanes and samples of a pass over `pixels`. */
+/* All lanes and samples of a pass over `pixels`, or of its list. */
 job_range job_everything(const job_work_desc *w, uint32_t pixels);
 /* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the batch. *speed: measured
  * paths per second, kept by the caller from pass to pass. */
@@ -304,6 +314,23 @@ bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
 
 /* A gradient pass of METHOD_TAPE; no other pass begins before it is over. */
 bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+
+/* ---- pixels.c ---- */
+
+/* Whether the job's samples can go where its `pixels` says. */
+bl_result pixels_check(const bl_job *job, bl_error *err);
+/* Of a gradient pass whose dL/dI is in job->adjoint: sets w->lanes, where they are listed. */
+bl_result pixels_place(bl_job *job, job_work_desc *w, bl_error *err);
+
+/* Lanes as the device reads them (enum lane_word), at least one. */
+typedef struct pixel_list {
+    float *adjoint; /* 3 a lane */
+    uint32_t *rows; /* LANE_WORDS a lane */
+    job_lanes lanes;
+} pixel_list;
+/* The samples, at most pixels * spp < 2^32, in lanes of at most `longest`. random: any number, evenly distributed. */
+void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random, pixel_list *out);
+void pixels_list_free(pixel_list *list);
 
 /* Stores the error with the context and returns its code. */
 bl_result context_fail(bl_context *ctx, const bl_error *err);

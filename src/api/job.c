@@ -116,6 +116,9 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->detours = wants_detours(job);
+    job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
+    if (r == BL_OK)
+        r = pixels_check(job, &err);
     if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)

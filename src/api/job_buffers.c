@@ -54,6 +54,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
     TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
     TRY(make_buffer(job, s->light_tracing ? image : 0, "splat scale", &job->splat_scale, err));
@@ -96,9 +97,9 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
     return gpu_buffer_write(job->tangent, 0, tangents, bytes, err);
 }
 
-bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_error *err)
+bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err)
 {
-    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * job_pixels(job->scene) * strips * (pass == RENDER_VARIANCE ? 2 : 1);
+    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes * (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
         return BL_OK;
     TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));
@@ -109,7 +110,7 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t strips, bl_er
 void job_drop_buffers(bl_job *job)
 {
     gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->samples, &job->splats, &job->splat_scale, &job->refit};
+                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->lanes, &job->samples, &job->splats, &job->splat_scale, &job->refit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
 }
@@ -121,6 +122,8 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
         [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
         [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
     memcpy(buffers, all, sizeof all);
+    if (render_lists_lanes(job->plan, pass))
+        buffers[BUFFER_ADJOINT] = job->lanes;
     if (job_splats(job, pass))
         buffers[BUFFER_GRADIENT] = job->splats, buffers[BUFFER_SCALE] = job->splat_scale;
 }

@@ -45,7 +45,7 @@ static void record_range(void *user, job_range r)
     const job_work_desc *w = k->w;
     const uint32_t push[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
-        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->strips,          [UNIFORM_SPP] = w->spp,
+        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,          [UNIFORM_SPP] = w->spp,
         [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
         [UNIFORM_HEIGHT] = job->scene->height,   [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
                  [UNIFORM_TILE_LANE] = k->tile.first_lane,
@@ -74,6 +74,8 @@ static job_range next_range(job_range window, uint32_t lane, uint32_t sample, do
 
 job_range job_everything(const job_work_desc *w, uint32_t pixels)
 {
+    if (w->lanes.count)
+        return (job_range){.lane_count = w->lanes.count, .last_sample = w->lanes.longest};
     return (job_range){.lane_count = pixels * w->strips, .last_sample = (w->spp + w->strips - 1) / w->strips};
 }
 
@@ -235,7 +237,8 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
-    TRY(job_reserve_film(job, w->pass, w->strips, err));
+    job_range all = job_everything(w, job_pixels(job->scene));
+    TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);
     TRY(splats ? run_splats(job, w, stats, err) : prepare_pass(job, w, stats, err));
     if (w->pass == RENDER_GRADIENT && job->scene->method == METHOD_TAPE)
@@ -243,8 +246,8 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
     else if (w->pass == RENDER_GRADIENT && w->form != BL_FORM_FUSED)
         TRY(forms_run(job, w, stats, err));
     else if (!splats)
-        TRY(job_run_part(job, w, w->pass, job_everything(w, job_pixels(job->scene)), stats, err));
-    stats->paths += (uint64_t)job_pixels(job->scene) * w->spp;
+        TRY(job_run_part(job, w, w->pass, all, stats, err));
+    stats->paths += w->lanes.count ? w->lanes.samples : (uint64_t)job_pixels(job->scene) * w->spp;
     return w->pass == RENDER_GRADIENT && !w->unfinished ? finish_gradient(job, stats, err) : BL_OK;
 }
 

@@ -205,18 +205,24 @@ static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc,
     return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* Gradients to f32; with_loss: and the sum of W * I of the gradient pass's own image. */
-static bl_result read_out(bl_job *job, uint32_t spp, bool with_loss, bl_stats *stats, bl_error *err)
+/* The sum of W * I of the gradient pass's own image, or of what its listed lanes have found. */
+static void record_loss_dot(bl_job *job, const job_work_desc *w)
+{
+    fit_loss_dot dot = {.image = job->image, .weights = job->adjoint, .partials = job->partials, .results = job->results, .n = 3 * job_pixels(job->scene)};
+    if (w->lanes.count)
+        dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
+    else if (!job->scene->light_tracing) /* whose image is there from before */
+        job_record_resolve(job, w->spp, job_strips(job->scene, w->spp));
+    fit_record_loss_dot(job->batch, job->device->fixed, &dot);
+}
+
+/* Gradients to f32; with_loss: and sum(W * I). */
+static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
 {
     uint32_t n = job->plan->gradient_count;
     TRY(gpu_batch_begin(job->batch, err));
-    if (with_loss) {
-        if (!job->scene->light_tracing) /* whose image is there from before */
-            job_record_resolve(job, spp, job_strips(job->scene, spp));
-        fit_record_loss_dot(job->batch, job->device->fixed, &(fit_loss_dot){.image = job->image, .weights = job->adjoint,
-                                                                            .partials = job->partials, .results = job->results,
-                                                                            .n = 3 * job_pixels(job->scene)});
-    }
+    if (with_loss)
+        record_loss_dot(job, w);
     if (job->fixed_point)
         fit_record_gradient_read(job->batch, job->device->fixed,
                                  &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
@@ -241,6 +247,9 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp,
     job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .loss = &loss, .spp = spp, .seed = job_seed(job, desc->seed), .stream = 1,
                        .strips = forms_strips(job, stats->form, spp), .slice_seconds = desc->slice_seconds, .progress = desc->progress,
                        .user = desc->user, .progress_from = progress_from, .progress_to = 1};
+    TRY(pixels_place(job, &w, err));
+    if (w.lanes.count)
+        most = spp * w.lanes.largest;
     for (uint32_t coarser = 0;; coarser++) {
         TRY(job_set_scale(job, most, spp, coarser, err));
         TRY(job_run(job, &w, stats, err));
@@ -252,7 +261,7 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp,
             return error_set(err, BL_ERROR_DEVICE, "gradients overflow: %llu contributions are too large or not finite",
                              (unsigned long long)stats->overflowed);
     }
-    TRY(read_out(job, spp, desc->adjoint != NULL, stats, err));
+    TRY(read_out(job, &w, desc->adjoint != NULL, stats, err));
     return stats->form == BL_FORM_TWO_WALK ? read_two_walk(job, desc->image, stats, err) : BL_OK;
 }
 

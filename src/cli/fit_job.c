@@ -24,6 +24,7 @@ char *job_beside(const char *job_path, const char *path)
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
 static const char *loss_name(uint32_t k) { return bl_loss_info_get((bl_loss)k).name; }
 static const char *form_name(uint32_t k) { return bl_gradient_form_name((bl_gradient_form)k); }
+static const char *pixels_name(uint32_t k) { return bl_pixels_name((bl_pixels)k); }
 static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_name((bl_volume_gradient)k); }
 
 static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
@@ -119,7 +120,7 @@ static int read_defines(json_place at, const cJSON *json, fit_job *job)
 static int read_job(json_place at, fit_job *job)
 {
     typedef struct head {
-        const char *scene, *form, *volume_gradient, *output, *schema;
+        const char *scene, *form, *pixels, *volume_gradient, *output, *schema;
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
         bool common_numbers;
     } head;
@@ -128,6 +129,7 @@ static int read_job(json_place at, fit_job *job)
                                {"views", KEY_OTHER, 0, false},
                                {"loss", KEY_OTHER, 0, false},
                                {"form", KEY_TEXT, offsetof(head, form), false},
+                               {"pixels", KEY_TEXT, offsetof(head, pixels), false},
                                {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
                                {"parameters", KEY_OTHER, 0, true},
                                {"optimizer", KEY_OTHER, 0, false},
@@ -143,7 +145,7 @@ static int read_job(json_place at, fit_job *job)
                                {"defines", KEY_OTHER, 0, false},
                                {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
                                {0}};
-    uint32_t form = BL_FORM_AUTO, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
+    uint32_t form = BL_FORM_AUTO, pixels = BL_PIXELS_UNIFORM, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
     head h = {0};
     const cJSON *json = job->json;
     CLI_TRY(json_read_keys(&at, json, keys, &h));
@@ -159,6 +161,8 @@ static int read_job(json_place at, fit_job *job)
     CLI_TRY(read_loss(at, cJSON_GetObjectItemCaseSensitive(json, "loss"), job));
     CLI_TRY(json_find_name(&at, "form", "form", h.form, form_name, &form));
     job->form = (bl_gradient_form)form;
+    CLI_TRY(json_find_name(&at, "pixels", "choice", h.pixels, pixels_name, &pixels));
+    job->pixels = (bl_pixels)pixels;
     CLI_TRY(json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name, &volume_gradient));
     job->volume_gradient = (bl_volume_gradient)volume_gradient;
     CLI_TRY(job_read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));

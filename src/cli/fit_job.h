@@ -50,6 +50,7 @@ typedef struct fit_job {
     uint32_t define_count;
     bl_loss loss;
     bl_gradient_form form;
+    bl_pixels pixels;
     bl_volume_gradient volume_gradient;
     double loss_constant; /* 0: the loss's default; so below */
     bl_optimizer optimizer;

@@ -120,6 +120,7 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddStringToObject(json, "loss_kind", loss.name);
     cJSON_AddBoolToObject(json, "unbiased", loss.unbiased);
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->status.form));
+    cJSON_AddStringToObject(json, "pixels", bl_pixels_name(w->job.pixels));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(w->status.volume_gradient));
     cJSON_AddStringToObject(json, "optimizer", bl_optimizer_name(w->job.optimizer));
     cJSON_AddNumberToObject(json, "spp", w->spp);

@@ -164,6 +164,7 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .first_step = w->stage_end - job->stages[w->stage].steps,
                          .no_baking = w->args->common.no_baking,
                          .rays = w->session->rays,
+                         .pixels = job->pixels,
                          .volume_gradient = w->args->common.volume_gradient ? session_volume_gradient(w->session) : job->volume_gradient};
 }
 

@@ -13,7 +13,7 @@
 
 typedef struct arguments {
     cli_common common;
-    const char *scene, *output, *adjoint, *target, *loss, *form;
+    const char *scene, *output, *adjoint, *target, *loss, *form, *pixels;
     cli_names parameters, forward, tangents;
     uint32_t variance; /* gradients to take; 0: one */
 } arguments;
@@ -35,9 +35,9 @@ typedef struct work {
 
 static int check_forward_usage(const arguments *args)
 {
-    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->variance)
+    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->pixels || args->variance)
         return usage_error("grad",
-                           "--forward does not go with --param, --adjoint, --target, --loss and --variance");
+                           "--forward does not go with --param, --adjoint, --target, --loss, --pixels and --variance");
     if (args->tangents.count > 0 && args->tangents.count != args->forward.count)
         return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none", args->tangents.count,
                            args->forward.count);
@@ -72,6 +72,14 @@ static bl_gradient_form gradient_form(const char *name)
     while (name && strcmp(name, bl_gradient_form_name(form)))
         form++;
     return form;
+}
+
+static bl_pixels pixels_of(const char *name)
+{
+    int pixels = BL_PIXELS_UNIFORM;
+    while (name && strcmp(name, bl_pixels_name(pixels)))
+        pixels++;
+    return pixels;
 }
 
 /* Counts and times of one more gradient; its loss joins the mean of `before`. */
@@ -218,6 +226,7 @@ static cJSON *summary(const work *w)
     cJSON_AddStringToObject(json, "loss_kind", w->args->target ? bl_loss_info_get(w->loss).name : "adjoint");
     cJSON_AddNumberToObject(json, "loss", w->stats.loss);
     cJSON_AddStringToObject(json, "form", bl_gradient_form_name(w->stats.form));
+    cJSON_AddStringToObject(json, "pixels", bl_pixels_name(pixels_of(w->args->pixels)));
     cJSON_AddStringToObject(json, "volume_gradient", bl_volume_gradient_name(bl_job_volume_gradient(w->job)));
     cJSON_AddNumberToObject(json, "drift", drift(&w->stats));
     cJSON_AddNumberToObject(json, "drifted_samples", (double)w->stats.drifted);
@@ -287,7 +296,8 @@ static int prepare(work *w)
     CLI_TRY(make_folder(args->output)); /* not before: a run without a device leaves nothing behind */
     w->spp = bl_scene_spp(w->session->scene, args->common.spp);
     w->spp_grad = args->common.spp_grad ? bl_scene_spp(w->session->scene, args->common.spp_grad) : w->spp;
-    bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count};
+    bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count,
+                        .pixels = pixels_of(args->pixels)};
     CLI_TRY(session_create_job(w->session, desc, &w->job));
     return CLI_OK;
 }
@@ -332,6 +342,7 @@ static const cli_option options[] = {
     {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
     {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
     {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, separate or two-walk", .choices = "auto|fused|separate|two-walk"},
+    {.name = "--pixels", .kind = CLI_TEXT, .value = "WHICH", .offset = FIELD(pixels), .help = "where the samples of the gradient are: uniform (the default), as many in every pixel, or adjoint, as many in all but in proportion to |dL/dI|, for less variance where the loss depends on few pixels", .choices = "uniform|adjoint"},
     {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance), .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them in NAME.variance.npy and summary.json ('--variance 16')"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
     {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward), .help = "instead: derivative of the image by this parameter, whose entries all move by V (1); of several: along all at once"},

@@ -71,6 +71,7 @@ typedef struct plan {
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
     bool detours; /* the extinction's gradient by differential ratio tracking (integrator/detour.c); set before tracing */
+    bool lists_lanes; /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set before tracing */
     bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 

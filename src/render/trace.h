@@ -13,7 +13,7 @@ enum render_buffer {
     BUFFER_GRADIENT, /* gradients of requested parameters (opt/accumulate.c) */
     BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
     BUFFER_STATUS,   /* u32 counters: enum status_word */
-    BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel */
+    BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel; or a list of lanes: enum lane_word */
     BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path evaluation */
     BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
     BUFFER_SAMPLES,  /* what a replay pass leaves for the adjoint pass: planes of `slots` words (enum sample_plane) */
@@ -46,13 +46,16 @@ enum sample_plane {
     TAPE_VERTEX_WORDS = 78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };
 
+/* BUFFER_ADJOINT where lanes are listed: of each, dL/dI of one sample, times the sample's weight (3 f32); behind all of these, of each: */
+enum lane_word { LANE_PIXEL, LANE_FIRST /* of the pixel's samples */, LANE_SAMPLES, LANE_WORDS };
+
 /* Push-constant words: one range of work (contracts.md, A pass is a range). */
 enum render_uniform {
     UNIFORM_FIRST_LANE,  /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
     UNIFORM_LANE_COUNT,
     UNIFORM_FIRST_SAMPLE, /* of each strip: samples [first, last) of the strip's own */
     UNIFORM_LAST_SAMPLE,
-    UNIFORM_STRIPS,
+    UNIFORM_STRIPS, /* of a pixel; where lanes are listed: how many of these there are */
     UNIFORM_SPP,
     UNIFORM_SEED,
     UNIFORM_STREAM, /* 0: image, 1: gradient */

@@ -306,6 +306,8 @@ static void files_of_other_fits_are_refused(void **state)
     refuses_in(scene, changed, "other settings");
     changed = desc, changed.common_numbers = true;
     refuses_in(scene, changed, "other settings");
+    changed = desc, changed.pixels = BL_PIXELS_ADJOINT;
+    refuses_in(scene, changed, "other settings");
     changed = desc, changed.rate = 0.06;
     refuses_in(scene, changed, "other settings");
     changed = desc, changed.optimizer = BL_OPTIMIZER_RMSPROP;

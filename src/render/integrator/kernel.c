@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a pixel and walk alike; a strip is a fixed
- * share of the pixel's samples, whatever the device and the slicing (contracts.md, Lanes). */
+ * share of the pixel's samples, whatever the device and the slicing (contracts.md, Lanes). Gradient passes may have a list of lanes instead, each with
+ * a pixel and some of its samples (enum lane_word). */
 #include "render/integrator/kernel.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -43,30 +44,59 @@ void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_state *
 
 /* ---- lane ---- */
 
+static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
+{
+    ir_func *f = t->f;
+    ir_ref tile_lane = ir_sub(f, index, ir_uniform(f, IR_U32, UNIFORM_TILE_LANE));
+    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)), ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
+    return ir_sub(f, tile_lane, before);
+}
+
+/* Strip k owns samples [k q + min(k, r), ..) of its pixel, with spp = q strips + r; *start: the first of them. Returns how many. */
+static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    w->pixel = ir_div(f, index, strips);
+    ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
+    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
+    l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
+    ir_ref q = ir_div(f, w->spp, strips), r = ir_sub(f, w->spp, ir_mul(f, q, strips));
+    *start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
+    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)), ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
+    l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
+    l->slot = slot_before(t, index, *start);
+    return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+}
+
+/* The same from the list of so many lanes (enum lane_word). */
+static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref *start)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
+    l->film = l->adjoint = ir_mul(f, index, t_u32(t, 3));
+    ir_ref row = ir_add(f, lanes, ir_select(f, l->inside, index, t_u32(t, 0))), word[LANE_WORDS];
+    for (uint32_t k = 0; k < LANE_WORDS; k++)
+        word[k] = ir_load(f, IR_U32, BUFFER_ADJOINT, t_offset(t, ir_mul(f, row, t_u32(t, LANE_WORDS)), k));
+    w->pixel = word[LANE_PIXEL], *start = word[LANE_FIRST];
+    l->slot = slot_before(t, index, *start);
+    return word[LANE_SAMPLES];
+}
+
 lane kernel_lane(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     m->entry = f;
-    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS), spp = ir_uniform(f, IR_U32, UNIFORM_SPP);
+    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS), spp = ir_uniform(f, IR_U32, UNIFORM_SPP), start;
     ir_ref index = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
     w->seed = ir_uniform(f, IR_U32, UNIFORM_SEED);
     w->stream = ir_uniform(f, IR_U32, UNIFORM_STREAM);
     w->spp = spp;
-    w->pixel = ir_div(f, index, strips);
-    ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
-    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
-    lane l = {.inside = ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT))};
-    l.film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
-    /* strip k owns samples [k q + min(k, r), ..) with spp = q strips + r */
-    ir_ref q = ir_div(f, spp, strips), r = ir_sub(f, spp, ir_mul(f, q, strips));
-    ir_ref start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
-    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)), ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
-    l.adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
-    ir_ref tile_lane = ir_sub(f, index, ir_uniform(f, IR_U32, UNIFORM_TILE_LANE));
-    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)), ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
-    l.slot = ir_sub(f, tile_lane, before);
-    ir_ref own = ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+    lane l;
+    ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start) : share_evenly(w, index, strips, &l, &start);
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);

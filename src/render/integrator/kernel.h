@@ -25,7 +25,7 @@ typedef struct lane {
     ir_ref inside;       /* bool: within the range */
     ir_ref film;         /* u32: first word of its sums */
     ir_ref first, last;  /* samples of this range, absolute indices */
-    ir_ref adjoint;      /* u32: first word of its pixel's dL/dI */
+    ir_ref adjoint;      /* u32: first word of its dL/dI */
     ir_ref slot;         /* u32: slot of sample s in BUFFER_SAMPLES is this + s * UNIFORM_TILE_LANES, modulo 2^32 */
 } lane;
 

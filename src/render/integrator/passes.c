@@ -2,6 +2,11 @@
  * The entrance: a pass of a plan to its kernel. */
 #include "render/integrator/kernel.h"
 
+bool render_lists_lanes(const plan *p, render_pass pass)
+{
+    return p->lists_lanes && (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT);
+}
+
 ir_module *kernel_module(const plan *p)
 {
     ir_module *m = ir_module_create();

@@ -33,6 +33,9 @@ typedef struct render_trace_options {
     bool fixed_point;        /* RENDER_UPDATE_ADJOINT: how it finds gradients, as in opt/accumulate.c; else as f32 */
 } render_trace_options;
 
+/* Whether lanes of the pass are listed: BUFFER_ADJOINT is then a list (enum lane_word). */
+bool render_lists_lanes(const plan *p, render_pass pass);
+
 /* The kernel of a pass as a trace: entry function without parameters. */
 bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err);
 
