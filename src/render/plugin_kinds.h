@@ -147,7 +147,7 @@ typedef struct emitter_class {
     bool delta;       /* cannot be hit by a ray */
     bool environment; /* at infinity */
     bool on_shape;    /* carried by a shape (its extra words are enum area_word) */
-    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked */
+    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked, an environment whose `locate` may */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
     /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. Of lights on shapes whose textures
      * need it, tracer.surface says where on the shape: mesh, face, b, p. */

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Environment maps on a device: a map of one colour is a constant environment; one bright texel lights a floor by a known irradiance, whatever
- * finds it; what a camera sees of the map is its interpolant, seam and pole included; its sampling follows texels that are set or fitted. */
+ * finds it; what a camera sees of the map is its interpolant, seam and pole included; its sampling follows texels that are set or fitted, and
+ * to_world; a fit finds out how a smooth sky was turned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,6 +115,17 @@ static void random_map(float *pixels)
         pixels[i] = (float)scene_random(&random);
 }
 
+/* Red grows toward the map's +x, green toward +y, blue toward +z. */
+static void smooth_map(float *pixels)
+{
+    for (int i = 0; i < TEXELS; i++) {
+        double phi = 2 * pi * (i % WIDTH + 0.5) / WIDTH, theta = pi * (i / WIDTH) / (HEIGHT - 1);
+        const double d[3] = {sin(phi) * sin(theta), cos(theta), -cos(phi) * sin(theta)};
+        for (int c = 0; c < 3; c++)
+            pixels[3 * i + c] = (float)(1 + 0.7 * d[c]);
+    }
+}
+
 static double interpolant(const float *map, double u, double v, int c)
 {
     double x = u * WIDTH - 0.5, y = v * (HEIGHT - 1), sum = 0;
@@ -212,6 +224,78 @@ static void a_fit_lights_a_black_map(void **state)
     bl_scene_destroy(scene), bl_scene_destroy(lit);
 }
 
+/* ---- a sky that turns ---- */
+
+#define TURNED "<transform name='to_world'><rotate x='1' angle='70'/><rotate z='1' angle='30'/></transform>"
+static const char *const env_place[] = {"env.to_world"};
+
+/* Over the floor's edge, so that floor and sky are in view. */
+static bl_scene *load_view(const char *more)
+{
+    arena a = {0};
+    bl_scene *scene = scene_device_load(&device, scene_text(&a, PATH("2"), "3,.5,3", 90, arena_printf(&a, FLOOR MAP("smooth.pfm", "%s"), more)), ".");
+    arena_free(&a);
+    return scene;
+}
+
+static void get_place(bl_scene *scene, float m[16]) { SCENE_MUST(&device, bl_scene_get_parameter(scene, scene_device_find(&device, scene, env_place[0]), m)); }
+
+static void a_fit_turns_a_sky(void **state)
+{
+    (void)state;
+    bl_scene *scene = load_view(UP), *turned = load_view(TURNED);
+    bl_job *target_job = scene_device_job(&device, turned, NULL, 0);
+    float target[VALUES], found[16], expected[16];
+    SCENE_MUST(&device, bl_job_render(target_job, &(bl_render_desc){.spp = SPP, .seed = 77}, target, NULL));
+    const bl_fit_parameter p = {.name = env_place[0]};
+    bl_fit *fit;
+    SCENE_MUST(&device, bl_fit_create(device.device, scene, &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .rate = 0.04}, &fit));
+    bl_fit_status status;
+    for (int step = 0; step < 60; step++) {
+        SCENE_MUST(&device, bl_fit_step(fit, &status));
+        assert_int_equal(status.drifted + status.overflowed, 0);
+    }
+    SCENE_MUST(&device, bl_fit_get(fit, 0, found));
+    get_place(turned, expected);
+    double m[16], most = 0;
+    for (int k = 0; k < 16; k++)
+        m[k] = (double)found[k];
+    double size = cbrt(matrix_determinant3(m)); /* which changes nothing */
+    for (int k = 0; k < 12; k++)
+        most = fmax(most, k % 4 < 3 ? fabs(m[k] / size - (double)expected[k]) : 0);
+    print_message("loss %g, to_world off by %g\n", status.loss, most);
+    assert_true(most < 0.03);
+    bl_fit_destroy(fit);
+    bl_job_destroy(target_job);
+    bl_scene_destroy(scene), bl_scene_destroy(turned);
+}
+
+/* Set in a job that can turn it: the image of a scene that was loaded so, by the same kernel and but for rounding by one that cannot. */
+static void to_world_that_is_set(void **state)
+{
+    (void)state;
+    bl_scene *scene = load_view(UP), *other = load_view(TURNED);
+    uint32_t place = scene_device_find(&device, scene, env_place[0]);
+    bl_job *job = scene_device_job(&device, scene, env_place, 1), *expected = scene_device_job(&device, other, env_place, 1),
+           *still = scene_device_job(&device, other, NULL, 0);
+    float m[16], image[VALUES], reference[VALUES], plain[VALUES];
+    get_place(other, m);
+    SCENE_MUST(&device, bl_job_set_parameter(job, place, m));
+    render(job, image), render(expected, reference), render(still, plain);
+    assert_memory_equal(image, reference, sizeof image);
+    double off = 0;
+    for (int i = 0; i < VALUES; i++)
+        off += fabs((double)image[i] - (double)plain[i]) / VALUES;
+    assert_true(off < 1e-4);
+    assert_int_equal(bl_job_set_parameter(still, place, m), BL_ERROR_ARGUMENT);
+    assert_non_null(strstr(bl_context_error(device.context), "env.to_world: the sky of this job stays as it is"));
+    m[0] = m[1] = m[2] = 0;
+    assert_int_equal(bl_job_set_parameter(job, place, m), BL_ERROR_ARGUMENT);
+    assert_non_null(strstr(bl_context_error(device.context), "env.to_world is singular"));
+    bl_job_destroy(job), bl_job_destroy(expected), bl_job_destroy(still);
+    bl_scene_destroy(scene), bl_scene_destroy(other);
+}
+
 static bool write_map(const char *name, const float *pixels)
 {
     bl_error err = {0};
@@ -221,19 +305,19 @@ static bool write_map(const char *name, const float *pixels)
     return good;
 }
 
-static const char *const maps[] = {"one.pfm", "half.pfm", "texel.pfm", "random.pfm", "black.pfm"};
+static const char *const maps[] = {"one.pfm", "half.pfm", "texel.pfm", "random.pfm", "black.pfm", "smooth.pfm"};
 
 static bool write_maps(void)
 {
     static const float texel[3] = {40, 20, 10}, colour[3] = {2, 1, 0.5f};
-    float all[5][3 * TEXELS] = {0};
+    float all[6][3 * TEXELS] = {0};
     for (int i = 0; i < 3 * TEXELS; i++) {
         all[0][i] = colour[i % 3], all[1][i] = colour[i % 3] / 2;
         all[2][i] = i / 3 == BRIGHT ? texel[i % 3] : 0;
     }
-    random_map(all[3]);
+    random_map(all[3]), smooth_map(all[5]);
     bool good = true;
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 6; k++)
         good = good && write_map(maps[k], all[k]);
     return good;
 }
@@ -248,9 +332,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_map_of_one_colour_is_constant),      cmocka_unit_test(a_bright_texel),           cmocka_unit_test(a_camera_sees_the_map),
         cmocka_unit_test(sampling_follows_texels_that_are_set), cmocka_unit_test(a_fit_lights_a_black_map),
+        cmocka_unit_test(a_fit_turns_a_sky),                    cmocka_unit_test(to_world_that_is_set),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 6; k++)
         remove(maps[k]);
     if (chdir("..") == 0)
         remove(folder);

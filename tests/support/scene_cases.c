@@ -104,7 +104,8 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
          "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
          SKY_MAP(TO_WORLD("<rotate x='1' angle='70'/><scale x='-1'/>") "<float name='scale' value='.7'/><boolean name='mis_compensation' value='true'/>"),
-     .parameters = {"sky.scale", "sky.data", "bulb.intensity.value"}},
+     .step = 1e-6,
+     .parameters = {"sky.scale", "sky.data", "bulb.intensity.value", "sky.to_world"}},
     {.name = "bitmap reflectance and radiance",
      .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm",
          "<transform name='to_uv'><scale value='1.7,1.3,1'/></transform>") "</bsdf>"
@@ -223,7 +224,7 @@ const scene_case scene_cases[] = {
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' value='1,-2,.5'/><float name='principal_point_offset_x' value='.02'/>"
          TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("tent") "</sensor>",
      .step = 1e-6,
-     .parameters = {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y", "bulb.intensity.value"}},
+     .parameters = {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y", "bulb.intensity.value", "sky.to_world"}},
     {.name = "lens in front of textured walls",
      .body = "<bsdf type='roughconductor' id='steel'><float name='alpha' value='.4'/></bsdf><bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
          FLOOR(REF("cloth")) WALL(REF("steel")) LAMP(BLACK AREA("5,4,3")),

@@ -11,12 +11,18 @@
  * have guides, so that a search takes a step or two.
  * Density in solid angle: c(u, v) / sum * W (H - 1) / (2 pi^2 sin(pi v)), with `sum` that of the cells' means.
  *
+ * Where to_world is a parameter it is any regular matrix A, and a direction d of the world shows what stands at A^-1 d, which locate's derivatives
+ * follow: a sample's direction stays, whatever found it, so its density is detached. That is in solid angle of the world, by |A l|^3 / |det A| of
+ * the map's at l. Elsewhere it is a rotation (or with a reflection) that stands in the record.
+ *
  * The weights follow the texels through tables that are built on the device (plan.h). With mis_compensation (Karlik et al. 2019) the mean
- * luminance is taken off first: what is darker is left to materials' samples. Where the texels' gradient is wanted, every texel keeps a
- * share of the samples, also a black one (estimators.md 4). */
+ * luminance is taken off first: what is darker is left to materials' samples. Where the texels' gradient is wanted, or that of to_world, every
+ * texel keeps a share of the samples, also a black one (estimators.md 4). */
 #include "render/emitter/envmap.h"
 
-enum { PARAM_FILENAME, PARAM_SCALE, PARAM_COMPENSATION, PARAM_TO_WORLD };
+#include "render/emitter/pose.h"
+
+enum { PARAM_FILENAME, PARAM_SCALE, PARAM_COMPENSATION };
 
 static const float pi = 3.14159265358979323846f;
 
@@ -73,35 +79,65 @@ void envmap_load_weights(tracer *t, const envmap *m, const corners *k, ir_ref c[
 
 static vec3 world_row(tracer *t, const class_node *n, ir_ref record, uint32_t row) { return v3_load(t, record, n->extra_word + EXTRA_TO_WORLD + 3 * row); }
 
+/* to_world, where it is a parameter. */
+static affine_map to_world(tracer *t, const class_node *n, ir_ref record)
+{
+    affine_map m;
+    for (uint32_t k = 0; k < 4; k++)
+        m.column[k] = pose_column(t, n, record, ENVMAP_TO_WORLD, k);
+    return m;
+}
+
+/* A direction of the world on the map; of unit length where to_world is no parameter. */
+static vec3 to_map(tracer *t, const class_node *n, ir_ref record, vec3 d)
+{
+    if (envmap_turns(n)) {
+        affine_map m = to_world(t, n, record), back = affine_inverse(t, &m);
+        return affine_vector(t, &back, d);
+    }
+    return v3_add(t, v3_scale(t, world_row(t, n, record, 0), d.x),
+                  v3_add(t, v3_scale(t, world_row(t, n, record, 1), d.y), v3_scale(t, world_row(t, n, record, 2), d.z)));
+}
+
 /* atan2 twice: acos would lose the neighbourhood of the poles. */
 static vec2 envmap_locate(tracer *t, const class_node *n, ir_ref record, vec3 d)
 {
     ir_func *f = t->f;
-    vec3 local = v3_add(t, v3_scale(t, world_row(t, n, record, 0), d.x),
-                        v3_add(t, v3_scale(t, world_row(t, n, record, 1), d.y), v3_scale(t, world_row(t, n, record, 2), d.z)));
+    vec3 local = to_map(t, n, record, d);
     ir_ref u = ir_mul(f, ir_atan2(f, local.x, ir_neg(f, local.z)), t_f32(t, 0.5f / pi));
     ir_ref sine = ir_sqrt(f, t_mad(t, local.x, local.x, t_sqr(t, local.z)));
     u = ir_select(f, ir_lt(f, u, t_f32(t, 0)), ir_add(f, u, t_f32(t, 1)), u);
     return (vec2){u, ir_mul(f, ir_atan2(f, sine, local.y), t_f32(t, 1 / pi))};
 }
 
-static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref sine)
+/* *length: of to_world times the map's unit direction, where to_world is a parameter. */
+static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref sine, ir_ref *length)
 {
     ir_func *f = t->f;
     ir_ref phi = ir_mul(f, uv.x, t_f32(t, 2 * pi));
     vec3 local = v3(ir_mul(f, ir_sin(f, phi), sine), ir_cos(f, ir_mul(f, uv.y, t_f32(t, pi))), ir_neg(f, ir_mul(f, ir_cos(f, phi), sine)));
+    if (envmap_turns(n))
+        return pose_to_world(t, n, record, ENVMAP_TO_WORLD, local, length);
     return v3(v3_dot(t, world_row(t, n, record, 0), local), v3_dot(t, world_row(t, n, record, 1), local),
               v3_dot(t, world_row(t, n, record, 2), local));
 }
 
 static ir_ref sine_of(tracer *t, ir_ref v) { return ir_max(t->f, ir_sin(t->f, ir_mul(t->f, v, t_f32(t, pi))), t_f32(t, 1e-7f)); }
 
-/* Solid-angle density of a direction whose weight is c. */
+/* Solid-angle density of a direction on the map whose weight is c. */
 static ir_ref density(tracer *t, const envmap *m, ir_ref c, ir_ref sine)
 {
     ir_func *f = t->f;
     ir_ref cells = ir_mul(f, ir_mul(f, m->width_f, m->cell_rows_f), t_f32(t, 1 / (2 * pi * pi)));
     return ir_mul(f, t_ratio(t, c, envmap_value(t, m->table)), ir_div(f, cells, sine));
+}
+
+/* Of the world's solid angle and the map's, where to_world is a parameter: by what densities grow. length: as `direction` gives it */
+static ir_ref crowding(tracer *t, const class_node *n, ir_ref record, ir_ref length)
+{
+    affine_map m = to_world(t, n, record);
+    ir_ref determinant = v3_dot(t, m.column[0], v3_cross(t, m.column[1], m.column[2]));
+    return t_ratio(t, ir_mul(t->f, length, t_sqr(t, length)), ir_abs(t->f, determinant));
 }
 
 /* ---- the emitter ---- */
@@ -139,9 +175,11 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
     ir_ref fx = warp_linear(t, left, right, cell_rest);
     vec2 uv = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), fx), t_f32(t, 0.5f)), m.width_f),
                ir_div(f, ir_add(f, ir_to_f32(f, y), fy), m.cell_rows_f)};
-    ir_ref sine = sine_of(t, uv.y);
-    return (emitter_sample){direction(t, n, record, uv, sine), t_real(t, record, n->extra_word + EXTRA_FAR),
-                            density(t, &m, mix(t, left, right, fx), sine), uv, ir_bool(f, true), .n = v3_none()};
+    ir_ref sine = sine_of(t, uv.y), pdf = density(t, &m, mix(t, left, right, fx), sine), length = {0};
+    vec3 d = direction(t, n, record, uv, sine, &length);
+    if (envmap_turns(n))
+        pdf = ir_mul(f, pdf, crowding(t, n, record, length));
+    return (emitter_sample){d, t_real(t, record, n->extra_word + EXTRA_FAR), pdf, uv, ir_bool(f, true), .n = v3_none()};
 }
 
 static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
@@ -150,7 +188,11 @@ static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const em
     corners k = corners_around(t, &m, hit->uv);
     ir_ref c[4];
     envmap_load_weights(t, &m, &k, c);
-    return density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx), sine_of(t, hit->uv.y));
+    ir_ref pdf = density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx), sine_of(t, hit->uv.y));
+    if (!envmap_turns(n))
+        return pdf;
+    ir_ref length = t_ratio(t, t_f32(t, 1), v3_length(t, to_map(t, n, record, hit->d)));
+    return ir_mul(t->f, pdf, crowding(t, n, record, length));
 }
 
 ir_ref envmap_texel(tracer *t, const class_node *n, ir_ref record, ir_ref index, uint32_t channel)
@@ -258,7 +300,7 @@ static const plugin_param envmap_params[] = {
     [PARAM_FILENAME] = {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "latitude by longitude; EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
     [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
     [PARAM_COMPENSATION] = {"mis_compensation", PLUGIN_BOOLEAN, 0, "false", 0, 0, "sample only what is brighter than the mean"},
-    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "turns the map, whose +y is up"},
+    [ENVMAP_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "turns the map, whose +y is up"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_envmap = {
@@ -273,6 +315,7 @@ const emitter_class emitter_envmap = {
              .table_lanes = envmap_table_lanes,
              .table_step = envmap_table_step},
     .environment = true,
+    .place_params = 1u << ENVMAP_TO_WORLD,
     .sample = envmap_sample,
     .radiance = envmap_radiance,
     .pdf = envmap_pdf,

@@ -9,7 +9,10 @@ enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_ROW_STEPS, 
 /* In the table: sum of the cells, luminance to take off, luminance to add; then the cumulative sum over the H - 1 rows of cells, those
  * over the W cells of each row, the weights of the texels, and the guides of the rows and of each row's cells (warp_guided_rest). */
 enum { TABLE_SUM, TABLE_OFFSET, TABLE_FLOOR, TABLE_ROWS };
-enum { ENVMAP_STEPS = 6 };
+enum { ENVMAP_STEPS = 6, ENVMAP_TO_WORLD = 3 /* slot of the parameter */ };
+
+/* Whether to_world is a parameter whose gradient is wanted. */
+static inline bool envmap_turns(const class_node *n) { return n->requested >> ENVMAP_TO_WORLD & 1; }
 
 typedef struct envmap {
     ir_ref width, height, cell_rows;           /* u32 */

@@ -8,7 +8,7 @@ _Static_assert((int)STEP_COUNT == (int)ENVMAP_STEPS, "the class says how many");
 enum { STRIP = 64 }; /* texels of one lane */
 
 static const float pi = 3.14159265358979323846f;
-static const float least_share = 0.1f; /* of the mean luminance, added to every texel whose gradient is wanted */
+static const float least_share = 0.1f; /* of the mean luminance, added to every texel whose gradient, or place, is wanted */
 
 static void set_value(tracer *t, ir_ref word, ir_ref v) { ir_store(t->f, BUFFER_VALUES, word, v); }
 
@@ -64,7 +64,7 @@ static void step_mean(tracer *t, const class_node *n, const envmap *m)
     ir_ref uneven = ir_gt(f, ir_sub(f, mean, r.other), ir_mul(f, mean, t_f32(t, 0.01f)));
     set_value(t, t_offset(t, m->table, TABLE_OFFSET), n->variant ? ir_select(f, uneven, mean, zero) : zero);
     ir_ref share = ir_select(f, ir_gt(f, mean, zero), ir_mul(f, mean, t_f32(t, least_share)), t_f32(t, 1));
-    set_value(t, t_offset(t, m->table, TABLE_FLOOR), n->requested >> PLAN_DATA_SLOT & 1 ? share : zero);
+    set_value(t, t_offset(t, m->table, TABLE_FLOOR), n->requested >> PLAN_DATA_SLOT & 1 || envmap_turns(n) ? share : zero);
 }
 
 /* A strip of texels. */

@@ -161,6 +161,7 @@ void follow_emission(walk *w, walk_light *light)
          before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
     ir_ref on_surface = ir_and(w->t.f, moves, here);
     light->uv = follow2(w, walk_locates(w->plan) ? moves : on_surface, light->uv, now, before);
+    light->d = follow3(w, moves, v3_detach(&w->t, light->d), x.now.d, x.before.d);
     light->on.b = follow2(w, on_surface, light->on.b, x.now.si.b, x.before.si.b);
     light->on.p = follow3(w, on_surface, v3_detach(&w->t, light->on.p), x.now.si.p, x.before.si.p);
 }

@@ -263,10 +263,11 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
     return f;
 }
 
-/* Whether parameters move the lights of a class that the pass differentiates (or reads elsewhere) by. */
+/* Whether parameters move the delta lights of a class that the pass differentiates (or reads elsewhere) by. */
 static bool moves(const walk *w, const class_node *n)
 {
-    return (w->pass == RENDER_FROZEN ? ~0u : n->requested) & emitter_of(n)->place_params;
+    uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
+    return emitter_of(n)->delta && asked & emitter_of(n)->place_params;
 }
 
 static bool some_light_moves(const walk *w)
@@ -287,7 +288,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->follows && emitter_of(n)->delta) || (positions && emitter_of(n)->place_params)) {
+    if (moves(w, n) || (w->follows && emitter_of(n)->delta) || (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;

@@ -37,11 +37,16 @@ static const class_node *environment_of(const plan *p)
 
 bool walk_locates(const plan *p) { return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate; }
 
-static vec2 environment_uv(walk *w, vec3 d)
+/* Its to_world is a parameter whose gradient is wanted. */
+static bool environment_turns(const plan *p)
 {
-    tracer *t = &w->t;
-    const class_node *n = environment_of(w->plan);
-    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * w->plan->scene->environment + 1);
+    return environment_of(p)->requested & emitter_of(environment_of(p))->place_params;
+}
+
+static vec2 environment_uv(tracer *t, vec3 d)
+{
+    const class_node *n = environment_of(t->plan);
+    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * t->plan->scene->environment + 1);
     return emitter_of(n)->locate(t, n, record, d);
 }
 
@@ -49,8 +54,20 @@ vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d)
 {
     if (!walk_locates(w->plan))
         return uv;
-    vec2 far = environment_uv(w, d);
+    vec2 far = environment_uv(&w->t, d);
     return (vec2){ir_select(w->t.f, there, uv.x, far.x), ir_select(w->t.f, there, uv.y, far.y)};
+}
+
+void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
+{
+    if (!walk_locates(w->plan) || !environment_turns(w->plan))
+        return;
+    tracer t = w->t;
+    t.tracked = true, t.frozen = w->pass == RENDER_FROZEN;
+    vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
+    const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
+    for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
+        uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]), uv[k]);
 }
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)
@@ -74,6 +91,7 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
         v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
     if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
         v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
+    v->hit.d = at.d;
     v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);
     v->hit.on = surface_of_light(t, &v->si, on_shape);
     v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */

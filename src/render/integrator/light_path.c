@@ -43,6 +43,7 @@ static walk_light emission_light(walk *w, const emission *e)
                         .cls = e->cls,
                         .record = e->record,
                         .uv = e->ray.uv,
+                        .d = v3_neg(&w->t, e->ray.d),
                         .on = {.p = e->ray.p, .face = e->ray.face, .b = e->ray.b},
                         .distance = t_f32(&w->t, 1),
                         .facing = ir_bool(w->t.f, true)};

@@ -8,7 +8,6 @@ enum { STEPS_MOST = 1 << 16 };
 static const float endless = 1e36f;
 
 static const float detour_optical = 1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
-static const float least_chance = 0.05f; /* of a real collision where the extinction's gradient is wanted */
 
 /* ---- tentative collisions ---- */
 
@@ -109,7 +108,7 @@ static color real_chance(walk *w, color real)
     tracer *t = &w->t;
     if (w->detours || !media_want_extinction(w))
         return real;
-    COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, least_chance)));
+    COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, LEAST_REAL_CHANCE)));
     return r;
 }
 

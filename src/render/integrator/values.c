@@ -48,6 +48,8 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     uint32_t count = 5 + surface_light_args(t, &light.on, in + 5);
     if (tracked && !placed && !slides)
         detach_all(w, in, count);
+    if (tracked)
+        light_locate(w, &light, in + 1);
     color r;
     ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, count, r.c);
     return r;

@@ -124,8 +124,8 @@ typedef struct walk_light {
     ir_ref cls, record;      /* u32; valid references also where `there` is false */
     vec2 uv;
     ir_ref distance, facing;
-    bool sampled;            /* by choose_light: seen from ref in direction d */
-    vec3 ref, d;
+    bool sampled;            /* by choose_light: seen from ref */
+    vec3 ref, d;             /* d: toward it, unit */
     vec3 n;                  /* of a sampled light on a shape */
     ir_ref on_shape;         /* bool; these two where walk.follows, */
     walk_way way;            /* and this */
@@ -224,6 +224,8 @@ ir_ref walk_far(walk *w, ir_ref length); /* of a shadow ray: where it ends, so t
    that has such. there: bool, the ray meets a surface. */
 vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
 bool walk_locates(const plan *p);          /* the environment has a uv of its own for each direction */
+/* Tracked: uv of a light that is an environment which turns with parameters. */
+void light_locate(walk *w, const walk_light *light, ir_ref uv[2]);
 
 /* vertex.c */
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots); /* of the lane's pixel */
