@@ -16,10 +16,10 @@ PROGRAM = os.environ.get("BL_PROGRAM", os.path.join(ROOT, "build", "backlight"))
 ASSETS = os.path.join(ROOT, "assets", "papers")
 
 
-def backlight(*args):
-    """What `backlight ARGS --json` prints; ends the script where it fails, with 77 where there is no device."""
+def backlight(*args, statuses=(0,)):
+    """What `backlight ARGS --json` prints; ends the script where its exit status is not one of these, with 77 where there is no device."""
     r = subprocess.run([PROGRAM] + [str(a) for a in args] + ["--quiet", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if r.returncode:
+    if r.returncode not in statuses or not r.stdout.strip() and r.returncode:
         print("%s: %s" % (" ".join(map(str, args)), r.stderr.strip()), file=sys.stderr)
         sys.exit(77 if "no device" in r.stderr or "not found" in r.stderr else 1)
     return json.loads(r.stdout) if r.stdout.strip() else {}

@@ -67,6 +67,7 @@ vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv
 /* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or one in it, `mixes`. */
 bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
 ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, LOBE_HELD)), t_u32(t, 0)); }
 #define BSDF_NEVER_ATTACHED 1e30f

@@ -1,7 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Densities as attached sampling differentiates them, in f32, where they have no derivative in truth: light that is refracted along a facet, and
- * back, with every rounding that directions so computed have. Their derivatives by directions are numbers, elsewhere those of differences. */
+ * back, with every rounding that directions so computed have. Their derivatives by directions are numbers, elsewhere those of differences. And
+ * what an attached sample's value is divided by does not jump where total reflection begins, which such samples cross: a jump would be a derivative
+ * that nothing follows. Where samples are held a share of the normals lies there (facet.h), so that it does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,9 +20,10 @@ enum { PAIRS = 3000 };
 static const double pi = 3.14159265358979323846;
 static char *folder;
 
-#define GLASS(kind, alpha)                                                                                   \
+#define GLASS(kind, alpha) ROUGH(kind, alpha, "auto")
+#define ROUGH(kind, alpha, attached)                                                                                   \
     "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/><float name='alpha' value='" alpha  \
-    "'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
+    "'/><string name='attached' value='" attached "'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
 static const material_case glasses[] = {
     {.name = "ggx", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}},
     {.name = "ggx, eta wanted", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}, .requested = true},
@@ -28,9 +31,9 @@ static const material_case glasses[] = {
 };
 
 /* A random facet of glass seen from inside: wi at the critical angle, or off it by a little, and wo, what of it is refracted along the facet. */
-static void along_a_facet(uint32_t *random, double off, double wi[3], double wo[3])
+static void along_a_facet(uint32_t *random, double off, double m[3], double wi[3], double wo[3])
 {
-    double m[3], along[3], sine = 1 / 1.4 - off, leaving = sqrt(1 - 1.4 * 1.4 * sine * sine), turn = 2 * pi * scene_random(random);
+    double along[3], sine = 1 / 1.4 - off, leaving = sqrt(1 - 1.4 * 1.4 * sine * sine), turn = 2 * pi * scene_random(random);
     material_direction(-1 + 0.4 * scene_random(random), 2 * pi * scene_random(random), m);
     const double s[3] = {m[2] / hypot(m[0], m[2]), 0, -m[0] / hypot(m[0], m[2])};
     const double t[3] = {m[1] * s[2] - m[2] * s[1], m[2] * s[0] - m[0] * s[2], m[0] * s[1] - m[1] * s[0]};
@@ -48,8 +51,8 @@ static void critical_angles(void **state)
     p.single = true;
     uint32_t random = 1, dense = 0;
     for (uint32_t n = 0; n < PAIRS; n++) {
-        double wi[3], wo[3], slopes[6];
-        along_a_facet(&random, n % 3 ? 0 : 1e-7 * scene_random(&random), wi, wo);
+        double m[3], wi[3], wo[3], slopes[6];
+        along_a_facet(&random, n % 3 ? 0 : 1e-7 * scene_random(&random), m, wi, wo);
         material_probe_slopes(&p, wi, wo, slopes);
         for (int k = 0; k < 6; k++)
             if (!isfinite(slopes[k]))
@@ -67,8 +70,8 @@ static void elsewhere(void **state)
     material_probe p = material_probe_create(c, folder);
     uint32_t random = 2;
     for (uint32_t n = 0; n < PAIRS / 30; n++) {
-        double wi[3], wo[3], slopes[6], largest = 0;
-        along_a_facet(&random, 0.05 + 0.3 * scene_random(&random), wi, wo);
+        double m[3], wi[3], wo[3], slopes[6], largest = 0;
+        along_a_facet(&random, 0.05 + 0.3 * scene_random(&random), m, wi, wo);
         material_probe_slopes(&p, wi, wo, slopes);
         for (int k = 0; k < 6; k++)
             largest = fmax(largest, fabs(slopes[k]));
@@ -87,16 +90,58 @@ static void elsewhere(void **state)
     material_probe_destroy(&p);
 }
 
+/* Of reflections from inside, over the facets above: by what factor densities on both sides of the critical angle differ, at most. */
+static double jump(const material_case *c)
+{
+    material_probe p = material_probe_create(c, folder);
+    uint32_t random = 3, before, seen = 0;
+    double largest = 1;
+    while (seen < PAIRS / 30) {
+        double wi[3], wo[3], m[3], pdf[2];
+        before = random;
+        for (int side = 0; side < 2; side++) {
+            double cosine = 0;
+            random = before;
+            along_a_facet(&random, side ? 1e-7 : -1e-7, m, wi, wo);
+            for (int k = 0; k < 3; k++)
+                cosine += wi[k] * m[k];
+            for (int k = 0; k < 3; k++)
+                wo[k] = 2 * cosine * m[k] - wi[k];
+            pdf[side] = wo[2] < 0 ? material_probe_value(&p, wi, wo, false, 0).pdf : 0;
+        }
+        if (pdf[0] > 0 && pdf[1] > 0)
+            seen++, largest = fmax(largest, fmax(pdf[1] / pdf[0], pdf[0] / pdf[1]));
+    }
+    material_probe_destroy(&p);
+    return largest;
+}
+
+static void continuous(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"never", "auto", "always"};
+    static const char *const xml[] = {ROUGH("ggx", ".3", "never"), ROUGH("ggx", ".3", "auto"), ROUGH("ggx", ".3", "always")};
+    for (int k = 0; k < 3; k++) {
+        double most = jump(&(material_case){.name = ways[k], .xml = xml[k], .parameters = {"it.eta"}, .requested = true});
+        print_message("attached %s: densities jump by up to %.3g\n", ways[k], most);
+        if (k == 2)
+            assert_true(most < 1.2); /* the choice is held: its probability, at least a tenth for either, may jump */
+        else
+            assert_true(most > 10);
+    }
+}
+
 int main(void)
 {
     enum { COUNT = sizeof glasses / sizeof *glasses };
-    struct CMUnitTest tests[2 * COUNT];
+    struct CMUnitTest tests[2 * COUNT + 1];
     folder = scene_files_create();
     if (!folder)
         return 1;
     for (uint32_t i = 0; i < COUNT; i++)
         tests[2 * i] = (struct CMUnitTest){glasses[i].name, critical_angles, NULL, NULL, (void *)(uintptr_t)&glasses[i]},
                   tests[2 * i + 1] = (struct CMUnitTest){glasses[i].name, elsewhere, NULL, NULL, (void *)(uintptr_t)&glasses[i]};
+    tests[2 * COUNT] = (struct CMUnitTest)cmocka_unit_test(continuous);
     int failed = cmocka_run_group_tests_name("attached densities", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -105,6 +105,14 @@ ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 
     return microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv));
 }
 
+ir_ref microfacet_held(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    const render_scene *s = t->plan->scene;
+    if (!s->attaches)
+        return ir_bool(t->f, true);
+    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv))));
+}
+
 /* ---- the distributions ---- */
 
 static ir_ref at_least(tracer *t, ir_ref alpha) { return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA)); }

@@ -193,14 +193,14 @@ static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref eta, vec3 wi, 
 {
     if (!seeks_critical(n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, facet_index(t, eta, wi), from, u1, u2);
+    facet_critical near = facet_critical_normal(t, ir_bool(t->f, true), facet_index(t, eta, wi), from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
     ir_ref usual = principled_normal_pdf(t, alpha_at(t, n, record, uv), a);
-    return seeks_critical(n) ? facet_critical_density(t, a, usual) : usual;
+    return seeks_critical(n) ? facet_critical_density(t, ir_bool(t->f, true), a, usual) : usual;
 }
 
 static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)

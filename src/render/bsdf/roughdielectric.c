@@ -42,14 +42,14 @@ static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 f
     vec2 alpha = microfacet_alpha(t, n, record, uv);
     if (!plan_wants(n, "eta"))
         return microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, index, from, u1, u2);
+    facet_critical near = facet_critical_normal(t, microfacet_held(t, n, record, uv), index, from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
     ir_ref usual = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a->wi, a->m);
-    return plan_wants(n, "eta") ? facet_critical_density(t, a, usual) : usual;
+    return plan_wants(n, "eta") ? facet_critical_density(t, microfacet_held(t, n, record, uv), a, usual) : usual;
 }
 
 /* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the facet can have exactly 0 there, where the

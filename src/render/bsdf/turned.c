@@ -3,6 +3,8 @@
  * ones, and those of rough lobes whose sampling is attached. */
 #include "render/classes.h"
 
+#include <math.h>
+
 bool bsdf_turns(const render_scene *s, const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
@@ -29,6 +31,11 @@ ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
 {
     const bsdf_class *cls = bsdf_of(n);
     return cls->attached ? cls->roughness(t, n, record, wi, uv, lobe) : t_f32(t, BSDF_NEVER_ATTACHED);
+}
+
+ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness)
+{
+    return ir_le(t->f, roughness, t_f32(t, fminf(t->plan->scene->attach_below, BSDF_NEVER_ATTACHED / 2)));
 }
 
 bool bsdf_mixes(const class_node *n)

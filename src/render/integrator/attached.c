@@ -22,17 +22,12 @@ bool attached_wanted(const walk *w)
     return s->attaches && s->use_bsdf_sampling && !s->light_tracing && w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE;
 }
 
-ir_ref attached_smooth(tracer *t, ir_ref roughness)
-{
-    return ir_le(t->f, roughness, t_f32(t, fminf(t->plan->scene->attach_below, BSDF_NEVER_ATTACHED / 2)));
-}
-
 void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref near = ir_lt(f, v->attached_before, t_u32(t, w->plan->scene->look_ahead)), sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
-    v->attaches = ir_and(f, attached_smooth(t, roughness), near);
+    v->attaches = ir_and(f, bsdf_smooth_enough(t, roughness), near);
     v->attached = ir_and(f, v->attaches, ir_and(f, sampled, ir_not(f, v->sample.delta)));
     v->held = w->holds ? ir_and(f, v->attached, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
     v->u1 = u1, v->u2 = u2;

@@ -99,7 +99,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     if (w->attaches)
         out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv, (ir_ref){0});
     if (w->attaches && bsdf_mixes(n)) {
-        ir_ref follows = ir_or(f, s.delta, attached_smooth(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
+        ir_ref follows = ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
         out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_HELD)));
     }
     ir_return(f, out, w->attaches ? 9 : 8);

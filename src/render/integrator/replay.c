@@ -224,7 +224,8 @@ color replay_sample_adjoint(walk *w, const lane *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref at = ir_select(f, l->inside, l->adjoint, t_u32(t, 0));
-    ir_ref weight = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+    bool weighted = render_lists_lanes(w->plan, w->pass);
+    ir_ref weight = weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
     COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
     return r;
 }

@@ -77,7 +77,7 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
 /* Word of BUFFER_SAMPLES: the sample's in a plane, of which there are as many as a slot has words. */
 ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
-/* dL/dI of the pixel, over the number of samples: the adjoint of one sample's radiance. */
+/* dL/dI of the pixel, over the number of its samples or weighted by the list of lanes: the adjoint of one sample's radiance. */
 color replay_sample_adjoint(walk *w, const lane *l);
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);

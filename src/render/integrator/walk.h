@@ -340,7 +340,6 @@ follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *li
 
 /* attached.c: whether rough lobes are to be attached where rays are followed; the others where walk.attaches. */
 bool attached_wanted(const walk *w);
-ir_ref attached_smooth(tracer *t, ir_ref roughness); /* bool: so smooth that it is to be */
 /* v->attached, of a sample of that roughness and made by these numbers. */
 void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
 ir_ref attached_next(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
