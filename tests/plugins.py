@@ -1,7 +1,8 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
 """What the plugins' tables say: docs/plugins.md is what `backlight plugins --markdown` writes (--update rewrites it); every plugin and parameter has
-a line of help; and a misspelled plugin or parameter of every kind is an error that names file, line, plugin and the nearest known name."""
+a line of help; what Mitsuba accepts everywhere is accepted; and a misspelled plugin or parameter of every kind is an error that names file, line,
+plugin and the nearest known name."""
 import difflib
 import json
 import os
@@ -23,6 +24,10 @@ AROUND = {
 }
 TAGS = {"float": "float", "integer": "integer", "boolean": "boolean", "string": "string", "file name": "string", "float or a name": "float",
         "transform": "transform", "colour": "rgb", "colour or texture": "rgb", "colour or volume": "rgb", "point or vector": "point"}
+# what Mitsuba accepts in all plugins of a category, and in the scene itself
+COMMON = {"shape": ["silhouette_sampling_weight"], "sensor": ["shutter_open", "shutter_close"], "emitter": ["sampling_weight"],
+          "integrator": ["hide_emitters", "timeout"], "sampler": ["sample_count", "seed"], "medium": ["sample_emitters"]}
+SCENE_WIDE = ["allow_thread_reordering", "compact_acceleration_structures", "embree_use_robust_intersections"]
 failures = 0
 
 
@@ -77,6 +82,21 @@ def check_errors(plugins):
                     expect(folder, around.format(body), '"%s"' % wrong, category, '"%s"' % p["name"], 'did you mean "')
 
 
+def check_common(plugins):
+    for p in plugins:
+        missing = set(COMMON.get(p["category"], [])) - {a["name"] for a in p["parameters"]}
+        if p["available"] and missing:
+            complain("%s %s does not take %s" % (p["category"], p["name"], ", ".join(sorted(missing))))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "scene.xml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('<scene version="3.0.0"><sensor type="perspective"/>%s</scene>\n' %
+                    "".join('<boolean name="%s" value="true"/>' % name for name in SCENE_WIDE))
+        r = subprocess.run([PROGRAM, "params", path], capture_output=True, text=True)
+        if r.returncode:
+            complain("properties of the scene: " + r.stderr.strip())
+
+
 def main():
     if sys.argv[1:] == ["--update"]:
         return subprocess.run([PROGRAM, "plugins", "--markdown", "-o", DOCUMENT]).returncode
@@ -90,6 +110,7 @@ def main():
     for p in plugins:
         if not p["help"] or not all(a["help"] and a["type"] in TAGS for a in p["parameters"]):
             complain("%s %s: a help or a type is missing" % (p["category"], p["name"]))
+    check_common(plugins)
     check_errors(plugins)
     print("%d plugins, %d failures" % (len(plugins), failures))
     return 1 if failures or len(plugins) < 50 else 0

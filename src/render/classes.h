@@ -40,6 +40,8 @@ extern const render_class film_hdrfilm, integrator_path, integrator_direct, inte
 /* What every shape can hold. */
 enum { SHAPE_SLOT_COUNT = 5 };
 extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
+/* A row of every shape's parameters, the last one. */
+#define SHAPE_ACCEPTED {"silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "accepted; silhouettes are not sampled"}
 
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
 enum { EMITTER_SLOT_COUNT = 1 };

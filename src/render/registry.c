@@ -9,8 +9,13 @@ static const plugin_slot scene_slots[] = {
     {PLUGIN_SAMPLER, "sampler", 0, 0},       {PLUGIN_FILM, "film", 0, 0},      {PLUGIN_RFILTER, "rfilter", 0, 0},
     {PLUGIN_MEDIUM, "medium", 0, 0},         {PLUGIN_PHASE, "phase", 0, 0},    {PLUGIN_VOLUME, "volume", 0, 0},
 };
+static const plugin_param scene_params[] = {
+    {"allow_thread_reordering", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted"},
+    {"compact_acceleration_structures", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted"},
+    {"embree_use_robust_intersections", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted"},
+};
 const plugin_slot emitter_slots[EMITTER_SLOT_COUNT] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
-const render_class class_scene = {.plugin = {PLUGIN_SCENE, "scene", NULL, 0, scene_slots, 12, "the root"}};
+const render_class class_scene = {.plugin = {PLUGIN_SCENE, "scene", scene_params, 3, scene_slots, 12, "the root"}};
 
 static const plugin_class *const classes[] = {
     &class_scene.plugin,

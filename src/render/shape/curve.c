@@ -365,8 +365,9 @@ const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect
 static const plugin_param curve_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "control points, `x y z radius` a line, an empty line between curves"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "of control points; radii stay"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_linearcurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 2, shape_slots, SHAPE_SLOT_COUNT, "round segments between control points"}, .load = linear_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT, "round segments between control points"}, .load = linear_load}};
 const shape_class shape_bsplinecurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 2, shape_slots, SHAPE_SLOT_COUNT, "tubes around cubic B-splines"}, .load = bspline_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT, "tubes around cubic B-splines"}, .load = bspline_load}};

@@ -221,6 +221,7 @@ static const plugin_param cylinder_params[] = {
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; the section must stay round"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_cylinder = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 5, shape_slots, SHAPE_SLOT_COUNT, "tube without caps"}, .load = cylinder_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 6, shape_slots, SHAPE_SLOT_COUNT, "tube without caps"}, .load = cylinder_load}};

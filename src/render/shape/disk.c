@@ -154,6 +154,7 @@ const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact,
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; any affine map"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_disk = {
-    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 2, shape_slots, SHAPE_SLOT_COUNT, "unit disk facing +z"}, .load = disk_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 3, shape_slots, SHAPE_SLOT_COUNT, "unit disk facing +z"}, .load = disk_load}};

@@ -139,6 +139,7 @@ static const plugin_param ellipsoids_params[] = {
     {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},
     {"extent_adaptive_clamping", PLUGIN_BOOLEAN, 0, "false", 0, 0, "only false"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_ellipsoids = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 5, shape_slots, SHAPE_SLOT_COUNT, "ellipsoids of a point cloud"}, .load = ellipsoids_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 6, shape_slots, SHAPE_SLOT_COUNT, "ellipsoids of a point cloud"}, .load = ellipsoids_load}};

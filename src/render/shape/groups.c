@@ -4,7 +4,8 @@
 #include "render/classes.h"
 
 static const plugin_slot merge_slots[] = {{PLUGIN_SHAPE, "shape", 0, 0}};
-const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", NULL, 0, merge_slots, 1, "shapes as if they stood there alone"}}};
+static const plugin_param group_params[] = {SHAPE_ACCEPTED};
+const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", group_params, 1, merge_slots, 1, "shapes as if they stood there alone"}}};
 
 static const plugin_slot group_slots[] = {{PLUGIN_SHAPE, "shape", 1, 0}};
 
@@ -16,7 +17,7 @@ static bl_result group_load(render_scene *s, const scene_object *o, bl_error *er
 }
 
 const shape_class shape_shapegroup = {
-    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", NULL, 0, group_slots, 1, "shapes for instances to show"}, .load = group_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", group_params, 1, group_slots, 1, "shapes for instances to show"}, .load = group_load}};
 
 static bl_result instance_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -41,6 +42,7 @@ static bl_result instance_load(render_scene *s, const scene_object *o, bl_error 
 static const plugin_slot instance_slots[] = {{PLUGIN_SHAPE, "shapegroup", 1, 1}};
 static const plugin_param instance_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "where the group is shown; any affine map"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_instance = {
-    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 1, instance_slots, 1, "a shapegroup, shown"}, .load = instance_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 2, instance_slots, 1, "a shapegroup, shown"}, .load = instance_load}};

@@ -353,6 +353,7 @@ const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, 
 static const plugin_param simple_params[] = {
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
+    SHAPE_ACCEPTED,
 };
 static const plugin_param obj_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Wavefront OBJ"},
@@ -360,6 +361,7 @@ static const plugin_param obj_params[] = {
     {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "true", 0, 0, "v becomes 1 - v"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
+    SHAPE_ACCEPTED,
 };
 static const plugin_param ply_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Stanford PLY, ascii or binary; triangles only"},
@@ -367,6 +369,7 @@ static const plugin_param ply_params[] = {
     {"flip_tex_coords", PLUGIN_BOOLEAN, 0, "false", 0, 0, "v becomes 1 - v"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
+    SHAPE_ACCEPTED,
 };
 static const plugin_param serialized_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's serialized meshes, versions 3 and 4"},
@@ -374,23 +377,25 @@ static const plugin_param serialized_params[] = {
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
+    SHAPE_ACCEPTED,
 };
 static const plugin_param arrays_params[] = {
     {"face_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "ignore and do not generate vertex normals"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_rectangle = {
-    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
 const shape_class shape_cube = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 2, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"}, .load = cube_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"}, .load = cube_load}};
 const shape_class shape_obj = {
-    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
 const shape_class shape_ply = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a PLY file"}, .load = ply_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a PLY file"}, .load = ply_load}};
 const shape_class shape_serialized = {
-    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 5, shape_slots, SHAPE_SLOT_COUNT, "mesh from a file of Mitsuba's"},
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a file of Mitsuba's"},
              .load = serialized_load}};
 const shape_class shape_mesh = {
-    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 3, shape_slots, SHAPE_SLOT_COUNT, "mesh from a program's arrays (bl_builder_mesh), not from files"},
+    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 4, shape_slots, SHAPE_SLOT_COUNT, "mesh from a program's arrays (bl_builder_mesh), not from files"},
              .load = arrays_load}};

@@ -368,6 +368,7 @@ static const plugin_param sdf_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol of one channel: signed distances"},
     {"normals", PLUGIN_STRING, 0, "smooth", 0, 0, "smooth or analytic shading normals"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_sdfgrid = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", sdf_params, 3, shape_slots, SHAPE_SLOT_COUNT, "surface of a grid of signed distances in [0,1]^3"}, .load = sdfgrid_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", sdf_params, 4, shape_slots, SHAPE_SLOT_COUNT, "surface of a grid of signed distances in [0,1]^3"}, .load = sdfgrid_load}};

@@ -203,6 +203,7 @@ static const plugin_param sphere_params[] = {
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; uniform scale"},
+    SHAPE_ACCEPTED,
 };
 const shape_class shape_sphere = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 4, shape_slots, SHAPE_SLOT_COUNT, "sphere"}, .load = sphere_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 5, shape_slots, SHAPE_SLOT_COUNT, "sphere"}, .load = sphere_load}};
