@@ -110,6 +110,7 @@ typedef struct render_scene {
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
+    bool sees_through;                 /* alpha and hide_emitters look behind null lobes */
     float attach_below;                /* rough lobes of this alpha or less are sampled attached (integrator/attached.c); */
     uint32_t look_ahead;               /* so many in a chain, */
     bool attaches;                     /* and there are such */

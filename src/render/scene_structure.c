@@ -10,6 +10,7 @@ typedef struct integrator_kind {
     int32_t max_depth, rr_depth;
     bool own_depths;    /* these stand, whatever the scene says */
     bool no_next_event;
+    bool sees_through;  /* alpha and hide_emitters look behind null lobes; else they ask what the camera ray meets first (Mitsuba) */
     bool volumetric;    /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image;
     enum gradient_method method;
@@ -20,7 +21,7 @@ typedef struct integrator_kind {
 enum { NO_ROULETTE = 1 << 20 };
 
 static const integrator_kind integrator_kinds[] = {
-    {.name = "path", .max_depth = -1, .rr_depth = 5},
+    {.name = "path", .max_depth = -1, .rr_depth = 5, .sees_through = true},
     {.name = "prb", .max_depth = 6, .rr_depth = 5},
     {.name = "prb_attached", .max_depth = 6, .rr_depth = 5, .attached = true},
     {.name = "prb_basic", .max_depth = 6, .rr_depth = NO_ROULETTE, .no_next_event = true},
@@ -32,9 +33,9 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
     {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
-    {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true},
-    {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true},
-    {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true},
+    {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
+    {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
+    {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
 };
 enum { INTEGRATOR_KINDS = sizeof integrator_kinds / sizeof integrator_kinds[0] };
 
@@ -72,6 +73,7 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     TRY(find_integrator(o && o->integrator ? o->integrator : i ? i->cls->name : "path", &kind, err));
     bool theirs = scene_walks(i) && !kind->own_depths;
     s->volumetric = kind->volumetric, s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
+    s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
     s->rr_depth = theirs && !kind->no_next_event ? (int32_t)scene_number(i, "rr_depth") : kind->rr_depth;

@@ -230,25 +230,31 @@ static void lobes_are_chosen_as_often_as_they_say(void **state)
 
 /* ---- null surfaces and paths ---- */
 
+#define HIDING(integrator) "<integrator type='" integrator "'><boolean name='hide_emitters' value='true'/></integrator>"
+
 static const struct crossing {
     const char *name, *body;
     int32_t depth;
     bool hide;
     const double *expected;
+    const char *integrator; /* NULL: path */
 } crossings[] = {
-    {"a null surface is a bounce: the lamp is one too far", NOTHING SCREEN(REF("nothing")) LAMP(REF("nothing")), 1, false, black},
-    {"a null surface is a bounce: the lamp is reached", NOTHING SCREEN(REF("nothing")) LAMP(REF("nothing")), 2, false, light},
-    {"the same through a mask", WHITE MASK("0", REF("white")) SCREEN(REF("mask")) LAMP(REF("white")), 2, false, light},
-    {"a lamp behind null is not the camera's own", NOTHING WHITE SCREEN(REF("nothing")) LAMP(REF("white")), 2, true, light},
-    {"the sky behind null", NOTHING SCREEN(REF("nothing")) SKY, 4, false, sky},
-    {"the hidden sky behind null", NOTHING SCREEN(REF("nothing")) SKY, 4, true, black},
+    {"a null surface is a bounce: the lamp is one too far", NOTHING SCREEN(REF("nothing")) LAMP(REF("nothing")), 1, false, black, NULL},
+    {"a null surface is a bounce: the lamp is reached", NOTHING SCREEN(REF("nothing")) LAMP(REF("nothing")), 2, false, light, NULL},
+    {"the same through a mask", WHITE MASK("0", REF("white")) SCREEN(REF("mask")) LAMP(REF("white")), 2, false, light, NULL},
+    {"a lamp behind null is not the camera's own", NOTHING WHITE SCREEN(REF("nothing")) LAMP(REF("white")), 2, true, light, NULL},
+    {"the sky behind null", NOTHING SCREEN(REF("nothing")) SKY, 4, false, sky, NULL},
+    {"the hidden sky behind null", NOTHING SCREEN(REF("nothing")) SKY, 4, true, black, NULL},
     {"the hidden sky behind null and mask", NOTHING WHITE MASK("0", REF("white")) SCREEN(REF("nothing"))
-         SHAPE("rectangle", "<scale value='3'/><rotate x='1' angle='75'/><translate value='0,-.5,.8'/>", REF("mask")) SKY, 4, true, black},
-    {"the hidden sky in a mirror", MIRROR SCREEN(REF("mirror")) SKY, 4, true, sky},
+         SHAPE("rectangle", "<scale value='3'/><rotate x='1' angle='75'/><translate value='0,-.5,.8'/>", REF("mask")) SKY, 4, true, black, NULL},
+    {"the hidden sky in a mirror", MIRROR SCREEN(REF("mirror")) SKY, 4, true, sky, NULL},
     {"the hidden sky in a mirror behind null", NOTHING MIRROR SCREEN(REF("nothing"))
-         SHAPE("rectangle", "<scale value='5'/><rotate x='1' angle='75'/><translate value='0,-.5,.8'/>", REF("mirror")) SKY, 4, true, sky},
+         SHAPE("rectangle", "<scale value='5'/><rotate x='1' angle='75'/><translate value='0,-.5,.8'/>", REF("mirror")) SKY, 4, true, sky, NULL},
+    {"the sky, hidden from what the camera sees first, behind null", NOTHING SCREEN(REF("nothing")) SKY, 0, true, sky, HIDING("direct")},
+    {"the same, replayed", NOTHING SCREEN(REF("nothing")) SKY, 0, true, sky, HIDING("prb")},
+    {"the same without a screen", NOTHING SKY, 0, true, black, HIDING("direct")},
     {"the back of a mirror", "<bsdf type='conductor' id='mirror'/>"
-         SHAPE("rectangle", "<scale value='3'/><rotate x='1' angle='-105'/><translate value='0,-.9,.8'/>", REF("mirror")) SKY, 4, false, black},
+         SHAPE("rectangle", "<scale value='3'/><rotate x='1' angle='-105'/><translate value='0,-.9,.8'/>", REF("mirror")) SKY, 4, false, black, NULL},
 };
 
 static void paths_through_null(void **state)
@@ -257,7 +263,8 @@ static void paths_through_null(void **state)
     for (uint32_t i = 0; i < sizeof crossings / sizeof crossings[0]; i++) {
         const struct crossing *c = &crossings[i];
         arena a = {0};
-        scene_eval *e = scene_eval_create(scene_of(&a, c->body, c->depth, 0, c->hide), ".", NULL, 0);
+        const scene_case s = {.body = c->body, .hide_emitters = c->hide, .integrator = c->integrator};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &s, c->depth, SIDE, SIDE), ".", NULL, 0);
         for (uint32_t k = 0; k < 32; k++)
             expect(c->name, run(e, RENDER_PRIMAL, 3 * SIDE + k % SIDE, k), c->expected, 2e-5);
         scene_eval_destroy(e);

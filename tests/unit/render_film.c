@@ -92,6 +92,11 @@ static void alpha(void **state)
         {"<emitter type='constant'/>", "<integrator type='path'><boolean name='hide_emitters' value='true'/></integrator>", 1, 0},
         {"<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate z='1'/></transform><bsdf type='mask'><float name='opacity' value='0'/>"
          "<bsdf type='diffuse'/></bsdf></shape>", "<integrator type='path'/>", 1, 0},
+        {"<emitter type='constant'/>", "<integrator type='direct'/>", 1, 0}, /* these ask for the first hit alone */
+        {"<emitter type='constant'/>", "<integrator type='prb'/>", 1, 0},
+        {"<emitter type='constant'/>", "<integrator type='depth'/>", 1, 0},
+        {"<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate z='1'/></transform><bsdf type='null'/></shape>", "<integrator type='direct'/>", 1, 1},
+        {"<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate z='1'/></transform><bsdf type='null'/></shape>", "<integrator type='volpath'/>", 1, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         arena a = {0};

@@ -29,14 +29,14 @@ static ir_ref coverage_behind_null(walk *w, walk_position at)
     return state.r[state.count - 2];
 }
 
-/* 1 where the ray sees a surface, or an environment that is not hidden. */
+/* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that far. */
 static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
     const render_scene *s = w->plan->scene;
-    if (s->environment != PLAN_NONE && !s->hide_emitters)
+    if (s->environment != PLAN_NONE && !s->hide_emitters && s->sees_through)
         return t_f32(t, 1);
-    ir_ref seen = walk_has_null(w) && !s->depth_image ? coverage_behind_null(w, at) : si->valid;
+    ir_ref seen = walk_has_null(w) && s->sees_through ? coverage_behind_null(w, at) : si->valid;
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 

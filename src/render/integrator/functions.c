@@ -392,7 +392,7 @@ void walk_begin(walk *w, ir_func *f)
     bool nulls = walk_has_null(w);
     w->media = p->scene->volumetric && p->media.count > 0;
     w->volumetric = w->media || (p->scene->volumetric && nulls);
-    w->behind_null = p->scene->hide_emitters && nulls && !w->volumetric;
+    w->behind_null = p->scene->hide_emitters && nulls && !w->volumetric && p->scene->sees_through;
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
