@@ -196,6 +196,7 @@ set(render_sources
     src/render/integrator/vertex.c
     src/render/entries.c
     src/render/levels.c
+    src/render/medium/estimator.c
     src/render/medium/media.c
     src/render/phase/blendphase.c
     src/render/phase/hg.c

@@ -246,7 +246,7 @@ typedef enum bl_rays {
 
 /* How the gradient of a heterogeneous medium's extinction is found at collisions; the expectation is the same. */
 typedef enum bl_volume_gradient {
-    BL_VOLUME_GRADIENT_AUTO,   /* replay, which is better in all but thin and mostly empty media */
+    BL_VOLUME_GRADIENT_AUTO,   /* DRT for a requested grid much of which is empty, as the scene has it when the job is made; else REPLAY */
     BL_VOLUME_GRADIENT_REPLAY, /* at the collisions of the paths themselves, which are given a least chance everywhere */
     BL_VOLUME_GRADIENT_DRT,    /* differential ratio tracking (Nimier-David et al. 2022): at places sampled in proportion to transmittance, from each of
                                 * which one more path is walked */

@@ -138,7 +138,8 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         names[k] = desc->parameters[k].name;
     bl_job_desc d = {.parameters = names, .parameter_count = desc->parameter_count, .sensor_moves = desc->views != NULL,
-                     .no_baking = desc->no_baking, .rays = desc->rays, .volume_gradient = desc->volume_gradient};
+                     .no_baking = desc->no_baking, .rays = desc->rays, .volume_gradient = desc->volume_gradient,
+                     .pixels = desc->pixels};
     bl_result r = bl_job_create(device, scene, &d, out);
     free(names);
     return r;

@@ -107,7 +107,9 @@ const char *bl_volume_gradient_name(bl_volume_gradient how)
 
 static bool wants_detours(const bl_job *job)
 {
-    return job->desc.volume_gradient == BL_VOLUME_GRADIENT_DRT && !job->desc.frozen && job->scene->method == METHOD_REPLAY;
+    bl_volume_gradient how = job->desc.volume_gradient;
+    bool wanted = how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
+    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY;
 }
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)

@@ -21,7 +21,7 @@ static const cli_option common_options[] = {
     {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth), .help = "longest path in segments instead of the integrator's; -1: unbounded"},
     {.name = "--sensor", .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor), .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
     {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights), .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other (uniform), or by weight times power (power)", .choices = "weight|uniform|power"},
-    {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient), .help = "how the gradient of extinction in heterogeneous media is found: replay (which auto, the default, takes) or drt, differential ratio tracking, better in thin and mostly empty media", .choices = "auto|replay|drt"},
+    {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient), .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential ratio tracking; auto (the default) takes drt for grids much of which is empty", .choices = "auto|replay|drt"},
     {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict), .help = "a gradient known to lack terms is an error, not a warning"},
     {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root, and no .vdb"},
     {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots), .help = "another folder that an untrusted scene may read; repeatable"},

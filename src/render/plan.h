@@ -108,6 +108,9 @@ bool plan_can_bake(const render_scene *s);
 /* Whether walks of samples note what they have crossed (integrator/crossed.c); planes of BUFFER_SAMPLES (enum sample_plane). */
 bool plan_notes_crossed(const plan *p);
 uint32_t plan_sample_words(const plan *p);
+/* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is requested, as the scene has it
+ * (medium/estimator.c). */
+bool plan_prefers_detours(const plan *p);
 void plan_destroy(plan *p);
 void plan_initial_values(const plan *p, float *values); /* stored_count of them */
 /* How the plan's rays are traced by passes; fields of other concern stay. */

@@ -5,7 +5,9 @@
  *
  *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same everywhere, whose majorant is tight,
  *              against differences of the formula;
- *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1: a million paths each. */
+ *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1: a million paths each.
+ *
+ * And which of them a job takes where it is left to choose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,6 +178,34 @@ static void clouds_agree(void **state)
     }
 }
 
+/* ---- the choice ---- */
+
+static void expect_choice(bl_volume_gradient expected, const char *body, const char *parameter, bool frozen, bl_volume_gradient asked)
+{
+    arena a = {0};
+    bl_job *job = NULL;
+    bl_scene *scene = scene_device_load(&device, scene_xml(&a, VOLPATH("6"), from_above, body), folder);
+    bl_job_desc d = {.parameters = &parameter, .parameter_count = 1, .frozen = frozen, .volume_gradient = asked};
+    SCENE_MUST(&device, bl_job_create(device.device, scene, &d, &job));
+    assert_string_equal(bl_volume_gradient_name(bl_job_volume_gradient(job)), bl_volume_gradient_name(expected));
+    bl_job_destroy(job);
+    bl_scene_destroy(scene);
+    arena_free(&a);
+}
+
+static void jobs_choose(void **state)
+{
+    (void)state;
+    const char *a_third_empty = CLOUD("smoke.vol", "<scale value='1.6'/>"), *full = CLOUD("tint.vol", "<scale value='1.6'/>");
+    const bl_volume_gradient open = BL_VOLUME_GRADIENT_AUTO, replay = BL_VOLUME_GRADIENT_REPLAY, drt = BL_VOLUME_GRADIENT_DRT;
+    expect_choice(drt, a_third_empty, "fog.sigma_t.data", false, open);
+    expect_choice(replay, full, "fog.sigma_t.data", false, open);
+    expect_choice(replay, a_third_empty, "fog.scale", false, open); /* the sum over voxels, of which empty ones are no part */
+    expect_choice(replay, a_third_empty, "fog.sigma_t.data", true, open);
+    expect_choice(replay, a_third_empty, "fog.sigma_t.data", false, replay);
+    expect_choice(drt, full, "fog.sigma_t.data", false, drt);
+}
+
 int main(void)
 {
     if (!scene_device_open(&device))
@@ -183,7 +213,7 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree), cmocka_unit_test(jobs_choose)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     arena a = {0};
     remove(arena_printf(&a, "%s/layers.vol", folder));

@@ -22,8 +22,8 @@ void scene_device_must(scene_device *d, bl_result r, const char *what);
 bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder);
 /* The ray backend that BL_RAY_BACKEND names; jobs made here use it. */
 bl_rays scene_device_rays(void);
-bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
-                         uint32_t count);
+/* Gradients in media by replay, as scene_eval has them. */
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count);
 uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name);
 
 /* A loaded scene with its job and an image of its size. */

@@ -18,8 +18,6 @@
 enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES }; /* bounds of cells: x fastest; then bounds from below */
 enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
 enum { PARAM_ALBEDO, PARAM_SIGMA_T };
-static const float margin = 1.25f;         /* of the majorant over the largest extinction */
-static const float least_optical = 0.25f;  /* the majorant's optical thickness along the box's diagonal, at least */
 
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p)
 {
@@ -52,16 +50,32 @@ bool medium_grey(const class_node *n)
 
 /* ---- the box ---- */
 
+static void find_box(const scene_object *medium, double low[3], double high[3])
+{
+    const double *m = scene_get(scene_get(medium, "sigma_t")->object, "to_world")->matrix;
+    for (int r = 0; r < 3; r++) {
+        low[r] = high[r] = m[4 * r + 3];
+        for (int k = 0; k < 3; k++)
+            *(m[4 * r + k] < 0 ? &low[r] : &high[r]) += m[4 * r + k];
+    }
+}
+
 static void medium_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
+    double low[3], high[3];
     (void)p;
-    const double *m = scene_get(scene_get(o, "sigma_t")->object, "to_world")->matrix;
-    for (int r = 0; r < 3; r++) {
-        double low = m[4 * r + 3], high = low;
-        for (int k = 0; k < 3; k++)
-            *(m[4 * r + k] < 0 ? &low : &high) += m[4 * r + k];
-        words[r] = float_word((float)low), words[3 + r] = float_word((float)high);
-    }
+    find_box(o, low, high);
+    for (int r = 0; r < 3; r++)
+        words[r] = float_word((float)low[r]), words[3 + r] = float_word((float)high[r]);
+}
+
+double medium_diagonal(const scene_object *medium)
+{
+    double low[3], high[3], sum = 0;
+    find_box(medium, low, high);
+    for (int r = 0; r < 3; r++)
+        sum += (high[r] - low[r]) * (high[r] - low[r]);
+    return sqrt(sum);
 }
 
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record) { return v3_load(t, record, n->extra_word); }
@@ -98,7 +112,7 @@ static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref m
     if (!medium_wants_extinction(n))
         return bound;
     ir_ref diagonal = v3_length(t, v3_sub(t, medium_high(t, n, record), medium_low(t, n, record)));
-    return ir_max(f, ir_mul(f, bound, t_f32(t, margin)), t_ratio(t, t_f32(t, least_optical), diagonal));
+    return ir_max(f, ir_mul(f, bound, t_f32(t, MAJORANT_MARGIN)), t_ratio(t, t_f32(t, MAJORANT_LEAST_OPTICAL), diagonal));
 }
 
 static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
