@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two kernels that
- * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: f32 min and max as
- * the comparison that ops.def states, u32 to f32 above 2^31 (which SwiftShader rounds twice), and the marks of
- * differentiation, which mean nothing any more.
+ * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: min and max as the
+ * comparison that ops.def states (of integers, too: SwiftShader of Chromium 156 folds a phi of 26 and UMin(x, x), x from a loop, to 26),
+ * u32 to f32 above 2^31 (which SwiftShader rounds twice), and the marks of differentiation, which mean nothing any more.
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly rounded everywhere
  * (NoContraction), and in two places the device's own division (atan2) and square root (acos), which both CPU drivers
@@ -310,8 +310,8 @@ static const struct {
     [IR_ATAN2] = {expand_atan2, false},
     [IR_ACOS] = {expand_acos, false},
     [IR_TO_F32] = {expand_to_f32, false},
-    [IR_MIN] = {expand_min, false},
-    [IR_MAX] = {expand_max, false},
+    [IR_MIN] = {expand_min, true},
+    [IR_MAX] = {expand_max, true},
     [IR_DETACH] = {expand_first, true},
     [IR_REPLACE_GRAD] = {expand_first, true},
 };

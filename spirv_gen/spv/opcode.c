@@ -10,11 +10,7 @@ enum {
     SpvOpLOWER = SPV_LOWER_MARK,
     SpvOpX_FAbs = SPV_GLSL_BASE + GLSLstd450FAbs,
     SpvOpX_Floor = SPV_GLSL_BASE + GLSLstd450Floor,
-    SpvOpX_Sqrt = SPV_GLSL_BASE + GLSLstd450Sqrt,
-    SpvOpX_SMin = SPV_GLSL_BASE + GLSLstd450SMin,
-    SpvOpX_UMin = SPV_GLSL_BASE + GLSLstd450UMin,
-    SpvOpX_SMax = SPV_GLSL_BASE + GLSLstd450SMax,
-    SpvOpX_UMax = SPV_GLSL_BASE + GLSLstd450UMax
+    SpvOpX_Sqrt = SPV_GLSL_BASE + GLSLstd450Sqrt
 };
 
 static const uint32_t opcodes[IR_OP_COUNT][IR_TYPE_COUNT] = {

@@ -22,8 +22,11 @@ static ir_ref safe_real(ir_func *f, ir_ref value)
     return ir_select(f, ir_le(f, ir_f32(f, 0x1p-126f), ir_abs(f, value)), value, ir_f32(f, 0.0f));
 }
 
+/* Of reals, SPIR-V leaves division by zero open, and lavapipe makes use of that where the zero is a literal. */
 static ir_ref safe_divisor(ir_func *f, ir_ref b)
 {
+    if (ir_type_of(f, b) == IR_F32)
+        return ir_is_const(f, b) && (ir_get(f, b).a & 0x7fffffffu) == 0 ? ir_f32(f, 1.0f) : b;
     if (ir_type_of(f, b) == IR_I32)
         b = ir_and(f, b, ir_i32(f, INT32_MAX));
     return ir_or(f, b, ir_const(f, ir_type_of(f, b), 1));
@@ -59,7 +62,7 @@ static void copy_value_op(ir_copier *c, uint32_t id, ir_inst inst)
         b = ir_copied(c, inst.b);
     if (info->arity > 2)
         d = ir_copied(c, inst.c);
-    if ((inst.op == IR_DIV || inst.op == IR_MOD) && inst.type != IR_F32)
+    if (inst.op == IR_DIV || inst.op == IR_MOD)
         b = safe_divisor(c->to, b);
     if ((inst.op == IR_TO_I32 || inst.op == IR_TO_U32) && ir_type_of(c->to, a) == IR_F32)
         a = safe_convertible(c->to, (ir_op)inst.op, a);
