@@ -14,11 +14,12 @@
  * word leaves +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps); underflow,
  * for values that are not zero but round to zero.
  *
- * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED sums go to a per-invocation array of
- * word pairs first, and FLUSH carries the pairs that are not zero to memory. The sums are the same integers, so nothing changes but the
- * number of atomics, which all invocations would fight for: on the Cornell box an ACCUM on SwiftShader cost 800 cycles for four lanes.
- * Overflows and underflows are counted in two more private words, and what is not wanted adds zero to element 0, so there is no branch, which
- * CPU devices would not take anyway.
+ * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED values are first added as floats in a
+ * per-invocation array, and FLUSH carries what is not zero there to memory, as above. An ACCUM is then a read, an addition and a write
+ * instead of some fifty ops and two atomics, which all invocations would fight for (on the Cornell box one cost 800 cycles for four lanes on
+ * SwiftShader). What is not wanted adds zero to element 0, so there is no branch, which CPU devices would not take anyway.
+ * An invocation's sums are the same bits wherever it adds the same values in the same order between two FLUSHes, so who cuts work into
+ * invocations has to cut at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
  *
  * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary by rounding. */
 #include "spirv_gen/opt/pass.h"
@@ -28,7 +29,6 @@ typedef struct accumulation {
     const opt_options *o;
     uint32_t buffer; /* gradient buffer */
     ir_ref index, value;
-    ir_ref array; /* private sums */
 } accumulation;
 
 #define TWO_23 8388608.0f
@@ -133,7 +133,7 @@ static void add_to_memory(const accumulation *a)
 
 /* ---- private sums ---- */
 
-enum { PRIVATE_MOST = 64 }; /* elements: 512 bytes an invocation */
+enum { PRIVATE_MOST = 64 }; /* elements: 256 bytes an invocation */
 
 typedef struct private_sums {
     bool wanted;
@@ -148,69 +148,34 @@ static bool has_flush(const ir_module *m)
     return false;
 }
 
-/* behind the pairs of all elements */
-static uint32_t overflows_word(const opt_options *o) { return 2 * o->gradient_elements; }
-static uint32_t underflows_word(const opt_options *o) { return 2 * o->gradient_elements + 1; }
-
 static void begin_private(ir_func *f, const opt_options *o, private_sums *p)
 {
-    uint32_t words = 2 * o->gradient_elements + 2;
-    p->array = ir_local(f, IR_U32, words);
-    for (uint32_t k = 0; k < words; k++)
-        ir_lstore(f, p->array, ir_u32(f, k), ir_u32(f, 0));
+    p->array = ir_local(f, IR_F32, o->gradient_elements);
+    for (uint32_t k = 0; k < o->gradient_elements; k++)
+        ir_lstore(f, p->array, ir_u32(f, k), ir_f32(f, 0));
 }
 
-static void count_privately(const accumulation *a, uint32_t at, ir_ref condition)
-{
-    ir_ref word_at = ir_u32(a->f, at);
-    ir_lstore(a->f, a->array, word_at, ir_add(a->f, ir_lload(a->f, a->array, word_at), ir_to_u32(a->f, condition)));
-}
-
-static void add_privately(accumulation a, ir_ref wanted)
-{
-    ir_func *f = a.f;
-    a.index = ir_select(f, wanted, a.index, ir_u32(f, 0)), a.value = ir_select(f, wanted, a.value, ir_f32(f, 0));
-    ir_ref fits, low, high, q = rounded(&a, &fits), one = ir_u32(f, 1);
-    split(f, q, &low, &high);
-    ir_ref at = ir_shl(f, a.index, one), at_high = word(f, 1, at);
-    ir_ref old = ir_lload(f, a.array, at), sum = ir_add(f, old, low);
-    high = ir_add(f, high, ir_select(f, ir_lt(f, sum, old), one, ir_u32(f, 0)));
-    high = ir_add(f, ir_lload(f, a.array, at_high), high);
-    ir_lstore(f, a.array, at, sum);
-    ir_lstore(f, a.array, at_high, high);
-    count_privately(&a, overflows_word(a.o), ir_or(f, outside_range(f, high), ir_not(f, fits)));
-    count_privately(&a, underflows_word(a.o), vanished(&a, q));
-}
-
-static void flush_counter(const accumulation *a, ir_ref condition, uint32_t at, uint32_t status_word)
+static void add_privately(const accumulation *a, ir_ref array, ir_ref wanted)
 {
     ir_func *f = a->f;
-    ir_ref times = ir_lload(f, a->array, ir_u32(f, at));
-    count_if(a, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))), ir_u32(f, status_word), times);
-    ir_lstore(f, a->array, ir_u32(f, at), ir_u32(f, 0));
+    ir_ref at = ir_select(f, wanted, a->index, ir_u32(f, 0)), value = ir_select(f, wanted, a->value, ir_f32(f, 0));
+    ir_lstore(f, array, at, ir_add(f, ir_lload(f, array, at), value));
 }
 
 /* Every element to memory, and zero again, where `condition`. */
 static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, ir_ref array)
 {
-    ir_ref zero = ir_u32(f, 0), one = ir_u32(f, 1), index = zero, count = ir_select(f, condition, ir_u32(f, o->gradient_elements), zero);
+    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, o->gradient_elements), none);
     ir_ref loop = ir_loop(f, &index, 1);
     ir_while(f, ir_lt(f, index, count));
-    ir_ref at = ir_shl(f, index, one), at_high = ir_add(f, at, one);
-    ir_ref low = ir_lload(f, array, at), high = ir_lload(f, array, at_high);
-    accumulation a = {.f = f, .o = o, .buffer = buffer, .index = index, .array = array};
-    ir_ref branch = ir_if(f, ir_ne(f, ir_or(f, low, high), zero));
-    ir_ref overflow = add_words(&a, low, high);
+    ir_ref sum = ir_lload(f, array, index);
+    ir_if(f, ir_not(f, ir_eq(f, sum, zero))); /* NaN, too */
+    add_fixed(&(accumulation){.f = f, .o = o, .buffer = buffer, .index = index, .value = sum});
     ir_else(f);
     ir_endif(f);
-    overflow = ir_phi(f, branch, overflow, ir_bool(f, false));
-    count_if(&a, overflow, ir_u32(f, o->overflow_word), one);
-    ir_lstore(f, array, at, zero);
-    ir_lstore(f, array, at_high, zero);
-    ir_ref next = ir_add(f, index, one);
+    ir_lstore(f, array, index, zero);
+    ir_ref next = ir_add(f, index, ir_u32(f, 1));
     ir_endloop(f, loop, &next, 1);
-    flush_counter(&a, condition, overflows_word(o), o->overflow_word);
-    flush_counter(&a, condition, underflows_word(o), o->underflow_word);
 }
 
 static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
@@ -234,8 +199,7 @@ static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
     if (always && !ir_get(c->to, wanted).a)
         return true;
     if (private) {
-        a.array = sums->array;
-        add_privately(a, wanted);
+        add_privately(&a, sums->array, wanted);
         return true;
     }
     if (!always)

@@ -28,8 +28,9 @@ static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, 
     uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE, left = all.lane_count - lane;
     if (lanes >= LANES_LEAST || lanes >= left)
         return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
-    lanes = left < LANES_LEAST ? left : LANES_LEAST;
-    uint32_t samples = most / lanes, rest = all.last_sample - sample;
+    lanes = most / SAMPLES_SUMMED < LANES_LEAST ? most / SAMPLES_SUMMED : LANES_LEAST;
+    lanes = left < lanes ? left : lanes;
+    uint32_t samples = most / lanes / SAMPLES_SUMMED * SAMPLES_SUMMED, rest = all.last_sample - sample;
     return (job_range){lane, lanes, sample, sample + (samples < rest ? samples : rest)};
 }
 

@@ -40,6 +40,7 @@ struct bl_scene {
 };
 
 enum { LOCAL_SIZE = 64 /* of generated kernels */, LANES_LEAST = 1 << 12 /* of a part of a pass */ };
+enum { SAMPLES_SUMMED = 32 }; /* of a lane: gradients of so many are added as floats (job_pass.c) */
 
 /* ---- context.c ---- */
 
@@ -199,11 +200,12 @@ uint32_t job_strips(const render_scene *s, uint32_t spp);
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* All lanes and samples of a pass over `pixels`, or of its list. */
 job_range job_everything(const job_work_desc *w, uint32_t pixels);
-/* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the batch. *speed: measured
- * paths per second, kept by the caller from pass to pass. */
-bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, double *speed, void (*record)(void *user, job_range r), void *user,
-                    bl_stats *stats, bl_error *err);
-/* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part. */
+/* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the batch; together: none has a part of a
+ * lane's samples. *speed: measured paths per second, kept by the caller from pass to pass. */
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, bool together, double *speed, void (*record)(void *user, job_range r),
+                    void *user, bl_stats *stats, bl_error *err);
+/* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part, which begins at a multiple of SAMPLES_SUMMED
+ * where it adds to gradients. */
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err);
 bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err); /* and wait; seconds: of the device */
 /* Film to job->image. */

@@ -2,13 +2,14 @@
  * The loops that cut a pass into dispatches, and what goes before and after it.
  *
  * The unit of work is a range (lanes, samples of a strip). Ranges are chosen by measured speed so that a dispatch takes about
- * slice_seconds; results are the same bytes for any choice, because a lane's sums go on where they were left, in the same order, and
- * gradients are integer sums. */
+ * slice_seconds; results are the same bytes for any choice. A lane's image goes on where it was left, in the same order. Its gradient
+ * begins anew with every dispatch, is a sum of floats (spirv_gen/opt/accumulate.c), and goes to memory as an integer in the end; so lanes
+ * of passes that add to gradients are cut at multiples of SAMPLES_SUMMED, and there always. */
 #include "api/handles.h"
 
 #include <string.h>
 
-enum { FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4 };
+enum { FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST_TOGETHER = 1 << 9 };
 
 /* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs spread; a fixed function of film and samples (contracts.md, Lanes). */
 uint32_t job_strips(const render_scene *s, uint32_t spp)
@@ -45,23 +46,24 @@ static void record_range(void *user, job_range r)
     const job_work_desc *w = k->w;
     const uint32_t push[UNIFORM_COUNT] = {
         [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
-        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,          [UNIFORM_SPP] = w->spp,
-        [UNIFORM_SEED] = w->seed,                [UNIFORM_STREAM] = w->stream,          [UNIFORM_WIDTH] = job->scene->width,
-        [UNIFORM_HEIGHT] = job->scene->height,   [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
-                 [UNIFORM_TILE_LANE] = k->tile.first_lane,
-        [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
+        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_SPP] = w->spp,                [UNIFORM_SEED] = w->seed,
+        [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,                 [UNIFORM_STREAM] = w->stream,
+        [UNIFORM_WIDTH] = job->scene->width,     [UNIFORM_HEIGHT] = job->scene->height, [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
+        [UNIFORM_TILE_LANE] = k->tile.first_lane, [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
         [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile)};
     job_record(k->job, k->pass, job->values, push, r.lane_count);
 }
 
 /* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of
- * a group. */
-static job_range next_range(job_range window, uint32_t lane, uint32_t sample, double paths)
+ * a group or, where a lane's samples stay together, a smaller group. */
+static job_range next_range(job_range window, bool together, uint32_t lane, uint32_t sample, double paths)
 {
     job_range r = {.first_lane = lane, .first_sample = sample, .last_sample = window.last_sample};
     uint32_t lanes = window.first_lane + window.lane_count - lane;
     double whole = paths / (window.last_sample - window.first_sample);
-    if (sample == window.first_sample && whole >= LANES_LEAST) {
+    double least = together ? LANES_LEAST_TOGETHER : LANES_LEAST;
+    if (together || (sample == window.first_sample && whole >= least)) {
+        whole = whole > least ? whole : least;
         r.lane_count = whole < lanes ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes;
         return r;
     }
@@ -187,14 +189,14 @@ static void learn_speed(double *speed, double paths, double seconds)
     *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
 }
 
-bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, double *speed, void (*record_part)(void *user, job_range r),
-                    void *user, bl_stats *stats, bl_error *err)
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, bool together, double *speed,
+                    void (*record_part)(void *user, job_range r), void *user, bl_stats *stats, bl_error *err)
 {
     double slice = w->slice_seconds > 0 ? w->slice_seconds : 0.1, last = clock_seconds();
     uint32_t end = window.first_lane + window.lane_count, sample = window.first_sample;
     for (uint32_t lane = window.first_lane; lane < end;) {
         double paths = *speed > 0 ? *speed * slice : FIRST_SLICE_PATHS, seconds;
-        job_range r = next_range(window, lane, sample, paths > 1 ? paths : 1);
+        job_range r = next_range(window, together, lane, sample, paths > 1 ? paths : 1);
         TRY(gpu_batch_begin(batch, err));
         record_part(user, r);
         TRY(job_submit(batch, stats, &seconds, err));
@@ -211,9 +213,19 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err)
 {
     pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
+    bool sums = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
+    uint32_t samples = part.last_sample - part.first_sample;
+    job_work_desc piece = *w;
     gpu_kernel *kernel;
     TRY(job_kernel(job, pass, &kernel, err));
-    TRY(job_slice(job->batch, w, part, &job->paths_per_second[pass], record_range, &k, stats, err));
+    BL_ASSERT(!sums || part.first_sample % SAMPLES_SUMMED == 0, "a tile begins at sample %u", part.first_sample);
+    for (job_range r = part; r.first_sample < part.last_sample; r.first_sample = r.last_sample) {
+        r.last_sample = sums && r.first_sample + SAMPLES_SUMMED < part.last_sample ? r.first_sample + SAMPLES_SUMMED : part.last_sample;
+        double from = (double)(r.first_sample - part.first_sample) / samples, to = (double)(r.last_sample - part.first_sample) / samples;
+        piece.progress_from = w->progress_from + from * (w->progress_to - w->progress_from);
+        piece.progress_to = w->progress_from + to * (w->progress_to - w->progress_from);
+        TRY(job_slice(job->batch, &piece, r, sums, &job->paths_per_second[pass], record_range, &k, stats, err));
+    }
     return bounds_check(job->bounds, err);
 }
 

@@ -289,7 +289,7 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
         return error_set(err, BL_ERROR_ARGUMENT, "the reference path tracer renders images and nothing else");
     TRY(clear(r, w.strips, err));
     r->push[STRIPS] = w.strips, r->push[SPP] = w.spp, r->push[SEED] = w.seed;
-    TRY(job_slice(r->batch, &w, job_everything(&w, job_pixels(s)), &r->paths_per_second, record_range, r, stats, err));
+    TRY(job_slice(r->batch, &w, job_everything(&w, job_pixels(s)), false, &r->paths_per_second, record_range, r, stats, err));
     stats->paths += (uint64_t)job_pixels(s) * w.spp;
     TRY(resolve(r, &w, image, err));
     uint32_t counters[COUNTER_COUNT];
