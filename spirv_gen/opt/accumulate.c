@@ -17,7 +17,9 @@
  * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED values are first added as floats in a
  * per-invocation array, and FLUSH carries what is not zero there to memory, as above. An ACCUM is then a read, an addition and a write
  * instead of some fifty ops and two atomics, which all invocations would fight for (on the Cornell box one cost 800 cycles for four lanes on
- * SwiftShader). What is not wanted adds zero to element 0, so there is no branch, which CPU devices would not take anyway.
+ * SwiftShader). What is not wanted adds zero to element 0, so there is no branch, which CPU devices would not take anyway. Overflows and
+ * underflows are counted privately wherever there is a FLUSH, however many elements there are: for them alone a third atomic would
+ * stand at every ACCUM.
  * An invocation's sums are the same bits wherever it adds the same values in the same order between two FLUSHes, so who cuts work into
  * invocations has to cut at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
  *
@@ -29,6 +31,7 @@ typedef struct accumulation {
     const opt_options *o;
     uint32_t buffer; /* gradient buffer */
     ir_ref index, value;
+    ir_ref counters; /* private ones, or none */
 } accumulation;
 
 #define TWO_23 8388608.0f
@@ -37,27 +40,24 @@ typedef struct accumulation {
 
 static ir_ref word(ir_func *f, uint32_t offset, ir_ref index) { return ir_add(f, index, ir_u32(f, offset)); }
 
-/* value * scale rounded to an integer, away from zero; *fits: finite and below 2^52. Zero where it does not fit. */
-static ir_ref rounded(const accumulation *a, ir_ref *fits)
+/* |value * scale| rounded to an integer; *fits: finite and below 2^52. Zero where it does not fit. */
+static ir_ref rounded(const accumulation *a, ir_ref *negative, ir_ref *fits)
 {
     ir_func *f = a->f;
     ir_ref x = ir_mul(f, a->value, ir_load(f, IR_F32, a->o->scale_buffer, word(f, a->o->scale_base, a->index)));
-    ir_ref size = ir_abs(f, x), zero = ir_f32(f, 0), half = ir_f32(f, 0.5f);
-    ir_ref integer = ir_floor(f, ir_add(f, size, half));
-    integer = ir_select(f, ir_lt(f, x, zero), ir_neg(f, integer), integer);
+    ir_ref size = ir_abs(f, x), zero = ir_f32(f, 0), integer = ir_floor(f, ir_add(f, size, ir_f32(f, 0.5f)));
+    *negative = ir_lt(f, x, zero);
     *fits = ir_lt(f, size, ir_f32(f, TWO_52)); /* false for NaN */
-    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), integer, x);
+    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), integer, size);
     return ir_select(f, *fits, q, zero);
 }
 
-/* q as two words. */
-static void split(ir_func *f, ir_ref q, ir_ref *low, ir_ref *high)
+/* q or -q as two words. */
+static void split(ir_func *f, ir_ref q, ir_ref negative, ir_ref *low, ir_ref *high)
 {
-    ir_ref zero = ir_u32(f, 0), size = ir_abs(f, q);
-    ir_ref upper = ir_floor(f, ir_mul(f, size, ir_f32(f, 1 / TWO_32)));
-    ir_ref lower = ir_sub(f, size, ir_mul(f, upper, ir_f32(f, TWO_32)));
+    ir_ref zero = ir_u32(f, 0), upper = ir_floor(f, ir_mul(f, q, ir_f32(f, 1 / TWO_32)));
+    ir_ref lower = ir_sub(f, q, ir_mul(f, upper, ir_f32(f, TWO_32)));
     ir_ref l = ir_to_u32(f, lower), h = ir_to_u32(f, upper);
-    ir_ref negative = ir_lt(f, q, ir_f32(f, 0));
     ir_ref borrow = ir_select(f, ir_eq(f, l, zero), ir_u32(f, 1), zero);
     *low = ir_select(f, negative, ir_sub(f, zero, l), l);
     *high = ir_select(f, negative, ir_add(f, ir_not(f, h), borrow), h);
@@ -94,21 +94,34 @@ static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word
     ir_endif(f);
 }
 
-/* bool: a value that is not zero rounded to zero */
-static ir_ref vanished(const accumulation *a, ir_ref q)
+/* bool: a value that fits and is not zero rounded to zero */
+static ir_ref vanished(const accumulation *a, ir_ref q, ir_ref fits)
 {
     ir_ref zero = ir_f32(a->f, 0);
-    return ir_and(a->f, ir_eq(a->f, q, zero), ir_ne(a->f, a->value, zero));
+    return ir_and(a->f, fits, ir_and(a->f, ir_eq(a->f, q, zero), ir_ne(a->f, a->value, zero)));
+}
+
+enum { OVERFLOWS, UNDERFLOWS, COUNTERS }; /* words of private counters */
+
+static void count_privately(const accumulation *a, uint32_t counter, ir_ref condition)
+{
+    ir_ref at = ir_u32(a->f, counter);
+    ir_lstore(a->f, a->counters, at, ir_add(a->f, ir_lload(a->f, a->counters, at), ir_to_u32(a->f, condition)));
 }
 
 static void add_fixed(const accumulation *a)
 {
     ir_func *f = a->f;
-    ir_ref fits, low, high, q = rounded(a, &fits);
-    split(f, q, &low, &high);
-    ir_ref overflow = ir_or(f, add_words(a, low, high), ir_not(f, fits));
+    ir_ref negative, fits, low, high, q = rounded(a, &negative, &fits);
+    split(f, q, negative, &low, &high);
+    ir_ref overflow = ir_or(f, add_words(a, low, high), ir_not(f, fits)), underflow = vanished(a, q, fits);
+    if (!ir_is_none(a->counters)) {
+        count_privately(a, OVERFLOWS, overflow);
+        count_privately(a, UNDERFLOWS, underflow);
+        return;
+    }
     ir_ref counter = ir_select(f, overflow, ir_u32(f, a->o->overflow_word), ir_u32(f, a->o->underflow_word));
-    count_if(a, ir_or(f, overflow, vanished(a, q)), counter, ir_u32(f, 1));
+    count_if(a, ir_or(f, overflow, underflow), counter, ir_u32(f, 1));
 }
 
 static void add_by_exchange(const accumulation *a)
@@ -135,10 +148,10 @@ static void add_to_memory(const accumulation *a)
 
 enum { PRIVATE_MOST = 64 }; /* elements: 256 bytes an invocation */
 
-typedef struct private_sums {
-    bool wanted;
-    ir_ref array; /* LOCAL of the entry function, once that has begun */
-} private_sums;
+typedef struct private_words {
+    bool wanted, sums; /* fixed point, and FLUSH says when it is due; few enough elements */
+    ir_ref array, counters; /* LOCALs of the entry function, once that has begun; array: of sums */
+} private_words;
 
 static bool has_flush(const ir_module *m)
 {
@@ -148,8 +161,13 @@ static bool has_flush(const ir_module *m)
     return false;
 }
 
-static void begin_private(ir_func *f, const opt_options *o, private_sums *p)
+static void begin_private(ir_func *f, const opt_options *o, private_words *p)
 {
+    p->counters = ir_local(f, IR_U32, COUNTERS);
+    for (uint32_t k = 0; k < COUNTERS; k++)
+        ir_lstore(f, p->counters, ir_u32(f, k), ir_u32(f, 0));
+    if (!p->sums)
+        return;
     p->array = ir_local(f, IR_F32, o->gradient_elements);
     for (uint32_t k = 0; k < o->gradient_elements; k++)
         ir_lstore(f, p->array, ir_u32(f, k), ir_f32(f, 0));
@@ -162,15 +180,16 @@ static void add_privately(const accumulation *a, ir_ref array, ir_ref wanted)
     ir_lstore(f, array, at, ir_add(f, ir_lload(f, array, at), value));
 }
 
-/* Every element to memory, and zero again, where `condition`. */
-static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, ir_ref array)
+/* Every private sum to memory, and zero again, where `condition`. */
+static void flush_sums(accumulation a, ir_ref condition, ir_ref array)
 {
-    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, o->gradient_elements), none);
+    ir_func *f = a.f;
+    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, a.o->gradient_elements), none);
     ir_ref loop = ir_loop(f, &index, 1);
     ir_while(f, ir_lt(f, index, count));
-    ir_ref sum = ir_lload(f, array, index);
-    ir_if(f, ir_not(f, ir_eq(f, sum, zero))); /* NaN, too */
-    add_fixed(&(accumulation){.f = f, .o = o, .buffer = buffer, .index = index, .value = sum});
+    a.index = index, a.value = ir_lload(f, array, index);
+    ir_if(f, ir_not(f, ir_eq(f, a.value, zero))); /* NaN, too */
+    add_fixed(&a);
     ir_else(f);
     ir_endif(f);
     ir_lstore(f, array, index, zero);
@@ -178,28 +197,39 @@ static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref cond
     ir_endloop(f, loop, &next, 1);
 }
 
+static void flush_counter(const accumulation *a, ir_ref condition, uint32_t counter, uint32_t status_word)
+{
+    ir_func *f = a->f;
+    ir_ref at = ir_u32(f, counter), times = ir_lload(f, a->counters, at);
+    count_if(a, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))), ir_u32(f, status_word), times);
+    ir_lstore(f, a->counters, at, ir_u32(f, 0));
+}
+
 static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
 {
     (void)id;
     const opt_pass *pass = c->user;
-    private_sums *sums = pass->user;
-    bool private = sums->wanted && c->from == pass->from->entry;
-    if (private && ir_is_none(sums->array))
-        begin_private(c->to, pass->options, sums);
-    if (inst.op == IR_FLUSH) {
-        if (private)
-            flush(c->to, pass->options, inst.b, ir_copied(c, inst.a), sums->array);
-        return true;
+    private_words *words = pass->user;
+    bool private = words->wanted && c->from == pass->from->entry;
+    if (private && ir_is_none(words->counters))
+        begin_private(c->to, pass->options, words);
+    accumulation a = {.f = c->to, .o = pass->options, .buffer = inst.b, .counters = private ? words->counters : (ir_ref){0}};
+    if (inst.op == IR_FLUSH && private) {
+        ir_ref condition = ir_copied(c, inst.a);
+        if (words->sums)
+            flush_sums(a, condition, words->array);
+        flush_counter(&a, condition, OVERFLOWS, a.o->overflow_word);
+        flush_counter(&a, condition, UNDERFLOWS, a.o->underflow_word);
     }
     if (inst.op != IR_ACCUM)
-        return false;
-    accumulation a = {.f = c->to, .o = pass->options, .buffer = inst.b, .index = ir_copied(c, inst.a), .value = ir_copied(c, inst.c)};
+        return inst.op == IR_FLUSH;
+    a.index = ir_copied(c, inst.a), a.value = ir_copied(c, inst.c);
     ir_ref wanted = ir_ne(c->to, a.index, ir_u32(c->to, ~0u));
     bool always = ir_is_const(c->to, wanted);
     if (always && !ir_get(c->to, wanted).a)
         return true;
-    if (private) {
-        add_privately(&a, sums->array, wanted);
+    if (private && words->sums) {
+        add_privately(&a, words->array, wanted);
         return true;
     }
     if (!always)
@@ -214,7 +244,8 @@ static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o)
 {
-    private_sums sums = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST && has_flush(m)};
-    opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &sums};
+    private_words words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
+                           .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST};
+    opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &words};
     return opt_rebuild(&pass);
 }

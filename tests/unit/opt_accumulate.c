@@ -36,17 +36,21 @@ static float bits_float(uint32_t bits)
     return value;
 }
 
-static ir_module *trace_accum(opt_accumulate how, const uint32_t *constant_index)
+static ir_module *start_module(void)
 {
-    ir_module *m = ir_module_create(), *out;
+    ir_module *m = ir_module_create();
     ir_buffer_add(m, "gradients", false, -1);
     ir_buffer_add(m, "scales", true, -1);
     ir_buffer_add(m, "status", false, -1);
-    ir_func *f = ir_func_create(m, "add");
-    ir_ref index = ir_param(f, IR_U32), value = ir_param(f, IR_F32);
-    ir_accum(f, GRADIENTS, constant_index ? ir_u32(f, *constant_index) : index, value);
-    ir_return(f, NULL, 0);
+    return m;
+}
+
+/* elements: 0, many */
+static ir_module *optimised(ir_module *m, opt_accumulate how, uint32_t elements)
+{
+    ir_module *out;
     opt_options o = {.accumulate = how,
+                     .gradient_elements = elements,
                      .scale_buffer = SCALES,
                      .scale_base = SCALE_BASE,
                      .status_buffer = STATUS,
@@ -57,6 +61,16 @@ static ir_module *trace_accum(opt_accumulate how, const uint32_t *constant_index
         fail_msg("%s", err.text);
     ir_module_destroy(m);
     return out;
+}
+
+static ir_module *trace_accum(opt_accumulate how, const uint32_t *constant_index)
+{
+    ir_module *m = start_module();
+    ir_func *f = ir_func_create(m, "add");
+    ir_ref index = ir_param(f, IR_U32), value = ir_param(f, IR_F32);
+    ir_accum(f, GRADIENTS, constant_index ? ir_u32(f, *constant_index) : index, value);
+    ir_return(f, NULL, 0);
+    return optimised(m, how, 0);
 }
 
 static adder adder_create(opt_accumulate how, float scale)
@@ -258,6 +272,53 @@ static void float_forms_add_floats(void **state)
     }
 }
 
+static adder flusher(const float *values, size_t count, uint32_t elements)
+{
+    ir_module *m = start_module();
+    ir_func *f = m->entry = ir_func_create(m, "main");
+    for (size_t i = 0; i < count; i++)
+        ir_accum(f, GRADIENTS, ir_u32(f, 3), ir_f32(f, values[i]));
+    ir_accum(f, GRADIENTS, ir_u32(f, ~0u), ir_f32(f, INFINITY));
+    ir_flush(f, GRADIENTS, ir_bool(f, true));
+    ir_return(f, NULL, 0);
+    adder a = {.module = optimised(m, OPT_ACCUMULATE_FIXED, elements)};
+    a.f = a.module->entry;
+    a.scales[SCALE_BASE + 3] = float_bits(16);
+    return a;
+}
+
+/* Of many elements counts alone are private until then. */
+static void a_flush_carries_counts_to_memory(void **state)
+{
+    (void)state;
+    static const float values[] = {INFINITY, 0.03f, 5, -7, -NAN, 0.03f, -0.03f};
+    adder a = flusher(values, sizeof values / sizeof *values, 0);
+    add(&a, 0, 0);
+    add(&a, 0, 0);
+    expect_status(&a, 4, 6);
+    assert_int_equal(sum_of(&a, 3), 2 * 16 * (5 - 7));
+    ir_module_destroy(a.module);
+}
+
+/* Of few elements sums are, too: what one invocation adds to one of them is one value. */
+static void a_flush_carries_sums_to_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        float values[4];
+        uint32_t overflow, underflow;
+        int sum; /* of two invocations */
+    } cases[] = {{{0.03f, 5, 0.04f, -7}, 0, 0, -62}, {{0.03f, 0, 0, -0.04f}, 0, 2, 0}, {{1, INFINITY, 2, 3}, 2, 0, 0}, {{1, -NAN, 2, 3}, 2, 0, 0}, {{1, 2, -3, 0}, 0, 0, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        adder a = flusher(cases[k].values, 4, ELEMENTS);
+        add(&a, 0, 0);
+        add(&a, 0, 0);
+        expect_status(&a, cases[k].overflow, cases[k].underflow);
+        assert_int_equal(sum_of(&a, 3), cases[k].sum);
+        ir_module_destroy(a.module);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +328,8 @@ int main(void)
         cmocka_unit_test(overflow_is_counted_and_not_added),
         cmocka_unit_test(overflow_of_the_sum_is_counted),
         cmocka_unit_test(underflow_is_counted),
+        cmocka_unit_test(a_flush_carries_counts_to_memory),
+        cmocka_unit_test(a_flush_carries_sums_to_memory),
         cmocka_unit_test(no_index_adds_nothing),
         cmocka_unit_test(float_forms_add_floats),
     };
