@@ -42,7 +42,8 @@ enum plugin_flags {
     PLUGIN_OR_NEXT = 512,       /* no default where the next parameter of the table is given, which stands in its place */
     PLUGIN_STANDS = 1024,       /* of a texture: its objects stand for the texture that is given here, or a constant: the product of all such
                                    numbers and colours */
-    PLUGIN_BY_USE = 2048        /* of a texture: what it means depends on what the texture is given to (scene_object.use) */
+    PLUGIN_BY_USE = 2048,       /* of a texture: what it means depends on what the texture is given to (scene_object.use) */
+    PLUGIN_HELD = 4096          /* a spectrum of samples that is given here is held in [0,1], whatever numbers may be (Mitsuba) */
 };
 
 typedef struct plugin_param {

@@ -83,7 +83,7 @@ static double value_at(const double *w, const double *v, uint32_t count, double 
 
 spectrum_rule spectrum_rule_of(unsigned flags)
 {
-    return flags & PLUGIN_EMISSION ? SPECTRUM_POWER : flags & PLUGIN_REFLECTANCE ? SPECTRUM_REFLECTANCE : SPECTRUM_COLOUR;
+    return flags & PLUGIN_EMISSION ? SPECTRUM_POWER : flags & (PLUGIN_REFLECTANCE | PLUGIN_HELD) ? SPECTRUM_REFLECTANCE : SPECTRUM_COLOUR;
 }
 
 /* Without limits. */

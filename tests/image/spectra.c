@@ -4,7 +4,8 @@
  *
  *   black bodies     chromaticities of the Planckian locus and CIE standard illuminant A (CIE 15:2004), and the luminance that once defined the candela:
  *                    a black body at the freezing point of platinum, 2042 K, has 60 cd / cm^2
- *   curves           colours that Mitsuba 3.9.1 gives for the same samples in a <spectrum> */
+ *   curves           colours that Mitsuba 3.9.1 gives for the same samples in a <spectrum>
+ *   held             parameters whose curves it holds in [0, 1], and such as it leaves alone */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,12 +104,49 @@ static void black_bodies(void **state)
     assert_true(rgb[0] < 1e-30 && rgb[1] < 1e-30 && rgb[2] < 1e-30); /* too cold for light, and no NaN */
 }
 
+static void holds_colour(const char *parameter, const char *object, double r, double g, double b)
+{
+    const double expected[3] = {r, g, b};
+    arena a = {0};
+    const char *body = arena_printf(&a, "<shape type='cube' id='s'>%s</shape>", object);
+    const char *integrator = "<integrator type='volpath'/>", *sensor = "<sensor type='perspective'/>";
+    scene_eval *e = scene_eval_create(scene_xml(&a, integrator, sensor, body), "", NULL, 0);
+    const double *value = e->values + scene_eval_value_first(e, parameter);
+    for (int c = 0; c < 3; c++)
+        if (!(fabs(value[c] - expected[c]) <= 1e-5))
+            fail_msg("%s of %s, channel %d: %.8g, expected %.8g", parameter, object, c, value[c], expected[c]);
+    scene_eval_destroy(e);
+    arena_free(&a);
+}
+
+#define CURVE(name) "<spectrum name='" name "' value='400:1.4, 700:2.5'/>"
+
+static void curves_are_held_where_a_share_is_meant(void **state)
+{
+    (void)state;
+    static const char *const shares[] = {"roughness", "anisotropic", "spec_tint", "sheen", "sheen_tint", "flatness", "metallic", "spec_trans", "clearcoat",
+                                         "clearcoat_gloss"};
+    arena a = {0};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        holds_colour(arena_printf(&a, "m.%s.value", shares[i]),
+                     arena_printf(&a, "<bsdf type='principled' id='m'><spectrum name='%s' value='400:1.4, 700:2.5'/></bsdf>", shares[i]), 1, 1, 1);
+    arena_free(&a);
+    holds_colour("m.diff_trans.value", "<bsdf type='principledthin' id='m'>" CURVE("diff_trans") "</bsdf>", 1, 1, 1);
+    holds_colour("m.sigma_t.value.value", "<bsdf type='null'/><medium type='homogeneous' id='m' name='interior'>" CURVE("sigma_t") "</medium>", 1, 1, 1);
+    const char *volume = "<bsdf type='null'/><medium type='homogeneous' id='m' name='interior'><volume type='constvolume' name='sigma_t'>" CURVE("value")
+                         "</volume></medium>";
+    holds_colour("m.sigma_t.value.value", volume, 2.27804, 1.92376, 1.54252);
+    holds_colour("m.alpha.value", "<bsdf type='roughconductor' id='m'>" CURVE("alpha") "</bsdf>", 2.27804, 1.92376, 1.54252);
+    holds_colour("m.eta.value", "<bsdf type='principledthin' id='m'>" CURVE("eta") "</bsdf>", 2.27804, 1.92376, 1.54252);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(curves_are_coloured_by_their_use),
         cmocka_unit_test(constants_are_taken_as_they_are),
         cmocka_unit_test(black_bodies),
+        cmocka_unit_test(curves_are_held_where_a_share_is_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static vec3 mapped_normal(tracer *t, const class_node *n, ir_ref record, vec2 uv
 }
 
 static const plugin_param normalmap_params[] = {
-    {"normalmap", PLUGIN_TEXTURED, PLUGIN_REQUIRED, NULL, 0, 0, "normals, [-1,1]^3 as [0,1]^3"},
+    {"normalmap", PLUGIN_TEXTURED, PLUGIN_REQUIRED | PLUGIN_HELD, NULL, 0, 0, "normals, [-1,1]^3 as [0,1]^3"},
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_normalmap = {

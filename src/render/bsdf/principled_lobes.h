@@ -9,13 +9,13 @@
 #include "render/bsdf/microfacet.h"
 
 /* Rows of the parameter table that both have. */
-#define PRINCIPLED_WEIGHT(name, help) {name, PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART, "0", 0, 1, help}
+#define PRINCIPLED_WEIGHT(name, help) {name, PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1, help}
 #define PRINCIPLED_PARAMS                                                                                    \
     {"base_color", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "colour of the material"},              \
-        {"roughness", PLUGIN_TEXTURED, PLUGIN_SCALAR, "0.5", 0, 1, "of the specular lobes"}, \
+        {"roughness", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_HELD, "0.5", 0, 1, "of the specular lobes"}, \
         PRINCIPLED_WEIGHT("anisotropic", "0: as rough along the surface's u as along its v"),                \
         PRINCIPLED_WEIGHT("spec_tint", "how much of base_color there is in the dielectric reflection"),      \
-        {"sheen", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART, "0", 0, 1e6, "weight of the sheen"},         \
+        {"sheen", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1e6, "weight of the sheen"},         \
         PRINCIPLED_WEIGHT("sheen_tint", "how much of base_color there is in the sheen"),                     \
         PRINCIPLED_WEIGHT("flatness", "from the diffuse lobe to an approximation of subsurface scattering")
 

@@ -211,7 +211,7 @@ static color thin_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
 static const plugin_param thin_params[] = {
     PRINCIPLED_PARAMS,
     PRINCIPLED_WEIGHT("spec_trans", "from a diffuse sheet to a pane"),
-    {"diff_trans", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART, "0", 0, 2, "twice the share of diffuse light that goes through"},
+    {"diff_trans", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 2, "twice the share of diffuse light that goes through"},
     {"eta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "1.5", 1e-3, 1e3, "index of refraction of the sheet over that around it"},
     PRINCIPLED_RATE("specular_reflectance_sampling_rate", "how often specular reflection is sampled"),
     PRINCIPLED_RATE("specular_transmittance_sampling_rate", "how often specular transmission is"),

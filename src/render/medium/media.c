@@ -192,7 +192,7 @@ static bl_result homogeneous_load(render_scene *s, const scene_object *o, bl_err
 
 static const plugin_param medium_params[] = {
     [PARAM_ALBEDO] = {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0, "share of the extinction that scatters"},
-    [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR, "1", 0, 1e30, "extinction per unit length"},
+    [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR | PLUGIN_HELD, "1", 0, 1e30, "extinction per unit length"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e30, "multiplies sigma_t"},
     {"emission", PLUGIN_VOLUMETRIC, PLUGIN_ABSENT | PLUGIN_SCALAR, NULL, 0, 1e30,
      "radiance that a unit length emits, whatever the extinction; not in Mitsuba"},
