@@ -208,7 +208,8 @@ bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const fl
 uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
 
 typedef struct bl_parameter_info {
-    const char *name;       /* "red.reflectance.value" */
+    const char *name;       /* "red.reflectance.value": by the nearest id, of the object or of what holds it */
+    const char *path;       /* the same as in Mitsuba's traverse, where ids of nested objects do not count: "box.bsdf.reflectance.value" */
     uint32_t rank, shape[4]; /* row-major; a scalar has rank 1, shape [1]; a colour [3]; a bitmap [height, width, channels] */
     uint32_t count;         /* product of the shape */
     float least, most;      /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
@@ -219,7 +220,7 @@ typedef struct bl_parameter_info {
 } bl_parameter_info;
 uint32_t bl_scene_parameter_count(const bl_scene *scene);
 bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
-/* Index, or a failure whose text lists near names. */
+/* Index of what is called so, by name or by path, or a failure whose text has the nearest name. */
 bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
 bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values); /* initial values */
 

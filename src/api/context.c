@@ -248,7 +248,7 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
     bool of_mesh = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
-    *out = (bl_parameter_info){.name = p->name, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
+    *out = (bl_parameter_info){.name = p->name, .path = p->path, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
                                .reason = p->reason, .resizable = p->least_side > 0, .geometry = of_mesh || p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
@@ -267,11 +267,10 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
     const render_scene *s = scene->render;
     const char *nearest = NULL;
     size_t best = 0;
+    *index = render_parameter_called(s, name);
+    if (*index != PLAN_NONE)
+        return BL_OK;
     for (uint32_t i = 0; i < s->parameters.count; i++) {
-        if (strcmp(s->parameters.data[i].name, name) == 0) {
-            *index = i;
-            return BL_OK;
-        }
         size_t same = common_prefix(name, s->parameters.data[i].name);
         if (!nearest || same > best)
             nearest = s->parameters.data[i].name, best = same;

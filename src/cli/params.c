@@ -27,6 +27,8 @@ static cJSON *parameter_json(const bl_parameter_info *info, const float *values)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", info->name);
+    if (strcmp(info->path, info->name) != 0)
+        cJSON_AddStringToObject(json, "path", info->path);
     cJSON_AddItemToObject(json, "shape", json_shape(info));
     add_bound(json, "least", info->least);
     add_bound(json, "most", info->most);

@@ -212,6 +212,7 @@ int session_find_parameters(const cli_session *session, const char *const *names
     for (uint32_t i = 0; i < count; i++) {
         SESSION_TRY(session, bl_scene_find_parameter(session->scene, names[i], &out[i].index));
         SESSION_TRY(session, bl_scene_parameter_info(session->scene, out[i].index, &out[i].info));
+        out[i].info.name = names[i]; /* files and keys are called as the user does, be it by path */
         for (uint32_t k = 0; k < i; k++)
             if (out[k].index == out[i].index)
                 return fail("%s is named twice", names[i]);

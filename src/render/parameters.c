@@ -2,13 +2,19 @@
  * A scene's parameters: their names, shapes, bounds and initial values. */
 #include "render/classes.h"
 
+object_name render_name_below(render_scene *s, object_name of, const char *child)
+{
+    return (object_name){arena_printf(&s->memory, "%s%s%s", of.name, *of.name ? "." : "", child),
+                         arena_printf(&s->memory, "%s%s%s", of.path, *of.path ? "." : "", child)};
+}
+
 /* Registers a parameter; its values are the caller's concern. */
 static render_parameter *add_named(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape)
 {
-    const char *prefix = s->object_data[o->index];
+    object_name of = render_name_below(s, s->names[o->index], field);
     const render_parameter *last = s->parameters.count ? &s->parameters.data[s->parameters.count - 1] : NULL;
     bool behind = last && last->source != PLAN_NONE; /* geometry stands behind all values; what classes keep beside parameters is among them */
-    render_parameter p = {.name = arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", field), .count = 1, .source = PLAN_NONE,
+    render_parameter p = {.name = of.name, .path = of.path, .count = 1, .source = PLAN_NONE,
                           .offset = behind ? last->offset + last->count : s->values.count, .rank = rank, .object = o->index, .slot = slot,
                           .factor = PLAN_NONE};
     for (uint32_t i = 0; i < rank; i++) {
@@ -51,6 +57,18 @@ uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t s
     uint32_t index = render_add_array(s, o, field, slot, rank, shape, least, most, values);
     s->parameters.data[index].least_side = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
     return index;
+}
+
+uint32_t render_parameter_called(const render_scene *s, const char *name)
+{
+    uint32_t by_path = PLAN_NONE;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        if (strcmp(s->parameters.data[i].name, name) == 0)
+            return i;
+        if (by_path == PLAN_NONE && strcmp(s->parameters.data[i].path, name) == 0)
+            by_path = i;
+    }
+    return by_path;
 }
 
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot)

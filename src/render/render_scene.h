@@ -9,8 +9,14 @@
 enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8,
        PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */ };
 
+/* What the parameters of an object are called before their last dot: by the nearest id, its own or of what holds it; and (path) as in Mitsuba's traverse, where
+ * the ids of nested objects do not count: by the way to it from an object of the scene. "" for the scene. */
+typedef struct object_name {
+    const char *name, *path;
+} object_name;
+
 typedef struct render_parameter {
-    const char *name;
+    const char *name, *path; /* the same if there is no other */
     uint32_t offset, count; /* in the flat array of values; of geometry, behind all that are in it, where it would stand */
     uint32_t source;       /* of geometry, positions, normals and uv of a mesh: its words in render_scene.geometry, which plans take values from that
                               need them; PLAN_NONE: all others, whose values are in render_scene.values */
@@ -96,7 +102,7 @@ typedef struct render_scene {
     bool has_groups;                   /* shapegroups: two levels */
     ARRAY(render_group) groups;        /* else empty */
     ARRAY(render_instance) instances;
-    void **object_data;                /* by object index: what a class's load hook left there */
+    object_name *names;                /* by object index; name NULL: it is nowhere in the scene */
     bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
     bool kind_used[SHAPE_KIND_COUNT];
@@ -161,6 +167,8 @@ void render_turns_all(render_scene *s, const scene_object *o);
 /* The same with a name of its own. */
 uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
                           float most, const float *values);
+object_name render_name_below(render_scene *s, object_name of, const char *child); /* of what is called `child` there */
+uint32_t render_parameter_called(const render_scene *s, const char *name); /* by its name or, if there is none, by its path; PLAN_NONE: none */
 uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
 bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err);

@@ -40,13 +40,13 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
 {
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         render_shape *shape = &s->shapes.data[i];
-        if (!s->object_data[shape->object->index])
+        if (!s->names[shape->object->index].name)
             continue; /* loaded for its points alone */
         shape->bsdf = scene_child(shape->object, PLUGIN_BSDF);
         shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
         if (!shape->bsdf) {
             shape->bsdf = default_bsdf(s, shape);
-            TRY(render_visit(s, shape->bsdf, arena_printf(&s->memory, "%s.bsdf", (char *)s->object_data[shape->object->index]), NULL, err));
+            TRY(render_visit(s, shape->bsdf, render_name_below(s, s->names[shape->object->index], "bsdf"), NULL, err));
         }
         TRY(check_textures(s, shape, shape->bsdf, err));
         if (!shape->emitter)

@@ -2,7 +2,8 @@
  * From a validated object tree to a render_scene: every object gets its name, registers its parameters and loads what it has; then come
  * bindings (scene_bind.c), the hierarchy (levels.c) and checks.
  *
- * Names follow Mitsuba's traverse: an object with an id is called by it, any other by its path from the nearest such object. */
+ * An object with an id is called by it, any other by its path from the nearest such object. Mitsuba's traverse goes by ids only of objects that the scene itself
+ * (or a group) holds, and by the first way to an object from there: that name is kept, too. */
 #include "render/scene_parts.h"
 
 bool scene_is(const scene_object *o, const plugin_class *c) { return o && o->cls == c; }
@@ -84,13 +85,26 @@ static const char *child_name(render_scene *s, const scene_object *o, uint32_t k
     return o->child_names[k];
 }
 
-bl_result render_visit(render_scene *s, const scene_object *o, const char *prefix, const plugin_param *owner_param, bl_error *err)
+/* Of the parent's k-th child. */
+static object_name name_of_child(render_scene *s, const scene_object *o, uint32_t k)
 {
-    if (s->object_data[o->index])
+    const scene_object *child = o->children[k];
+    bool by_id = o->cls->category == PLUGIN_SCENE || scene_is(o, &shape_merge.base.plugin) || scene_is(o, &shape_shapegroup.base.plugin);
+    object_name of = s->names[o->index], name = render_name_below(s, of, child_name(s, o, k));
+    if (scene_is(child, &shape_merge.base.plugin))
+        name.path = of.path; /* its shapes are the scene's */
+    else if (by_id && child->id && *child->id)
+        name.path = arena_printf(&s->memory, "%s%s%s", of.path, *of.path ? "." : "", child->id);
+    return name;
+}
+
+bl_result render_visit(render_scene *s, const scene_object *o, object_name name, const plugin_param *owner_param, bl_error *err)
+{
+    if (s->names[o->index].name)
         return BL_OK; /* shared, and visited before */
     if (o->id && *o->id)
-        prefix = o->id;
-    s->object_data[o->index] = arena_strdup(&s->memory, prefix);
+        name.name = o->id;
+    s->names[o->index] = name;
     uint32_t first = s->parameters.count;
     add_values(s, o, owner_param);
     const render_class *cls = (const render_class *)o->cls;
@@ -108,8 +122,7 @@ bl_result render_visit(render_scene *s, const scene_object *o, const char *prefi
         if (!o->values[k].object)
             continue;
         first = s->parameters.count;
-        TRY(render_visit(s, o->values[k].object, arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", param->name),
-                  within ? owner_param : param, err));
+        TRY(render_visit(s, o->values[k].object, render_name_below(s, name, param->name), within ? owner_param : param, err));
         for (uint32_t i = first; i < s->parameters.count; i++)
             s->parameters.data[i].absent = (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name);
     }
@@ -118,7 +131,7 @@ bl_result render_visit(render_scene *s, const scene_object *o, const char *prefi
             TRY(load_for_points(s, o->children[k], err));
             continue;
         }
-        TRY(render_visit(s, o->children[k], arena_printf(&s->memory, "%s%s%s", prefix, *prefix ? "." : "", child_name(s, o, k)), NULL, err));
+        TRY(render_visit(s, o->children[k], name_of_child(s, o, k), NULL, err));
     }
     if (cls->check)
         TRY(cls->check(s, o, err));
@@ -132,11 +145,11 @@ bl_result render_scene_create(scene_description *d, const render_overrides *o, r
     BL_ASSERT(s, "out of memory");
     s->description = d;
     s->environment = PLAN_NONE;
-    s->object_data = calloc(3 * (size_t)d->object_count + 1, sizeof *s->object_data); /* room for default materials */
-    BL_ASSERT(s->object_data, "out of memory");
+    s->names = calloc(3 * (size_t)d->object_count + 1, sizeof *s->names); /* room for default materials */
+    BL_ASSERT(s->names, "out of memory");
     bl_result r = render_read_structure(s, o, err);
     if (r == BL_OK)
-        r = render_visit(s, d->root, "", NULL, err);
+        r = render_visit(s, d->root, (object_name){"", ""}, NULL, err);
     if (r == BL_OK)
         r = render_bind_shapes(s, err);
     if (r == BL_OK)
@@ -179,7 +192,7 @@ void render_scene_destroy(render_scene *s)
         bvh_free(&s->groups.data[k].bvh);
     array_free(&s->groups);
     array_free(&s->instances);
-    free(s->object_data);
+    free(s->names);
     scene_free(s->description);
     arena_free(&s->memory);
     free(s);

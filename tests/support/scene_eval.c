@@ -66,10 +66,9 @@ void scene_eval_destroy(scene_eval *e)
 
 uint32_t scene_eval_find(const scene_eval *e, const char *name)
 {
-    for (uint32_t i = 0; i < e->scene->parameters.count; i++)
-        if (strcmp(e->scene->parameters.data[i].name, name) == 0)
-            return i;
-    BL_ASSERT(false, "no parameter %s", name);
+    uint32_t index = render_parameter_called(e->scene, name);
+    BL_ASSERT(index != PLAN_NONE, "no parameter %s", name);
+    return index;
 }
 
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name) { return e->plan->gradient_offset[scene_eval_find(e, name)]; }
