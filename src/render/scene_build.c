@@ -18,11 +18,11 @@ scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_
     return o;
 }
 
-/* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound. */
-static float upper_bound(const plugin_param *owner_param)
+/* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound, nor has a pattern's colour above 1. */
+static float upper_bound(const plugin_param *owner_param, float value)
 {
     if (owner_param && (owner_param->flags & PLUGIN_REFLECTANCE))
-        return 1;
+        return value > 1 ? INFINITY : 1;
     return owner_param && owner_param->most != 0 ? (float)owner_param->most : INFINITY;
 }
 
@@ -37,7 +37,7 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
         if (p->kind == PLUGIN_COLOR) {
             float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
             bool scalar = v->grey && owner_param && (owner_param->flags & PLUGIN_SCALAR);
-            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0, upper_bound(owner_param), rgb);
+            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0, upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2])), rgb);
         } else if (p->kind == PLUGIN_FLOAT) {
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;
@@ -112,7 +112,7 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
         if (owner_param->kind == PLUGIN_VOLUMETRIC)
-            s->parameters.data[i].least = (float)owner_param->least, s->parameters.data[i].most = upper_bound(owner_param);
+            s->parameters.data[i].least = (float)owner_param->least, s->parameters.data[i].most = upper_bound(owner_param, 0);
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }

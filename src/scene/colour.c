@@ -70,11 +70,11 @@ bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned 
 bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param,
                        const double colour[3], bl_error *err)
 {
-    bool reflectance = param->flags & PLUGIN_REFLECTANCE, ranged = param->least != 0 || param->most != 0;
+    bool reflectance = param->flags & PLUGIN_REFLECTANCE, bright = param->flags & PLUGIN_PATTERN, ranged = param->least != 0 || param->most != 0;
     for (int i = 0; i < 3; i++) {
-        if (reflectance && !(colour[i] >= 0 && colour[i] <= 1))
+        if (reflectance && !(colour[i] >= 0 && (colour[i] <= 1 || bright)))
             return scene_error(err, BL_ERROR_SCENE, where,
-                               "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]", param->name,
+                               bright ? "\"%s\" of %s \"%s\": %g is negative" : "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]", param->name,
                                plugin_category_names[cls->category], cls->name, colour[i]);
         if (ranged && !(colour[i] >= param->least && colour[i] <= param->most))
             return scene_error(err, BL_ERROR_SCENE, where, "\"%s\" of %s \"%s\": %g is outside [%g, %g]",

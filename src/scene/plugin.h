@@ -43,7 +43,8 @@ enum plugin_flags {
     PLUGIN_STANDS = 1024,       /* of a texture: its objects stand for the texture that is given here, or a constant: the product of all such
                                    numbers and colours */
     PLUGIN_BY_USE = 2048,       /* of a texture: what it means depends on what the texture is given to (scene_object.use) */
-    PLUGIN_HELD = 4096          /* a spectrum of samples that is given here is held in [0,1], whatever numbers may be (Mitsuba) */
+    PLUGIN_HELD = 4096,         /* a spectrum of samples that is given here is held in [0,1], whatever numbers may be (Mitsuba) */
+    PLUGIN_PATTERN = 8192       /* of a REFLECTANCE that may be a part of a light's radiance, too: numbers above 1 are no error */
 };
 
 typedef struct plugin_param {

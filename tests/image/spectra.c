@@ -61,6 +61,7 @@ static void curves_are_coloured_by_their_use(void **state)
     expect(REGULAR("reflectance", "400", "700", ".5,.65,.8"), true, .7389155, .6428149, .5382672);
     expect("<texture type='checkerboard' name='radiance'>" REGULAR("color0", "400", "700", ".5,.8") REGULAR("color1", "400", "700", ".5,.8") "</texture>",
            false, .7389155, .6428149, .5382672); /* what a pattern is made of is no light */
+    expect("<texture type='checkerboard' name='radiance'><float name='color0' value='6'/><rgb name='color1' value='6,6,6'/></texture>", false, 6, 6, 6);
 }
 
 static void constants_are_taken_as_they_are(void **state)

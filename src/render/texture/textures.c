@@ -94,8 +94,8 @@ static void checkerboard_extra(const plan *p, const scene_object *o, uint32_t *w
 }
 
 static const plugin_param checkerboard_params[] = {
-    {"color0", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, ".4", 0, 0, "colour of the first cells"},
-    {"color1", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, ".2", 0, 0, "colour of the others"},
+    {"color0", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE | PLUGIN_PATTERN, ".4", 0, 0, "colour of the first cells"},
+    {"color1", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE | PLUGIN_PATTERN, ".2", 0, 0, "colour of the others"},
     {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
 };
 const texture_class texture_checkerboard = {
