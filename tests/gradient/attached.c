@@ -104,6 +104,13 @@ static const struct attached_case {
          "<bsdf type='blendbsdf' id='glaze'><float name='weight' value='.3'/><ref id='coat'/><ref id='mirror'/></bsdf>" PAPER
          MAPPED("<ref id='coat'/>") PATCH(REF("tiles")) WALL BALL("0", ".9", "1.6", ".7", REF("glaze")) PLAIN_LAMP SKY,
      .parameters = {"tiles.normalmap.data", "coat.diffuse_reflectance.data"}}, 0}, /* alpha and eta: render_roughplastic.c says why */
+    {{.name = "plastic for polarised light, and brushed",
+     .body = "<bsdf type='pplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08") NUMBER("int_ior", "1.6")
+         BITMAP("diffuse_reflectance", "texture.pfm") "</bsdf><bsdf type='pplastic' id='brushed'>" WORD("distribution", "beckmann")
+         NUMBER("alpha_u", ".05") NUMBER("alpha_v", ".2") BITMAP("specular_reflectance", "texture.pfm") BITMAP("eta", "grey.pfm") "</bsdf>"
+         MAPPED("<ref id='coat'/>") BUMPED("<ref id='brushed'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
+         BALL("0", ".9", "1.6", ".7", REF("waves")) PLAIN_LAMP SKY,
+     .parameters = {"tiles.normalmap.data", "coat.alpha.value", "coat.eta.value", "brushed.alpha_u.value", "waves.scale"}}, 3e-6},
     {{.name = "a camera at grazing light",
      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
@@ -192,26 +199,33 @@ static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t fi
     }
 }
 
+#define POLARISED "<bsdf type='pplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>"
+
 static void means(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *material;
+        const char *name, *material, *parameter;
+        double size; /* of the direction */
     } rows[] = {
         {"metal blended with paper", METAL("ggx", NUMBER("alpha", ".05")) "<bsdf type='diffuse' id='white'/>"
-            "<bsdf type='blendbsdf' id='it'><float name='weight' value='.5'/><ref id='metal'/><ref id='white'/></bsdf>"},
-        {"plastic", "<bsdf type='roughplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>"},
+            "<bsdf type='blendbsdf' id='it'><float name='weight' value='.5'/><ref id='metal'/><ref id='white'/></bsdf>",
+         "patch.vertex_normals", 1},
+        {"plastic", "<bsdf type='roughplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>",
+         "patch.vertex_normals", 1},
+        {"plastic for polarised light", POLARISED, "patch.vertex_normals", 1},
+        {"its roughness", POLARISED, "it.alpha.value", 0.3},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         arena a = {0};
         const scene_case c = {.name = rows[k].name, .integrator = ATTACHED(""), .body = arena_printf(&a, "%s" PATCH(REF("it")) SKY, rows[k].material),
-                              .parameters = {"patch.vertex_normals"}};
+                              .parameters = {rows[k].parameter}};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
         double *direction = arena_alloc(&a, p->count * sizeof *direction), *each = arena_alloc(&a, mean_samples * sizeof *each);
         double sum = 0, squares = 0, size = 0;
         for (uint32_t i = 0; i < p->count; i++)
-            direction[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? .5 : 0;
+            direction[i] = rows[k].size * (i % 3 == 0 ? 1 : i % 3 == 1 ? .5 : 0);
         for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
             e->adjoint[i] = 1 + (float)(i % 3);
         memset(each, 0, mean_samples * sizeof *each);
@@ -272,6 +286,9 @@ static void texcoords(void **state)
         {"smooth metal of two sides", METAL("ggx", NUMBER("alpha", ".01")) "<bsdf type='twosided' id='it'><ref id='metal'/></bsdf>", false},
         {"a perfect mirror", "<bsdf type='conductor' id='metal'>" BITMAP("specular_reflectance", "texture.pfm") "</bsdf>", false},
         {"smooth glass", GLASS("metal", "1.5", "1", NUMBER("alpha", ".01")), false},
+        {"smooth plastic for polarised light", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".01") "</bsdf>", false},
+        {"brushed plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha_u", ".01") NUMBER("alpha_v", ".04") "</bsdf>", true},
+        {"rough plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".3") "</bsdf>", false},
         {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},
         {"brushed metal", METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".01")), true},
         {"normals from a texture", METAL("ggx", NUMBER("alpha", ".01")) MAPPED(REF("metal")), true},

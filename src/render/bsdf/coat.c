@@ -29,15 +29,27 @@ ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const face
     return ir_select(f, a->valid, t_mad(t, p, coat, ir_mul(f, ir_sub(f, t_f32(t, 1), p), base)), t_f32(t, 0));
 }
 
-ir_ref coat_lobe(tracer *t, ir_ref p, ir_ref u_lobe)
+ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe)
 {
-    return ir_select(t->f, ir_lt(t->f, u_lobe, p), t_u32(t, 0), t_u32(t, COAT_BASE));
+    ir_ref coat = t_u32(t, 0);
+    return n->variant & COAT_ATTACHES ? ir_select(t->f, ir_lt(t->f, u_lobe, p), coat, t_u32(t, COAT_BASE)) : coat;
+}
+
+static ir_ref is_base(tracer *t, ir_ref lobe) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, COAT_BASE)), t_u32(t, 0)); }
+
+ir_ref coat_roughness(tracer *t, const class_node *n, vec2 alpha, ir_ref lobe)
+{
+    ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED);
+    if (!(n->variant & COAT_ATTACHES))
+        return never;
+    ir_ref coat = microfacet_roughness_of(t, n, alpha);
+    return ir_is_none(lobe) ? coat : ir_select(t->f, is_base(t, lobe), never, coat);
 }
 
 bsdf_attached coat_attached(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, const bsdf_draw *draw)
 {
     ir_func *f = t->f;
-    ir_ref held = bsdf_held(t, draw->lobe), base = ir_ne(f, ir_and(f, draw->lobe, t_u32(t, COAT_BASE)), t_u32(t, 0)), one = t_f32(t, 1);
+    ir_ref held = bsdf_held(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
     bsdf_attached r = {v3_select(t, held, draw->wo, mirrored(t, n, alpha, wi, draw->u1, draw->u2)), one};
     facet a = facet_reflecting(t, wi, r.wo);
     ir_ref both = coat_pdf(t, n, alpha, p, &a), coat = coat_pdf(t, n, alpha, one, &a), part = ir_select(f, base, ir_sub(f, one, p), p);

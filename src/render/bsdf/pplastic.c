@@ -13,12 +13,18 @@ static bl_result pplastic_load(render_scene *s, const scene_object *o, bl_error 
 {
     TRY(microfacet_check(o, err));
     TRY(microfacet_check_alpha(o, err));
+    TRY(microfacet_check_attached(o, err));
     const scene_value *eta = scene_get(o, "eta");
     if (!eta->given)
-        return interface_load(s, o, NULL, err);
+        return interface_load(s, o, false, err);
     if (scene_get(o, "int_ior")->given || scene_get(o, "ext_ior")->given)
         return scene_error(err, BL_ERROR_SCENE, eta->where, "pplastic: give either \"eta\" or \"int_ior\" and \"ext_ior\", not both");
     return BL_OK;
+}
+
+static uint32_t pplastic_variant(const render_scene *s, const scene_object *o)
+{
+    return microfacet_attached_variant(s, o) | (microfacet_attaches(s, o) ? COAT_ATTACHES : 0u);
 }
 
 static void pplastic_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -48,8 +54,21 @@ static ir_ref pplastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 w
 
 static bsdf_sample pplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    vec3 wo = coat_sample(t, n, microfacet_alpha(t, n, record, uv), specular_probability(t, n, record, uv), wi, u_lobe, u1, u2);
-    return (bsdf_sample){.wo = wo, .pdf = pplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false), .lobe = t_u32(t, 0)};
+    ir_ref p = specular_probability(t, n, record, uv);
+    vec3 wo = coat_sample(t, n, microfacet_alpha(t, n, record, uv), p, wi, u_lobe, u1, u2);
+    return (bsdf_sample){.wo = wo, .pdf = pplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
+                         .lobe = coat_lobe(t, n, p, u_lobe)};
+}
+
+static bsdf_attached pplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    return coat_attached(t, n, microfacet_alpha(t, n, record, uv), specular_probability(t, n, record, uv), wi, draw);
+}
+
+static ir_ref pplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)wi;
+    return coat_roughness(t, n, microfacet_alpha(t, n, record, uv), lobe);
 }
 
 static color pplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
@@ -77,16 +96,24 @@ static const plugin_param pplastic_params[] = {
     {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_pplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "pplastic", pplastic_params, 10, NULL, 0, "rough plastic for polarised light, one-sided; here without polarisation"},
+    .base = {.plugin = {PLUGIN_BSDF, "pplastic", pplastic_params, 11, NULL, 0,
+                        "rough plastic for polarised light, one-sided; here without polarisation"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta.value",
              .load = pplastic_load,
              .extra = pplastic_extra,
-             .variant = microfacet_variant,
+             .mark = microfacet_mark,
+             .variant = pplastic_variant,
              .needs = microfacet_needs},
     .sample = pplastic_sample,
     .pdf = pplastic_pdf,
     .value = pplastic_value,
+    .attached = pplastic_attached,
+    .mixes = true,
+    .roughness = pplastic_roughness,
+    .attaches = microfacet_attaches,
+    .turns_by_uv = microfacet_turns_by_uv,
 };

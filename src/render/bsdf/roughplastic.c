@@ -14,8 +14,8 @@ static const float inverse_pi = 0.31830988618379067154f;
 
 enum { TABLE = ROUGH_COSINES, DERIVED_INTERNAL = TABLE, DERIVED_COUNT };
 
-/* Of the class: as microfacet_attached_variant, and then these. */
-enum { VARIANT_NONLINEAR = 16, VARIANT_ATTACHES = 32 };
+/* Of the class: as microfacet_attached_variant, COAT_ATTACHES, and then this. */
+enum { VARIANT_NONLINEAR = 16 };
 
 static bool roughplastic_attaches(const render_scene *s, const scene_object *o)
 {
@@ -25,7 +25,7 @@ static bool roughplastic_attaches(const render_scene *s, const scene_object *o)
 static uint32_t roughplastic_variant(const render_scene *s, const scene_object *o)
 {
     return microfacet_attached_variant(s, o) | (scene_number(o, "nonlinear") != 0 ? VARIANT_NONLINEAR : 0u) |
-           (roughplastic_attaches(s, o) ? VARIANT_ATTACHES : 0u);
+           (roughplastic_attaches(s, o) ? COAT_ATTACHES : 0u);
 }
 
 static bl_result roughplastic_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -90,7 +90,7 @@ static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref re
     ir_ref p = specular_probability(t, n, record, wi, uv);
     vec3 wo = coat_sample(t, n, alpha_of(t, n, record), p, wi, u_lobe, u1, u2);
     return (bsdf_sample){.wo = wo, .pdf = roughplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
-                         .lobe = n->variant & VARIANT_ATTACHES ? coat_lobe(t, p, u_lobe) : t_u32(t, 0)};
+                         .lobe = coat_lobe(t, n, p, u_lobe)};
 }
 
 static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
@@ -101,11 +101,7 @@ static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_re
 static ir_ref roughplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
     (void)wi, (void)uv;
-    ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED);
-    if (!(n->variant & VARIANT_ATTACHES))
-        return never;
-    ir_ref coat = microfacet_roughness_of(t, n, alpha_of(t, n, record));
-    return ir_is_none(lobe) ? coat : ir_select(t->f, ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, COAT_BASE)), t_u32(t, 0)), never, coat);
+    return coat_roughness(t, n, alpha_of(t, n, record), lobe);
 }
 
 static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
