@@ -45,6 +45,7 @@ static uint32_t mean_samples = 700;
 #define GLASS(id, inside, outside, alpha)                                                                    \
     "<bsdf type='roughdielectric' id='" id "'>" WORD("distribution", "ggx") NUMBER("int_ior", inside)        \
         NUMBER("ext_ior", outside) alpha "</bsdf>"
+#define PRINCIPLED(id, more) "<bsdf type='principled' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
 #define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
 #define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
 #define WALL                                                                                                 \
@@ -111,6 +112,18 @@ static const struct attached_case {
          MAPPED("<ref id='coat'/>") BUMPED("<ref id='brushed'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
          BALL("0", ".9", "1.6", ".7", REF("waves")) PLAIN_LAMP SKY,
      .parameters = {"tiles.normalmap.data", "coat.alpha.value", "coat.eta.value", "brushed.alpha_u.value", "waves.scale"}}, 3e-6},
+    {{.name = "principled metal under a coat, and plastic",
+     .body = PRINCIPLED("metal", NUMBER("roughness", ".3") NUMBER("metallic", ".6") NUMBER("anisotropic", ".5") NUMBER("clearcoat", ".8")
+                            NUMBER("clearcoat_gloss", ".5") NUMBER("sheen", ".4"))
+         PRINCIPLED("plain", NUMBER("specular", ".7") BITMAP("roughness", "grey.pfm") NUMBER("spec_tint", ".3"))
+         MAPPED("<ref id='metal'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
+         BALL("0", ".9", "1.6", ".7", REF("plain")) PLAIN_LAMP SKY,
+     .parameters = {"tiles.normalmap.data", "metal.roughness.value", "metal.clearcoat_gloss.value", "metal.metallic.value",
+                    "plain.roughness.data"}}, 0},
+    {{.name = "principled glass",
+     .body = PAPER PRINCIPLED("glass", NUMBER("eta", "1.5") NUMBER("roughness", ".35") NUMBER("spec_trans", ".7") NUMBER("clearcoat", ".5"))
+         MAPPED("<ref id='glass'/>") FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("tiles")) PLAIN_LAMP SKY,
+     .parameters = {"glass.eta", "glass.roughness.value", "tiles.normalmap.data", "glass.spec_trans.value"}}, 0},
     {{.name = "a camera at grazing light",
      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
@@ -158,6 +171,12 @@ static const struct {
      METAL("ggx", NUMBER("alpha", ".03")) "<bsdf type='roughconductor' id='other'>" NUMBER("alpha", ".2") "</bsdf>"
          "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref id='metal'/><ref id='other'/></bsdf>" PATCH(REF("worn")) SKY
              PLAIN_LAMP, "patch.vertex_normals"},
+    {"normals of principled metal",
+     PRINCIPLED("metal", NUMBER("roughness", ".2") NUMBER("metallic", "1")) PATCH(REF("metal")) SKY PLAIN_LAMP,
+     "patch.vertex_normals"},
+    {"the roughness of principled metal",
+     PRINCIPLED("metal", NUMBER("roughness", ".4") NUMBER("metallic", "1")) PATCH(REF("metal")) SKY PLAIN_LAMP,
+     "metal.roughness.value"},
     {"the roughness .5 of metal", METAL("beckmann", NUMBER("alpha", ".5")) PATCH(REF("metal")) SKY PLAIN_LAMP, "metal.alpha.value"},
 };
 
@@ -200,6 +219,7 @@ static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t fi
 }
 
 #define POLARISED "<bsdf type='pplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>"
+#define COATED PRINCIPLED("it", NUMBER("roughness", ".3") NUMBER("metallic", ".5") NUMBER("clearcoat", "1"))
 
 static void means(void **state)
 {
@@ -215,6 +235,9 @@ static void means(void **state)
          "patch.vertex_normals", 1},
         {"plastic for polarised light", POLARISED, "patch.vertex_normals", 1},
         {"its roughness", POLARISED, "it.alpha.value", 0.3},
+        {"principled", COATED, "patch.vertex_normals", 1},
+        {"its roughness", COATED, "it.roughness.value", 0.6},
+        {"principled glass", PRINCIPLED("it", NUMBER("roughness", ".3") NUMBER("spec_trans", ".8")), "patch.vertex_normals", 1},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         arena a = {0};
@@ -289,6 +312,9 @@ static void texcoords(void **state)
         {"smooth plastic for polarised light", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".01") "</bsdf>", false},
         {"brushed plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha_u", ".01") NUMBER("alpha_v", ".04") "</bsdf>", true},
         {"rough plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".3") "</bsdf>", false},
+        {"smooth principled", PRINCIPLED("metal", NUMBER("roughness", ".1")), false},
+        {"brushed principled", PRINCIPLED("metal", NUMBER("roughness", ".1") NUMBER("anisotropic", ".8")), true},
+        {"rough principled", PRINCIPLED("metal", NUMBER("roughness", ".5477")), false},
         {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},
         {"brushed metal", METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".01")), true},
         {"normals from a texture", METAL("ggx", NUMBER("alpha", ".01")) MAPPED(REF("metal")), true},
@@ -304,7 +330,8 @@ static void texcoords(void **state)
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, NULL, 0);
         if (e->scene->parameters.data[scene_eval_find(e, "patch.vertex_texcoords")].turns != rows[k].turn)
             fail_msg("%s: texture coordinates are%s said to turn it", rows[k].name, rows[k].turn ? " not" : "");
-        assert_true(e->scene->parameters.data[scene_eval_find(e, "patch.vertex_normals")].turns == (strstr(rows[k].material, "'.3'") == NULL));
+        bool rough = strstr(rows[k].name, "rough ") || strstr(rows[k].material, "'.3'");
+        assert_true(e->scene->parameters.data[scene_eval_find(e, "patch.vertex_normals")].turns == !rough);
         scene_eval_destroy(e);
         arena_free(&a);
     }

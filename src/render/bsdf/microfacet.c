@@ -50,12 +50,15 @@ bl_result microfacet_check_attached(const scene_object *o, bl_error *err)
     return texture_check_choice(o, "attached", choices, err);
 }
 
-uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o)
+uint32_t microfacet_attached_choice(const scene_object *o)
 {
     const char *attached = scene_get(o, "attached")->text;
-    return microfacet_variant(s, o) | (strcmp(attached, "always") == 0  ? VARIANT_ALWAYS
-                                       : strcmp(attached, "never") == 0 ? VARIANT_NEVER
-                                                                        : 0u);
+    return strcmp(attached, "always") == 0 ? VARIANT_ALWAYS : strcmp(attached, "never") == 0 ? VARIANT_NEVER : 0u;
+}
+
+uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o)
+{
+    return microfacet_variant(s, o) | microfacet_attached_choice(o);
 }
 
 static const char *const roughnesses[] = {"alpha", "alpha_u", "alpha_v"};
@@ -63,7 +66,7 @@ enum { ROUGHNESSES = 3 };
 
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth)
 {
-    uint32_t variant = microfacet_attached_variant(s, o);
+    uint32_t variant = microfacet_attached_choice(o);
     return !s->detached && ((variant & VARIANT_ALWAYS) || (smooth && !(variant & VARIANT_NEVER)));
 }
 
@@ -175,8 +178,7 @@ ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v)
     return ir_select(f, ir_ge(f, a, t_f32(t, 1.6f)), one, ir_div(f, rise, fall));
 }
 
-/* Where derivatives are wanted, not of 0, where there is none. */
-static ir_ref root(tracer *t, ir_ref v)
+ir_ref microfacet_root(tracer *t, ir_ref v)
 {
     return t->tracked ? ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-12f))) : t_safe_sqrt(t, v);
 }
@@ -187,7 +189,7 @@ static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
     vec3 stretched = v3_normalize(t, v3(ir_mul(f, alpha.x, wi.x), ir_mul(f, alpha.y, wi.y), wi.z));
     ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u2), ir_add(f, one, stretched.z)), stretched.z);
-    ir_ref r = root(t, ir_sub(f, one, t_sqr(t, z)));
+    ir_ref r = microfacet_root(t, ir_sub(f, one, t_sqr(t, z)));
     vec3 m = v3_add(t, v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z), stretched);
     return v3_normalize(t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
@@ -221,11 +223,11 @@ vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)), x = ir_cos(f, phi), y = ir_sin(f, phi);
     if (!isotropic(alpha)) {
-        ir_ref r = root(t, square);
+        ir_ref r = microfacet_root(t, square);
         return v3_normalize(t, v3(ir_mul(f, ir_mul(f, r, alpha.x), x), ir_mul(f, ir_mul(f, r, alpha.y), y), one));
     }
     ir_ref slope2 = ir_mul(f, t_sqr(t, alpha.x), square);
-    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, root(t, slope2));
+    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, microfacet_root(t, slope2));
     return v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine);
 }
 

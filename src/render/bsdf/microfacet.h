@@ -22,6 +22,7 @@ uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
     {"attached", PLUGIN_STRING, 0, "auto", 0, 0,                                                             \
      "gradients follow its samples: never, always, or (auto) where it is smooth"}
 bl_result microfacet_check_attached(const scene_object *o, bl_error *err);
+uint32_t microfacet_attached_choice(const scene_object *o); /* that part alone: bits 4 and 8 */
 uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o);
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
@@ -43,6 +44,8 @@ ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
 /* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of all, by their area seen along z. */
 vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2);
+/* A square root: where derivatives are wanted, not of 0, where there is none. */
+ir_ref microfacet_root(tracer *t, ir_ref v);
 ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m);
 
 #endif

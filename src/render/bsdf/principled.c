@@ -11,27 +11,72 @@
  * Sampled: a facet, the base by its cosine, or the coat, by the rates and weights; a facet then reflects or transmits by glass and F. The weights
  * of parts may be 0 while they are differentiated: then no part is left out (estimators.md 4).
  *
+ * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the choices between them keep their
+ * probabilities (integrator/attached.c).
+ *
  * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at normal incidence: 0.08 specular. */
 #include "render/bsdf/principled_lobes.h"
 
-static const float pi = 3.14159265358979323846f;
+#include <math.h>
+
+static const float inverse_pi = 0.31830988618379067154f;
 
 enum { WORD_ETA, WORD_ETA_GRADIENT, WORD_FACET_RATE, WORD_COAT_RATE, WORD_BASE_RATE, WORDS };
-/* Of the class. */
-enum { INDEX_IS_ETA = 1 };
+/* Of the class: these, and microfacet_attached_choice. */
+enum { INDEX_IS_ETA = 1, ATTACHES = 32 };
+/* Of a sample's number, where it attaches; neither: a facet. */
+enum { LOBE_BASE = 1, LOBE_COAT = 2 };
 
 /* ---- loading ---- */
 
+/* Of a texture that is the same everywhere; `else_one` of others, which have any value. */
+static double constant_or(const scene_object *texture, double else_one)
+{
+    return texture->cls == &texture_constant.base.plugin ? (double)texture->values[0].vector[0] : else_one;
+}
+
+static bool principled_attaches(const render_scene *s, const scene_object *o)
+{
+    double roughness = constant_or(scene_get(o, "roughness")->object, 0), gloss = constant_or(scene_get(o, "clearcoat_gloss")->object, 1);
+    double least = roughness * roughness;
+    if (!plan_part_is_zero(o, "clearcoat"))
+        least = fmin(least, (double)PRINCIPLED_COAT_ROUGH + (double)(PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH) * gloss);
+    return microfacet_attaches_if(s, o, least <= (double)s->attach_below);
+}
+
 static uint32_t principled_variant(const render_scene *s, const scene_object *o)
 {
-    (void)s;
-    return scene_get(o, "eta")->given ? INDEX_IS_ETA : 0;
+    return (scene_get(o, "eta")->given ? INDEX_IS_ETA : 0u) | microfacet_attached_choice(o) | (principled_attaches(s, o) ? ATTACHES : 0u);
+}
+
+static const char *const turning[] = {"roughness", "anisotropic", "clearcoat_gloss"};
+enum { TURNING = sizeof turning / sizeof *turning };
+
+static void principled_mark(render_scene *s, const scene_object *o)
+{
+    if (!principled_attaches(s, o))
+        return;
+    s->attaches = true;
+    for (uint32_t k = 0; k < TURNING; k++)
+        render_turns_all(s, scene_get(o, turning[k])->object);
+    for (uint32_t i = 0; i < s->parameters.count && !plan_part_is_zero(o, "spec_trans"); i++)
+        if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == PLAN_DATA_SLOT) /* the index */
+            render_turns(s, i);
+}
+
+static bool principled_turns_by_uv(const scene_object *o)
+{
+    bool any = !plan_part_is_zero(o, "anisotropic");
+    for (uint32_t k = 0; k < TURNING; k++)
+        any |= !texture_is_constant(scene_get(o, turning[k])->object);
+    return any;
 }
 
 /* An index of 1 has no refraction to speak of: as Mitsuba does, it is moved a little where there is transmission. */
 static bl_result principled_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const uint32_t one = 1;
+    TRY(microfacet_check_attached(o, err));
     const scene_value *eta = scene_get(o, "eta"), *specular = scene_get(o, "specular");
     if (eta->given && specular->given)
         return scene_error(err, BL_ERROR_SCENE, specular->where, "principled: give either \"eta\" or \"specular\", not both");
@@ -105,45 +150,6 @@ static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     return principled_alpha(t, n, record, uv, plan_texture_1(t, n, record, "roughness", uv));
 }
 
-/* ---- clearcoat (Burley 2012, section 5.4 and appendix B) ---- */
-
-/* Roughness squared. */
-static ir_ref coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv)
-{
-    ir_ref gloss = plan_texture_1(t, n, record, "clearcoat_gloss", uv);
-    return t_sqr(t, t_mad(t, gloss, t_f32(t, 0.001f - 0.1f), t_f32(t, 0.1f)));
-}
-
-static ir_ref coat_distribution(tracer *t, ir_ref alpha2, vec3 m)
-{
-    ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), below = ir_sub(f, alpha2, one);
-    ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, pi), ir_log(f, alpha2)), t_mad(t, below, t_sqr(t, m.z), one));
-    return ir_div(f, below, area);
-}
-
-/* Density D(m) m.z. */
-static vec3 coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2)
-{
-    ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
-    ir_ref power = ir_exp(f, ir_mul(f, ir_sub(f, one, u2), ir_log(f, alpha2)));
-    ir_ref cos2 = ir_div(f, ir_sub(f, one, power), ir_sub(f, one, alpha2)), sine = t_safe_sqrt(t, ir_sub(f, one, cos2));
-    return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), t_safe_sqrt(t, cos2));
-}
-
-static ir_ref coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref eta)
-{
-    ir_func *f = t->f;
-    ir_ref rough = t_f32(t, 0.25f);
-    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wi),
-                         microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wo));
-    ir_ref reflectance = schlick_reflectance(t, color_all(t_f32(t, 0.04f)), schlick_weight_between(t, a->wi_m, eta)).c[0];
-    ir_ref facets = ir_mul(f, coat_distribution(t, coat_alpha2(t, n, record, uv), a->m), seen);
-    ir_ref amount = ir_mul(f, plan_weight(t, n, record, "clearcoat", uv), t_f32(t, 0.25f));
-    return ir_mul(f, ir_mul(f, amount, reflectance), ir_mul(f, facets, a->wo.z));
-}
-
 /* ---- sampling ---- */
 
 /* The share, but within bounds where it depends on a weight that is differentiated. */
@@ -186,81 +192,173 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref reco
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
-/* Whether normals near total reflection get a share (facet.h). */
+/* Whether normals near total reflection get a share (facet.h), and where: not of facets that are attached. */
 static bool seeks_critical(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
-static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref eta, vec3 wi, vec3 from, vec2 alpha, ir_ref u1, ir_ref u2)
+static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
+    if (!(n->variant & ATTACHES))
+        return ir_bool(t->f, true);
+    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, alpha_at(t, n, record, uv))));
+}
+
+static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 from, vec2 uv, ir_ref u1, ir_ref u2)
+{
+    vec2 alpha = alpha_at(t, n, record, uv);
     if (!seeks_critical(n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, ir_bool(t->f, true), facet_index(t, eta, wi), from, u1, u2);
+    facet_critical near = facet_critical_normal(t, held_facets(t, n, record, uv), facet_index(t, eta, wi), from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
     ir_ref usual = principled_normal_pdf(t, alpha_at(t, n, record, uv), a);
-    return seeks_critical(n) ? facet_critical_density(t, ir_bool(t->f, true), a, usual) : usual;
+    return seeks_critical(n) ? facet_critical_density(t, held_facets(t, n, record, uv), a, usual) : usual;
+}
+
+/* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it reflects, or refracts. */
+enum part { FACET, COAT, BASE, PARTS };
+typedef struct part_density {
+    ir_ref chance, own;
+} part_density;
+
+/* Returns whether the direction can be sampled: bool. */
+static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, part_density out[PARTS])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    facet a = facet_of(t, n, index_at(t, n, record).eta, wi, wo);
+    choice c = choice_at(t, n, record, uv, wi);
+    ir_ref normal = normal_density(t, n, record, &a, uv), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
+    if (t->tracked) /* exactly 0 only of what is refracted along the facet, where it says nothing */
+        cosine = ir_select(f, ir_gt(f, cosine, zero), cosine, one);
+    ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), cosine);
+    out[FACET] = (part_density){c.facet, ir_mul(f, normal, mirrored)};
+    out[COAT] = (part_density){zero, zero};
+    if (has_coat(n)) {
+        ir_ref facing = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a.m), a.m.z);
+        out[COAT] = (part_density){ir_mul(f, no_facet, ir_sub(f, one, c.base)), ir_mul(f, facing, mirrored)};
+    }
+    out[BASE] = (part_density){ir_mul(f, no_facet, c.base), ir_mul(f, a.wo.z, t_f32(t, inverse_pi))};
+    if (!has_glass(n))
+        return a.valid;
+    fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
+    ir_ref reflects = reflection_probability(t, n, record, uv, wi, &at);
+    ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
+    out[FACET].chance = ir_mul(f, c.facet, ir_select(f, a.reflects, reflects, ir_sub(f, one, reflects)));
+    out[FACET].own = ir_select(f, a.reflects, out[FACET].own, ir_mul(f, normal, refracted));
+    for (uint32_t k = COAT; k < PARTS; k++)
+        out[k].chance = ir_select(f, a.reflects, out[k].chance, zero);
+    return a.valid;
 }
 
 static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
+    part_density part[PARTS];
+    ir_ref sum = t_f32(t, 0), valid = parts_at(t, n, record, wi, wo, uv, part);
+    for (uint32_t k = 0; k < PARTS; k++)
+        sum = t_mad(t, part[k].chance, part[k].own, sum);
+    return ir_select(t->f, valid, sum, t_f32(t, 0));
+}
+
+/* Where a facet or the coat leads. reflects: bool, whether it does; where it is to be chosen, none. */
+typedef struct scattered {
+    facet_sample to;
+    ir_ref reflects, eta;
+} scattered;
+
+static scattered scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref is_coat, ir_ref reflects,
+                         ir_ref u_reflects, ir_ref u1, ir_ref u2)
+{
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1);
-    facet a = facet_of(t, n, index_at(t, n, record).eta, wi, wo);
-    choice c = choice_at(t, n, record, uv, wi);
-    ir_ref of_facet = ir_mul(f, c.facet, normal_density(t, n, record, &a, uv)), no_facet = ir_sub(f, one, c.facet);
-    ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), ir_abs(f, a.wo_m)), reflects = one;
-    if (has_glass(n)) {
-        fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
-        reflects = reflection_probability(t, n, record, uv, wi, &at);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    vec3 from = has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, one));
+    from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
+    ir_ref eta = index_at(t, n, record).eta;
+    vec3 m = sampled_normal(t, n, record, eta, wi, from, uv, u1, u2);
+    if (has_coat(n))
+        m = v3_select(t, is_coat, principled_coat_normal(t, principled_coat_alpha2(t, n, record, uv), u1, u2), m);
+    ir_ref cosine = v3_dot(t, from, m);
+    fresnel at = {.eta_it = one, .eta_ti = one, .cos_t = zero};
+    if (!has_glass(n)) {
+        reflects = ir_bool(f, true);
+    } else {
+        at = fresnel_dielectric(t, cosine, facet_index(t, eta, wi));
+        if (ir_is_none(reflects))
+            reflects = ir_or(f, is_coat, ir_lt(f, u_reflects, reflection_probability(t, n, record, uv, wi, &at)));
     }
-    ir_ref reflected = ir_mul(f, ir_mul(f, of_facet, reflects), mirrored);
-    if (has_coat(n)) {
-        ir_ref normal = ir_mul(f, coat_distribution(t, coat_alpha2(t, n, record, uv), a.m), a.m.z);
-        reflected = t_mad(t, ir_mul(f, no_facet, ir_sub(f, one, c.base)), ir_mul(f, normal, mirrored), reflected);
-    }
-    reflected = t_mad(t, ir_mul(f, no_facet, c.base), ir_mul(f, a.wo.z, t_f32(t, 1 / pi)), reflected);
-    if (has_glass(n)) {
-        ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
-        refracted = ir_mul(f, ir_mul(f, of_facet, ir_sub(f, one, reflects)), refracted);
-        reflected = ir_select(f, a.reflects, reflected, refracted);
-    }
-    return ir_select(f, a.valid, reflected, t_f32(t, 0));
+    scattered s = {facet_scatter(t, from, m, cosine, &at, reflects), reflects, ir_select(f, reflects, one, at.eta_it)};
+    if (has_glass(n))
+        s.to.wo = facet_turned(t, wi, s.to.wo);
+    return s;
 }
 
 static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), front = ir_gt(f, wi.z, zero);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), number = t_u32(t, 0);
     choice c = choice_at(t, n, record, uv, wi);
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
-    vec3 from = has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, front, wi, v3(zero, zero, one));
-    from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    ir_ref eta = index_at(t, n, record).eta;
-    vec3 m = sampled_normal(t, n, eta, wi, from, alpha_at(t, n, record, uv), u1, u2);
+    ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
     if (has_coat(n))
-        m = v3_select(t, is_facet, m, coat_normal(t, coat_alpha2(t, n, record, uv), u1, u2));
-    ir_ref cosine = v3_dot(t, from, m), reflects = ir_bool(f, true);
-    fresnel at = {.eta_it = one, .eta_ti = one, .cos_t = zero};
-    if (has_glass(n)) {
-        at = fresnel_dielectric(t, cosine, facet_index(t, eta, wi));
-        ir_ref share = reflection_probability(t, n, record, uv, wi, &at);
-        reflects = ir_or(f, ir_not(f, is_facet), ir_lt(f, t_ratio(t, u_lobe, c.facet), share));
-    }
-    facet_sample s = facet_scatter(t, from, m, cosine, &at, reflects);
-    if (has_glass(n))
-        s.wo = facet_turned(t, wi, s.wo);
-    ir_ref is_base = ir_not(f, is_facet);
-    if (has_coat(n))
-        is_base = ir_and(f, is_base, ir_lt(f, left, c.base));
-    vec3 wo = v3_select(t, is_base, warp_cosine_hemisphere(t, u1, u2), s.wo);
+        is_base = ir_and(f, no_facet, ir_lt(f, left, c.base));
+    scattered s = scatter(t, n, record, wi, uv, no_facet, (ir_ref){0}, t_ratio(t, u_lobe, c.facet), u1, u2);
+    vec3 wo = v3_select(t, is_base, warp_cosine_hemisphere(t, u1, u2), s.to.wo);
     ir_ref pdf = principled_pdf(t, n, record, wi, wo, uv);
+    if (n->variant & ATTACHES)
+        number = ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
     return (bsdf_sample){.wo = wo,
-                         .pdf = ir_select(f, ir_or(f, is_base, s.right), pdf, zero),
-                         .eta = ir_select(f, reflects, one, at.eta_it),
+                         .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero),
+                         .eta = s.eta,
                          .delta = ir_bool(f, false),
-                         .lobe = t_u32(t, 0)};
+                         .lobe = number};
+}
+
+/* ---- attached sampling ---- */
+
+static ir_ref has_bit(tracer *t, ir_ref lobe, uint32_t bit) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, bit)), t_u32(t, 0)); }
+
+static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    ir_func *f = t->f;
+    ir_ref held = bsdf_held(t, draw->lobe);
+    ir_ref chosen[PARTS] = {[COAT] = has_bit(t, draw->lobe, LOBE_COAT), [BASE] = has_bit(t, draw->lobe, LOBE_BASE)};
+    ir_ref reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
+    scattered s = scatter(t, n, record, wi, uv, chosen[COAT], reflects, none, draw->u1, draw->u2);
+    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, s.to.wo)};
+    part_density part[PARTS];
+    parts_at(t, n, record, wi, r.wo, uv, part);
+    ir_ref chance = part[FACET].chance, own = part[FACET].own, others = t_f32(t, 0);
+    for (uint32_t k = COAT; k < PARTS; k++) {
+        chance = ir_select(f, chosen[k], part[k].chance, chance);
+        own = ir_select(f, chosen[k], part[k].own, own);
+    }
+    for (uint32_t k = 0; k < PARTS; k++) {
+        ir_ref is = k == FACET ? ir_not(f, ir_or(f, chosen[COAT], chosen[BASE])) : chosen[k];
+        others = ir_add(f, others, ir_select(f, is, t_f32(t, 0), ir_mul(f, part[k].chance, part[k].own)));
+    }
+    /* the facet's chance, whose derivative may be without bound, cancels in its own */
+    ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
+    r.density = ir_select(f, held, t_ratio(t, density, own), density);
+    return r;
+}
+
+static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)wi;
+    ir_func *f = t->f;
+    ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED), coat = never;
+    if (!(n->variant & ATTACHES))
+        return never;
+    ir_ref facets = microfacet_roughness_of(t, n, alpha_at(t, n, record, uv));
+    if (has_coat(n)) {
+        ir_ref alpha = ir_sqrt(f, principled_coat_alpha2(t, n, record, uv));
+        coat = microfacet_roughness_of(t, n, (vec2){alpha, alpha});
+    }
+    if (ir_is_none(lobe))
+        return ir_min(f, facets, coat);
+    return ir_select(f, has_bit(t, lobe, LOBE_BASE), never, ir_select(f, has_bit(t, lobe, LOBE_COAT), coat, facets));
 }
 
 /* ---- value ---- */
@@ -321,7 +419,7 @@ static color principled_value(tracer *t, const class_node *n, ir_ref record, vec
     for (uint32_t c = 0; c < 3; c++)
         value.c[c] = ir_add(f, value.c[c], rest.c[c]);
     if (has_coat(n)) {
-        ir_ref coat = coat_value(t, n, record, uv, &a, index.eta);
+        ir_ref coat = principled_coat_value(t, n, record, uv, &a, index.eta);
         for (uint32_t c = 0; c < 3; c++)
             value.c[c] = ir_add(f, value.c[c], coat);
     }
@@ -347,6 +445,7 @@ static const plugin_param principled_params[] = {
     PRINCIPLED_RATE("main_specular_sampling_rate", "how often facets are sampled"),
     PRINCIPLED_RATE("clearcoat_sampling_rate", "how often the coat is"),
     PRINCIPLED_RATE("diffuse_reflectance_sampling_rate", "how often the diffuse lobe is"),
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principled = {
     .base = {.plugin = {PLUGIN_BSDF, "principled", principled_params, sizeof principled_params / sizeof *principled_params, NULL, 0,
@@ -355,10 +454,16 @@ const bsdf_class bsdf_principled = {
              .data_name = "eta",
              .load = principled_load,
              .extra = principled_extra,
+             .mark = principled_mark,
              .variant = principled_variant,
              .needs = principled_needs},
     .transmits_by = "spec_trans",
     .sample = principled_sample,
     .pdf = principled_pdf,
     .value = principled_value,
+    .attached = principled_attached,
+    .mixes = true,
+    .roughness = principled_roughness,
+    .attaches = principled_attaches,
+    .turns_by_uv = principled_turns_by_uv,
 };

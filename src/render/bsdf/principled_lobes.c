@@ -2,7 +2,7 @@
  * See principled_lobes.h. */
 #include "render/bsdf/principled_lobes.h"
 
-static const float inverse_pi = 0.31830988618379067154f;
+static const float pi = 3.14159265358979323846f, inverse_pi = 0.31830988618379067154f;
 
 /* a + (b - a) s */
 static ir_ref mix(tracer *t, ir_ref a, ir_ref b, ir_ref s) { return t_mad(t, ir_sub(t->f, b, a), s, a); }
@@ -100,4 +100,41 @@ color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, c
     color tint = principled_tint(t, base);
     COLOR_EACH(r, ir_mul(f, scale, mix(t, one, tint.c[c], tinted)));
     return r;
+}
+
+/* ---- clearcoat (Burley 2012, section 5.4 and appendix B) ---- */
+
+ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    ir_ref gloss = plan_texture_1(t, n, record, "clearcoat_gloss", uv);
+    return t_sqr(t, t_mad(t, gloss, t_f32(t, PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH), t_f32(t, PRINCIPLED_COAT_ROUGH)));
+}
+
+ir_ref principled_coat_distribution(tracer *t, ir_ref alpha2, vec3 m)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), below = ir_sub(f, alpha2, one);
+    ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, pi), ir_log(f, alpha2)), t_mad(t, below, t_sqr(t, m.z), one));
+    return ir_div(f, below, area);
+}
+
+vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
+    ir_ref power = ir_exp(f, ir_mul(f, ir_sub(f, one, u2), ir_log(f, alpha2)));
+    ir_ref cos2 = ir_div(f, ir_sub(f, one, power), ir_sub(f, one, alpha2)), sine = microfacet_root(t, ir_sub(f, one, cos2));
+    return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), microfacet_root(t, cos2));
+}
+
+ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref eta)
+{
+    ir_func *f = t->f;
+    ir_ref rough = t_f32(t, 0.25f);
+    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wi),
+                         microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wo));
+    ir_ref reflectance = schlick_reflectance(t, color_all(t_f32(t, 0.04f)), schlick_weight_between(t, a->wi_m, eta)).c[0];
+    ir_ref facets = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a->m), seen);
+    ir_ref amount = ir_mul(f, plan_weight(t, n, record, "clearcoat", uv), t_f32(t, 0.25f));
+    return ir_mul(f, ir_mul(f, amount, reflectance), ir_mul(f, facets, a->wo.z));
 }

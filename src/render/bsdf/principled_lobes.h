@@ -50,4 +50,13 @@ color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv,
 /* Sheen (Burley 2012, section 5.3), times cos(wo); of classes that have it. */
 color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base);
 
+/* Clearcoat, of `principled` alone: its roughness at a gloss of 0 and of 1, and where it is, squared; D(m) of Berry's kind; a normal by the
+ * density D(m) m.z; the value. */
+#define PRINCIPLED_COAT_ROUGH 0.1f
+#define PRINCIPLED_COAT_GLOSS 0.001f
+ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+ir_ref principled_coat_distribution(tracer *t, ir_ref alpha2, vec3 m);
+vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2);
+ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref eta);
+
 #endif
