@@ -19,7 +19,7 @@
 #include "support/scene_eval.h"
 
 
-enum { DEPTH = 5, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
+enum { DEPTH = 5, LONG_DEPTH = 9, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
 static char *folder;
 
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -112,6 +112,13 @@ static void agree(void **state)
         .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
 }
 
+/* Chains of more vertices than the places that are kept (integrator/chain.c). */
+static void long_chains(void **state)
+{
+    path_agreement_expect(&(path_agreement){
+        .scene = *state, .folder = folder, .depth = LONG_DEPTH, .samples = SAMPLES, .dark = true});
+}
+
 /* ---- plain differences ---- */
 
 static const struct {
@@ -144,13 +151,14 @@ static void plain(void **state)
 int main(void)
 {
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct CMUnitTest tests[COUNT + 1];
+    struct CMUnitTest tests[COUNT + 2];
     folder = scene_files_create();
     if (!folder)
         return 1;
     for (uint32_t i = 0; i < COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(plain);
+    tests[COUNT + 1] = (struct CMUnitTest){"long chains", long_chains, NULL, NULL, (void *)(uintptr_t)&cases[2]};
     int failed = cmocka_run_group_tests_name("chains", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

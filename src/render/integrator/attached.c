@@ -12,8 +12,8 @@
  * Mixtures (`mixes`) sample one of their parts, some of which may be detached: rough metal blended with paper. A direction may be of any of them; each
  * stands for a share of the value, and these shares add up to 1 for all parameters, so all parts track them, those whose directions are held, too.
  *
- * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since a chain of n vertices costs
- * about n^2 / 2 visits (chain.c). All others are detached, at which the chain is cut (estimators.md 5, 11). */
+ * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since visits
+ * grow like the square of the length of long ones (chain.c). All others are detached, at which the chain is cut (estimators.md 5, 11). */
 #include "render/integrator/follow.h"
 
 bool attached_wanted(const walk *w)

@@ -288,13 +288,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
     const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
+    chain_places places = w->follows ? chain_make_places(w) : (chain_places){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
-    p.stream = stream, p.lane = &l;
+    p.stream = stream, p.lane = &l, p.places = &places;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);

@@ -7,12 +7,18 @@
 #include "render/integrator/detour.h"
 #include "render/integrator/sums.h"
 
+/* Local arrays of the kernel: places along the chain, a row each (chain.c). */
+typedef struct chain_places {
+    ir_ref numbers, words;
+    uint32_t number_count, word_count; /* of a row */
+} chain_places;
+
 /* Where walk.follows: the stretch of the path that is being backpropagated (chain.c). */
 typedef struct replay_chain {
     walk_position from;  /* before its first vertex, */
     throughput b;        /* there */
     ir_ref mode;         /* u32: enum chain_mode */
-    ir_ref target, last; /* u32: depth of the vertex whose turn it is; of the last one */
+    ir_ref target;       /* u32: depth of the vertex whose turn it is */
     ir_ref ended, left;  /* bool: the path ends with it; something of L was left there */
     ir_ref ray[RAY_MOST]; /* adjoint of the ray that leads to the vertex after `target`: o, d */
 } replay_chain;
@@ -33,8 +39,9 @@ typedef struct replay_state {
     replay_chain chain; /* where walk.follows */
     replay_turn turn;   /* where METHOD_RECURSIVE */
     detour detour;      /* where detour_any: phase is then false, so its light is added to sums that are empty */
-    ir_ref stream;      /* the kernel's, no state; nor is this: */
+    ir_ref stream;      /* the kernel's, no state; nor are these: */
     const lane *lane;
+    const chain_places *places;
     color sum;          /* of all samples' radiance: the image of this stream */
 } replay_state;
 
@@ -63,6 +70,7 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
 void chain_put(const walk *w, loop_state *s, const replay_chain *c);
 replay_chain chain_get(walk *w, loop_state *s);
 replay_chain chain_none(walk *w);
+chain_places chain_make_places(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: a walk of the path begins */
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase; whether the path goes on. */
