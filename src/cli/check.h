@@ -34,6 +34,7 @@ typedef struct check_finding { /* about one parameter */
     double curvature; /* mean over seeds: what differences at h and h/2 differ by */
     double z;
     bool frozen_agrees, plain_agrees;
+    double short_step; /* where frozen ones do not: with this step, shorter than epsilon, they do; 0: with none */
 } check_finding;
 
 typedef struct check_work {

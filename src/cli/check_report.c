@@ -34,6 +34,8 @@ static void judge(const check_work *w, check_finding *f)
 
 static const char *verdict(const check_finding *f)
 {
+    if (!f->frozen_agrees && f->short_step > 0)
+        return "the step is too large: frozen-path differences disagree with the gradient, but not with a shorter one";
     if (!f->frozen_agrees)
         return "WRONG: frozen-path differences disagree with the gradient";
     if (!f->plain_agrees)
@@ -56,6 +58,8 @@ static void print_table(const check_work *w)
                f->frozen_series.mean, f->frozen_series.error, f->worst_difference, f->worst_tolerance);
         printf("    %-10s %14.7g %12.2g %8.2f\n", "plain", f->plain_series.mean, f->plain_series.error, f->z);
         printf("    %s\n", verdict(f));
+        if (!f->frozen_agrees && f->short_step > 0)
+            printf("    try --epsilon %.2g\n", f->short_step);
     }
 }
 
@@ -84,6 +88,8 @@ static cJSON *finding_json(const check_work *w, const check_finding *f)
     add_number(frozen, "worst_difference", f->worst_difference);
     add_number(frozen, "worst_tolerance", f->worst_tolerance);
     cJSON_AddBoolToObject(frozen, "agrees", f->frozen_agrees);
+    if (!f->frozen_agrees)
+        add_number(frozen, "agrees_with_step", f->short_step);
     cJSON *plain = add_series(json, "plain", &f->plain_series, f->plain, w->seeds);
     add_number(plain, "z", f->z);
     cJSON_AddBoolToObject(plain, "agrees", f->plain_agrees);
