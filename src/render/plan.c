@@ -235,15 +235,31 @@ void plan_initial_values(const plan *p, float *values)
     }
 }
 
-bool plan_notes_crossed(const plan *p)
+bool plan_numbers_by_depth(const plan *p)
 {
-    bool any = false;
-    for (uint32_t i = 0; p->scene->volumetric && i < p->media.count; i++)
-        any |= !medium_of(p->media.data[i])->homogeneous;
-    return any;
+    bool once = true;
+    for (uint32_t i = 0; p->scene->volumetric && i < p->bsdfs.count; i++)
+        once &= !bsdf_lets_through(p->bsdfs.data[i]) || bsdf_of(p->bsdfs.data[i])->pdf == bsdf_no_density;
+    return once;
 }
 
-uint32_t plan_sample_words(const plan *p) { return plan_notes_crossed(p) ? SAMPLE_WORDS_MOST : SAMPLE_WORDS; }
+bool plan_notes_all_crossed(const plan *p)
+{
+    int32_t most = p->scene->max_depth; /* the last vertex samples no light */
+    return p->scene->volumetric && plan_numbers_by_depth(p) && most >= 0 && most <= CROSSED_MOST + 1;
+}
+
+uint32_t plan_notes_crossed(const plan *p)
+{
+    if (plan_notes_all_crossed(p))
+        return p->scene->max_depth > 1 ? (uint32_t)p->scene->max_depth - 1 : 0;
+    bool tracked = false;
+    for (uint32_t i = 0; p->scene->volumetric && i < p->media.count; i++)
+        tracked |= !medium_of(p->media.data[i])->homogeneous;
+    return tracked ? CROSSED_MOST : 0;
+}
+
+uint32_t plan_sample_words(const plan *p) { return SAMPLE_WORDS + CROSSED_WORDS * plan_notes_crossed(p); }
 
 void plan_destroy(plan *p)
 {

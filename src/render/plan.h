@@ -105,8 +105,12 @@ bool plan_hits_move(const plan *p);
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
-/* Whether walks of samples note what they have crossed (integrator/crossed.c); planes of BUFFER_SAMPLES (enum sample_plane). */
-bool plan_notes_crossed(const plan *p);
+/* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
+bool plan_numbers_by_depth(const plan *p);
+/* Of how many sampled lights a sample notes what its walk has crossed on the way to them (integrator/crossed.c); whether these are all.
+ * Planes of BUFFER_SAMPLES (enum sample_plane). */
+uint32_t plan_notes_crossed(const plan *p);
+bool plan_notes_all_crossed(const plan *p);
 uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is requested, as the scene has it
  * (medium/estimator.c). */

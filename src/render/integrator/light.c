@@ -134,8 +134,8 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (w->notes) {
-        ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, at->event), t_u32(t, 1)), t_u32(t, 0));
-        ir_ref known = ir_and(f, w->again, ir_lt(f, at->event, t_u32(t, SEEN_MOST)));
+        ir_ref number = walk_number(w, at), noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
+        ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
         wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
     }
     ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;

@@ -235,7 +235,7 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
     tracer *t = &w->t;
     ir_func *f = t->f;
     p->hash = replay_hash(t, p->hash, v->decisions, alive);
-    ir_ref number = w->volumetric ? p->at.event : p->at.depth;
+    ir_ref number = walk_number(w, &p->at);
     ir_ref has_bit = ir_and(f, v->light_visible, ir_lt(f, number, t_u32(t, SEEN_MOST)));
     p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
 }

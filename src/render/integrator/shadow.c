@@ -14,10 +14,37 @@ typedef struct crossing {
     ir_ref left;   /* distance to the light */
     ir_ref medium, step;
     ir_ref going;
+    ir_ref stages; /* u32: so far, where counts_stages */
     walk_shadow sum;
 } crossing;
 
-static void put(loop_state *s, const crossing *c)
+static bool requested_within(const class_node *n)
+{
+    bool any = plan_requests(n);
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= requested_within(n->child[k]);
+    return any;
+}
+
+/* The gradient of a surface that lets light through is wanted. */
+static bool wants_surfaces(const walk *w)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        wanted |= bsdf_lets_through(w->plan->bsdfs.data[i]) && requested_within(w->plan->bsdfs.data[i]);
+    return wanted;
+}
+
+bool shadow_is_wanted(const walk *w) { return (w->media && media_want_extinction(w)) || wants_surfaces(w); }
+
+/* Passes that may want shadow_adjoint, and so know how many stages it needs. */
+static bool counts_stages(const walk *w)
+{
+    bool gradient = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
+    return gradient && shadow_is_wanted(w);
+}
+
+static void put(const walk *w, loop_state *s, const crossing *c)
 {
     state_put_vec3(s, c->o);
     state_put(s, c->left), state_put(s, c->medium), state_put(s, c->step), state_put(s, c->going);
@@ -25,9 +52,11 @@ static void put(loop_state *s, const crossing *c)
     state_put_color(s, c->sum.product);
     for (int k = 0; k < 3; k++)
         state_put(s, c->sum.zeros[k]);
+    if (counts_stages(w))
+        state_put(s, c->stages), state_put(s, c->sum.stages);
 }
 
-static crossing get(loop_state *s)
+static crossing get(walk *w, loop_state *s)
 {
     crossing c = {0};
     c.o = state_get_vec3(s);
@@ -36,6 +65,9 @@ static crossing get(loop_state *s)
     c.sum.product = state_get_color(s);
     for (int k = 0; k < 3; k++)
         c.sum.zeros[k] = state_get(s);
+    c.stages = c.sum.stages = t_u32(&w->t, 0);
+    if (counts_stages(w))
+        c.stages = state_get(s), c.sum.stages = state_get(s);
     return c;
 }
 
@@ -122,7 +154,7 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    crossing c = {.o = ray_offset(t, v->si.p, v->si.ng, *d), .step = t_u32(t, 0), .going = wanted};
+    crossing c = {.o = ray_offset(t, v->si.p, v->si.ng, *d), .step = t_u32(t, 0), .going = wanted, .stages = t_u32(t, 0)};
     vec3 to = v3_sub(t, v3_add(t, v->si.p, v3_scale(t, *d, v->light.distance)), c.o);
     ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
     *d = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
@@ -130,13 +162,25 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
     c.medium = at->medium;
     if (w->media)
         c.medium = ir_select(f, v->flight.collides, at->medium, medium_behind(w, &v->si, *d, at->medium));
-    c.sum = (walk_shadow){.open = wanted, .product = color_all(t_f32(t, 1)), .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)}};
+    c.sum = (walk_shadow){.open = wanted, .product = color_all(t_f32(t, 1)), .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)}, .stages = t_u32(t, 0)};
     return c;
+}
+
+static void count_stage(walk *w, crossing *c, const stage *g)
+{
+    ir_func *f = w->t.f;
+    ir_ref counts = w->media ? g->s.there : ir_bool(f, false);
+    if (wants_surfaces(w))
+        counts = ir_or(f, counts, ir_and(f, c->going, g->si.valid));
+    c->stages = ir_add(f, c->stages, t_u32(&w->t, 1));
+    c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
 }
 
 static void cross_stage(walk *w, crossing *c, vec3 d, ir_ref sample, ir_ref key, bool tracked)
 {
     stage g = next_stage(w, c, d, sample, key);
+    if (counts_stages(w))
+        count_stage(w, c, &g);
     if (w->media) {
         multiply(w, &c->sum, g.s.there, stretch_transmittance(w, &g.s, tracked));
         c->step = g.s.step;
@@ -157,9 +201,9 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
         return c.sum;
     }
     loop_state state = {0}, next = {0};
-    put(&state, &c);
+    put(w, &state, &c);
     ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(&state);
+    c = get(w, &state);
     ir_while(f, c.going);
     cross_stage(w, &c, d, at->sample, key, tracked);
     if (w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
@@ -168,29 +212,13 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
             black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
         c.going = ir_and(f, c.going, ir_not(f, black));
     }
-    put(&next, &c);
+    put(w, &next, &c);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
-    return get(&state).sum;
+    return get(w, &state).sum;
 }
 
 /* ---- derivative ---- */
-
-static bool requested_within(const class_node *n)
-{
-    bool any = plan_requests(n);
-    for (uint32_t k = 0; k < n->child_count; k++)
-        any |= requested_within(n->child[k]);
-    return any;
-}
-
-bool shadow_is_wanted(const walk *w)
-{
-    bool wanted = w->media && media_want_extinction(w);
-    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        wanted |= bsdf_lets_through(w->plan->bsdfs.data[i]) && requested_within(w->plan->bsdfs.data[i]);
-    return wanted;
-}
 
 static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_shadow *all, color seed)
 {
@@ -219,10 +247,10 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
         to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
     }
     loop_state state = {0}, next = {0};
-    put(&state, &c);
+    put(w, &state, &c);
     ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(&state);
-    ir_while(f, c.going);
+    c = get(w, &state);
+    ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
     stage g = next_stage(w, &c, d, at->sample, key);
     if (w->media) {
         stretch_adjoint(w, &g.s, c.going, to_come);
@@ -230,6 +258,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     }
     adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed);
     advance(w, &c, &g, d);
-    put(&next, &c);
+    c.stages = ir_add(f, c.stages, t_u32(t, 1));
+    put(w, &next, &c);
     ir_endloop(f, loop, next.r, next.count);
 }

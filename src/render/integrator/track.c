@@ -311,9 +311,10 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 /* ---- adjoints ---- */
 
-/* Of factors that null collisions leave, from collision s->step up to (not including) `end` or k->far. Returns the next one's number. A step ahead
- * of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros to the gradient. */
-static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, ir_ref end, color to_come)
+/* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends, where that is real: then seed_real is
+ * the adjoint of extinction over majorant there. Returns the next one's number. All in one loop, since the gradient of a lookup is most of the code,
+ * and a step ahead of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
+static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come, const walk_flight *fl, color seed_real)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -321,13 +322,17 @@ static ir_ref null_adjoint(walk *w, const walk_stretch *s, const track *k, ir_re
     ir_ref state[6] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6];
     uint32_t count = k->residual ? 6 : w->cells ? 5 : 3;
     ir_ref loop = ir_loop(f, state, count);
-    ir_while(f, ir_and(f, state[2], ir_lt(f, state[1], end)));
+    ir_while(f, fl ? ir_and(f, state[2], ir_le(f, state[1], fl->steps)) : state[2]);
     at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
     at.mean = w->cells ? ir_detach(f, state[4]) : k->mean, at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
-    color left = residual_share(w, s, k, &at, false), tracked = residual_share(w, s, k, &at, true), seed;
-    for (int c = 0; c < 3; c++)
-        seed.c[c] = ir_select(f, at.collides, t_ratio(t, to_come.c[c], left.c[c]), t_f32(t, 0));
-    color_backward(&w->t, tracked, seed);
+    color left = residual_share(w, s, k, &at, false), seed;
+    for (int c = 0; c < 3; c++) {
+        seed.c[c] = ir_neg(f, t_ratio(t, to_come.c[c], left.c[c]));
+        if (fl)
+            seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
+        seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
+    }
+    color_backward(t, track_real(w, s, at.mean, at.p, true), seed);
     next[1] = ir_add(f, state[1], t_u32(t, 1));
     then = track_next(w, s, k, state[0], next[1]);
     next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean, next[5] = k->residual ? then.least : then.mean;
@@ -342,13 +347,17 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
     when = ir_and(f, when, ir_not(f, s->homogeneous));
-    if (media_want_extinction(w))
-        null_adjoint(w, s, &k, when, fl->steps, to_come);
-    ir_if(f, ir_and(f, when, fl->collides));
     vec3 p = stretch_point(t, s, fl->t);
-    color value = scattering_value(w, s, track_real(w, s, fl->mean, p, false), p, false);
-    color tracked = scattering_value(w, s, collided(w, s, &k, fl->mean, p), p, true);
-    color_backward(&w->t, tracked, channels_seed(w, value, to_come, missing));
+    color real = track_real(w, s, fl->mean, p, false), albedo = stretch_albedo(w, s, p, false);
+    color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
+    if (media_want_extinction(w)) {
+        color seed_real = color_mul(t, albedo, seed);
+        if (w->detours) /* are to find the rest */
+            seed_real = color_scale(t, seed_real, ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
+        collisions_adjoint(w, s, &k, when, to_come, fl, seed_real);
+    }
+    ir_if(f, ir_and(f, when, fl->collides));
+    color_backward(t, color_mul(t, stretch_albedo(w, s, p, true), real), seed);
     ir_else(f);
     ir_endif(f);
 }
@@ -356,5 +365,5 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
 {
     track k = residual_track(w, s);
-    s->step = null_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), t_u32(&w->t, 0xFFFFFFFFu), to_come);
+    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come, NULL, to_come);
 }

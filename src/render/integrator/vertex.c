@@ -52,6 +52,11 @@ ir_ref walk_begins(walk *w, const walk_position *at)
     return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
 }
 
+ir_ref walk_number(const walk *w, const walk_position *at)
+{
+    return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
+}
+
 color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? color_scale(&w->t, c, at.weight) : c; }
 
 /* ---- the vertex ---- */

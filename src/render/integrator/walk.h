@@ -64,6 +64,7 @@ typedef struct walk {
     bool recalls;       /* what reaches the vertex of its sampled light may be known from another walk of the path (crossed.c): */
     ir_ref recalled;    /* bool: it is */
     color crossed;
+    ir_ref crossed_stages;
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -162,6 +163,7 @@ typedef struct walk_shadow {
     ir_ref open;          /* bool: nothing is in the way that lets nothing through */
     color product;        /* of all factors that are not 0 */
     ir_ref zeros[3];      /* u32: of the others the number, counted to 2 */
+    ir_ref stages;        /* u32: stretches up to the last one that shadow_adjoint has anything to do in; in kernels that may want it */
 } walk_shadow;
 
 typedef struct walk_vertex {
@@ -238,6 +240,7 @@ walk_vertex walk_visit(walk *w, walk_position at);
 /* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1 before rr_depth. */
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
+ir_ref walk_number(const walk *w, const walk_position *at); /* u32: which of the path's vertices that may sample a light, from 0 on */
 
 /* values.c */
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
