@@ -74,21 +74,19 @@ static bool moves_solids(const bl_job *job)
     bool any = false;
     for (uint32_t i = 0; i < s->shapes.count; i++)
         for (uint32_t k = 0; k < job->requested_count; k++)
-            any |= s->shapes.data[i].kind != SHAPE_TRIANGLES && place_parameter(s, &s->shapes.data[i]) == job->requested[k];
+            any |= s->shapes.data[i].kind != SHAPE_TRIANGLES && place_parameter(s, s->shapes.data[i].object) == job->requested[k];
     return any;
 }
 
-/* A shape that goes by its to_world does not change in other ways; nor does one in a group go anywhere yet. */
+/* A shape that goes by its to_world does not change in other ways. */
 static bl_result check_places(const bl_job *job, bl_error *err)
 {
     const render_scene *s = job->scene;
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        if (!place_requested(job->plan, shape))
+        if (!place_requested(job->plan, shape->object))
             continue;
-        const char *name = s->parameters.data[place_parameter(s, shape)].name;
-        if (s->groups.count && shape->group)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "%s: gradients by places of shapes in groups are not implemented yet", name);
+        const char *name = s->parameters.data[place_parameter(s, shape->object)].name;
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t array = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + k);
             if (array != PLAN_NONE && job->plan->gradient_offset[array] != PLAN_NONE)
@@ -199,7 +197,7 @@ bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
     if (job->plan->gradient_offset[index] == PLAN_NONE && place_is(job->scene, index))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: this shape stays where it is: the job was created without this parameter", p->name);
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: this stays where it is: the job was created without this parameter", p->name);
     if (job->plan->gradient_offset[index] == PLAN_NONE && turns_environment(job->scene, index))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: the sky of this job stays as it is: the job was created without this parameter", p->name);
     if (p->source != PLAN_NONE && job->plan->baked && job->plan->value_offset[index] == PLAN_NONE)

@@ -40,7 +40,7 @@ static bool goes_by_place(const bl_job *job, const render_parameter *p)
 {
     bool placed = false;
     for (uint32_t i = 0; i < job->scene->shapes.count && p->slot < PLAN_ARRAY_SLOT + MESH_ARRAY_UVS; i++)
-        placed |= job->scene->shapes.data[i].object->index == p->object && place_requested(job->plan, &job->scene->shapes.data[i]);
+        placed |= job->scene->shapes.data[i].object->index == p->object && place_requested(job->plan, job->scene->shapes.data[i].object);
     return placed;
 }
 
@@ -184,6 +184,20 @@ static bl_result make_changing(bl_job *job, bl_error *err)
     return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }
 
+/* Maps of the instances that have moved, from the records of their levels. */
+static void copy_maps(bl_job *job)
+{
+    const render_scene *s = job->scene;
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        uint32_t parameter = place_parameter(s, s->instances.data[k].object);
+        if (parameter == PLAN_NONE || !job->geometry->moves[parameter])
+            continue;
+        uint64_t at[2], from = 4ull * (plan_level(job->plan, k) + LEVEL_TO_WORLD);
+        for (uint32_t i = gpu_accel_maps(job->accel, k, at); i-- > 0;)
+            gpu_batch_copy(job->batch, job->words, from, gpu_accel_instances(job->accel), at[i], sizeof s->instances.data[k].to_world);
+    }
+}
+
 /* Corners of the groups in which something moves; then these, updated or, every so many times, built anew, and the top. */
 static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
 {
@@ -196,6 +210,7 @@ static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
         if (g->refit.corners[k])
             gpu_batch_copy(job->batch, job->refit, 4ull * g->refit.corners[k], gpu_accel_corners(job->accel, k), 0,
                            36ull * (p->groups[k].count - p->groups[k].box_count));
+    copy_maps(job);
     TRY(job_submit(job->batch, stats, &seconds, err));
     bool anew = g->updates >= UPDATES_MOST;
     g->updates = anew ? 0 : g->updates + 1;

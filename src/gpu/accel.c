@@ -27,6 +27,7 @@ struct gpu_accel {
     level *levels;
     uint32_t level_count;
     bool changes;
+    uint32_t *rows; /* of the top level: the first of each instance, and the end */
     char *label;
 };
 
@@ -187,9 +188,12 @@ static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *e
     uint32_t count = 0;
     if (!list)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
-    for (uint32_t k = 0; k < desc->instance_count; k++)
+    for (uint32_t k = 0; k < desc->instance_count; k++) {
+        a->rows[k] = count;
         for (level_kind which = LEVEL_TRIANGLES; which <= LEVEL_BOXES; which++)
             add_instance(a, &desc->instances[k], which, list, &count);
+    }
+    a->rows[desc->instance_count] = count;
     bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list, (count + !count) * sizeof *list, count, err);
     free(list);
     return result;
@@ -236,10 +240,11 @@ bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel 
         a->label = strdup(label);
         a->level_count = 2 * desc->group_count + 1;
         a->levels = calloc(a->level_count, sizeof *a->levels);
+        a->rows = calloc(desc->instance_count + 1u, sizeof *a->rows);
     }
-    if (!a || !a->label || !a->levels) {
+    if (!a || !a->label || !a->levels || !a->rows) {
         if (a)
-            free(a->label), free(a->levels);
+            free(a->label), free(a->levels), free(a->rows);
         free(a);
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     }
@@ -263,6 +268,7 @@ void gpu_accel_destroy(gpu_accel *a)
         drop_input(&a->levels[k]);
     }
     free(a->levels);
+    free(a->rows);
     free(a->label);
     free(a);
 }
@@ -283,6 +289,16 @@ uint64_t gpu_accel_size(const gpu_accel *a)
 bool gpu_accel_changes(const gpu_accel *a) { return a->changes; }
 
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group) { return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input; }
+
+gpu_buffer *gpu_accel_instances(gpu_accel *a) { return a->levels[a->level_count - 1].input; }
+
+uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2])
+{
+    uint32_t first = a->rows[instance], count = a->rows[instance + 1] - first;
+    for (uint32_t k = 0; k < count; k++)
+        at[k] = (uint64_t)(first + k) * sizeof(VkAccelerationStructureInstanceKHR) + offsetof(VkAccelerationStructureInstanceKHR, transform);
+    return count;
+}
 
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err)
 {

@@ -100,7 +100,7 @@ typedef struct gpu_accel_desc {
     const gpu_accel_group *groups;
     const gpu_accel_instance *instances;
     uint32_t group_count, instance_count; /* may be 0 */
-    bool changes; /* corners will be written to gpu_accel_corners: inputs are kept */
+    bool changes; /* corners and maps will be written to where they stand: inputs are kept */
     const char *label;
 } gpu_accel_desc;
 bl_result gpu_accel_create(gpu_device *d, const gpu_accel_desc *desc, gpu_accel **out, bl_error *err);
@@ -109,9 +109,12 @@ void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose ke
 uint64_t gpu_accel_address(const gpu_accel *a);
 uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
 /* Of geometry that changes: once new corners stand where those of a group's triangles are, the group follows, updated or built anew, and after the groups
- * the top. Both wait for the device; addresses stay. */
+ * the top, which also goes by new maps of instances. Both wait for the device; addresses stay. */
 bool gpu_accel_changes(const gpu_accel *a);
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
+/* Where the map of an instance stands, 12 floats, for its triangles and its boxes: offsets in the buffer of instances; how many (0 to 2). */
+gpu_buffer *gpu_accel_instances(gpu_accel *a);
+uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);
 bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err);
 

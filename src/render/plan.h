@@ -67,6 +67,7 @@ typedef struct plan {
     uint32_t geometry;         /* where the scene's begins in words */
     plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
+    uint32_t *level_places;    /* of each instance: LEVEL_PLACE */
     scene_bvh *rebuilt;        /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves; /* but for the sensor's */
@@ -75,8 +76,8 @@ typedef struct plan {
     bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
-/* Words of a level's record: what opt/ray_bvh.c reads, and the way back. */
-enum level_word { LEVEL_TO_GROUP, LEVEL_GRID = 12, LEVEL_ROOT = 18, LEVEL_TO_WORLD = 20, LEVEL_WORDS = 32 };
+/* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
+enum level_word { LEVEL_TO_GROUP, LEVEL_GRID = 12, LEVEL_ROOT = 18, LEVEL_PLACE /* as SHAPE_PLACE */, LEVEL_TO_WORLD, LEVEL_WORDS = LEVEL_TO_WORLD + 12 };
 
 /* How rays find what they hit. */
 typedef enum plan_rays {
@@ -127,6 +128,8 @@ void plan_align(plan *p); /* the next reservation begins at a multiple of four w
 void plan_write_entries(plan *p);               /* entries.c: hierarchies, levels, entries and the header's words of them */
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
 const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
+/* Word of the record of an instance's level. */
+static inline uint32_t plan_level(const plan *p, uint32_t instance) { return p->words.data[HEADER_LEVEL] + (1 + instance) * LEVEL_WORDS; }
 /* Other hierarchies in place of those that there are, as plan.rebuilt; takes them. The words behind the updates are written anew. */
 void plan_take_hierarchies(plan *p, scene_bvh *made);
 

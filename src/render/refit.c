@@ -7,7 +7,7 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "instance", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
                                                         "grid",    "level",       "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
@@ -101,7 +101,7 @@ static void add_fixed(lists *l, uint32_t slots)
         bool entries = reference != no_child && reference & leaf_bit && !(reference & leaf_bit >> 1);
         for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
-            if (primitive->entry[9] != SHAPE_TRIANGLES && !place_requested(p, &p->scene->shapes.data[primitive->entry[10]]))
+            if (primitive->entry[9] != SHAPE_TRIANGLES && !place_requested(p, p->scene->shapes.data[primitive->entry[10]].object))
                 join(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
@@ -193,7 +193,7 @@ static void add_corners(const plan *p, const render_shape *shape, uint32_t recor
 /* What moves a shape, of the parameters that move; PLAN_NONE: nothing. */
 static uint32_t mover(const plan *p, const render_shape *shape, const bool *moves)
 {
-    uint32_t position = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS), place = place_parameter(p->scene, shape);
+    uint32_t position = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS), place = place_parameter(p->scene, shape->object);
     return position != PLAN_NONE && moves[position] ? position : place != PLAN_NONE && moves[place] ? place : PLAN_NONE;
 }
 
@@ -222,7 +222,7 @@ static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *
 static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
-    bool placed = place_requested(p, shape); /* and its normals go along */
+    bool placed = place_requested(p, shape->object); /* and its normals go along */
     uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count, data = p->geometry + shape->data;
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
     uint32_t light = inverse_area(p, index), normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
@@ -244,6 +244,15 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
     add(r, REFIT_AREA_BLOCKS, record, block_count, parameter);
     add(r, REFIT_AREA_SUMS, record, 1, parameter);
     add(r, REFIT_AREA_TABLE, record, faces, parameter);
+}
+
+static void add_instance(const plan *p, uint32_t index, uint32_t parameter, refit *r)
+{
+    uint32_t record = room(r, REFIT_INSTANCE_WORDS);
+    r->work.data[record + REFIT_INSTANCE_PLACE] = p->level_places[index];
+    r->work.data[record + REFIT_INSTANCE_LEVEL] = plan_level(p, index);
+    add(r, REFIT_INSTANCE, record, 1, PLAN_NONE); /* as solids */
+    add(r, REFIT_PLACE_INVERSE, p->level_places[index], 1, parameter);
 }
 
 /* For queries: entries, and corners of the groups in which something moves. */
@@ -275,6 +284,11 @@ void refit_create(const plan *p, const bool *moves, refit *out)
         uint32_t parameter = mover(p, &s->shapes.data[i], moves);
         if (parameter != PLAN_NONE)
             (s->shapes.data[i].kind == SHAPE_TRIANGLES ? add_mesh : add_solid)(p, i, parameter, out);
+    }
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        uint32_t parameter = place_parameter(s, s->instances.data[k].object);
+        if (parameter != PLAN_NONE && moves[parameter])
+            add_instance(p, k, parameter, out);
     }
     if (p->query)
         add_queries(p, moves, out);
@@ -336,8 +350,11 @@ static bl_result rebuild_outer(const plan *p, const float (*groups)[6], scene_bv
     const render_scene *s = p->scene;
     float(*bounds)[6] = malloc((size_t)(s->instances.count + 1) * sizeof *bounds);
     BL_ASSERT(bounds, "out of memory");
-    for (uint32_t k = 0; k < s->instances.count; k++)
-        render_map_box(s->instances.data[k].to_world, groups[s->instances.data[k].group], bounds[k]);
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        float to_world[12];
+        memcpy(to_world, p->words.data + plan_level(p, k) + LEVEL_TO_WORLD, sizeof to_world);
+        render_map_box(to_world, groups[s->instances.data[k].group], bounds[k]);
+    }
     bl_result r = bvh_build_within((const float(*)[6])bounds, s->instances.count, 1, plan_outer_bvh(p)->depth, out, err);
     free(bounds);
     return r;

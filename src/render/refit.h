@@ -28,12 +28,15 @@ enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_
                   REFIT_MESH_NORMAL_VALUES, REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */, REFIT_MESH_WORDS };
 /* A shape that is one primitive. Its place record, its entry and where 1 / area is, in the scene buffer (PLAN_NONE: no light); enum shape_kind. */
 enum refit_solid { REFIT_SOLID_PLACE, REFIT_SOLID_ENTRY, REFIT_SOLID_INVERSE_AREA, REFIT_SOLID_KIND, REFIT_SOLID_WORDS };
+/* An instance that moves: its place record and its level's, in the scene buffer. */
+enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
 /* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a triangle. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
     REFIT_PLACE,       /* a place record in the scene buffer; vertices. From the shape's own space to the world */
     REFIT_PLACE_INVERSE, /* the same; 1 */
+    REFIT_INSTANCE,    /* an instance's; 1: the maps of its level */
     REFIT_SOLID,       /* a solid's; 1: of what moves and is no mesh, everything */
     REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
     REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
@@ -64,7 +67,7 @@ typedef struct refit {
     double cost;          /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
 } refit;
 
-/* moves: by parameter of the scene, the positions and to_world of shapes that may have changed. */
+/* moves: by parameter of the scene, the positions and to_world of shapes and instances that may have changed. */
 void refit_create(const plan *p, const bool *moves, refit *out);
 void refit_free(refit *r);
 /* New hierarchies over the triangles as the plan's words have them, which were read back from the device; no deeper than the old ones, so kernels

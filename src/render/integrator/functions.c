@@ -46,12 +46,14 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     return si;
 }
 
-/* Whether shapes of a kind move with their to_world. */
+/* Whether shapes of a kind move with their to_world, or that of an instance. */
 static bool kind_moves(const plan *p, const shape_kind_class *kind)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++)
-        any |= shape_kinds[p->scene->shapes.data[i].kind] == kind && place_requested(p, &p->scene->shapes.data[i]);
+    bool any = false, levels = place_moves_levels(p);
+    for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++) {
+        const render_shape *shape = &p->scene->shapes.data[i];
+        any |= shape_kinds[shape->kind] == kind && (place_requested(p, shape->object) || (levels && shape->group > 0));
+    }
     return any;
 }
 
@@ -297,7 +299,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
         ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)), seen = ir_gt(f, before, t_f32(&t, 0)); /* not by the light's own plane */
         if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
-            moved_with(&t, shape, &point, &normal);
+            moved_with(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, ref);
         }
         ir_ref distance = v3_length(&t, to);

@@ -321,7 +321,7 @@ static void step_costs(tracer *t, ir_ref record, ir_ref id)
 /* ---- the kernel ---- */
 
 static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id) = {
-    [REFIT_PLACE] = geometry_place, [REFIT_PLACE_INVERSE] = geometry_place_inverse, [REFIT_SOLID] = geometry_solid, [REFIT_NORMAL_VALUES] = geometry_normal_values, [REFIT_NORMALS] = geometry_normals, [REFIT_AREA_BLOCKS] = geometry_area_blocks,
+    [REFIT_PLACE] = geometry_place, [REFIT_PLACE_INVERSE] = geometry_place_inverse, [REFIT_INSTANCE] = geometry_instance, [REFIT_SOLID] = geometry_solid, [REFIT_NORMAL_VALUES] = geometry_normal_values, [REFIT_NORMALS] = geometry_normals, [REFIT_AREA_BLOCKS] = geometry_area_blocks,
     [REFIT_AREA_SUMS] = geometry_area_sums, [REFIT_AREA_TABLE] = geometry_area_table,
     [REFIT_ENTRIES] = step_entries, [REFIT_ROUND] = step_boxes, [REFIT_GRID] = step_grids, [REFIT_LEVEL] = step_levels, [REFIT_PACK] = step_pack,
     [REFIT_COST] = step_costs, [REFIT_CORNER] = step_corners};

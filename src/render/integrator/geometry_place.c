@@ -53,6 +53,27 @@ void geometry_solid(tracer *t, ir_ref record, ir_ref id)
     }
 }
 
+/* Rows of a map to words of the scene buffer. */
+static void store_map(tracer *t, const affine_map *m, ir_ref at)
+{
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref words[3];
+        vec3_put(m->column[k], words);
+        for (uint32_t row = 0; row < 3; row++)
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, at, 4 * row + k), words[row]);
+    }
+}
+
+/* One lane. */
+void geometry_instance(tracer *t, ir_ref record, ir_ref id)
+{
+    (void)id;
+    ir_ref level = work_word(t, record, REFIT_INSTANCE_LEVEL);
+    affine_map m = place_map(t, work_word(t, record, REFIT_INSTANCE_PLACE)), back = affine_inverse(t, &m);
+    store_map(t, &m, t_offset(t, level, LEVEL_TO_WORLD));
+    store_map(t, &back, t_offset(t, level, LEVEL_TO_GROUP));
+}
+
 /* One lane. */
 void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
 {

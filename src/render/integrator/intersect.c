@@ -31,18 +31,37 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
     return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
+static affine_map level_motion(walk *w, ir_ref level)
+{
+    tracer reads = w->t;
+    reads.tracked = true, reads.frozen = w->pass == RENDER_FROZEN;
+    return place_level_motion(&reads, level);
+}
+
+/* A ray that is given moves the other way where what it meets goes along with its instance: functions.c, carried. */
+static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
+{
+    *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);
+    *d = v3_select(t, slides, v3_sub(t, v3_add(t, *d, *d), affine_vector(t, motion, *d)), *d);
+}
+
 interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
-    bool levels = w->plan->scene->has_groups;
+    bool levels = w->plan->scene->has_groups, places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
+    bool carries = places && place_moves_levels(w->plan);
+    affine_map motion;
+    if (carries) {
+        motion = level_motion(w, hit->level);
+        back_with_level(t, &motion, hit->slides, &o, &d);
+    }
     interaction si = {.valid = hit->valid, .t = hit->t, .entry = hit->entry, .shape = walk_shape_of(t, hit->entry), .level = hit->level};
     if (levels)
         o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
     ir_ref in[12] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};
     ir_ref out[INTERACT_RESULTS];
     ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
-    bool places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
     if (places)
         in[11] = hit->slides;
     ir_call(t->f, which, interact, w->fn.interacts, in, places ? 12 : 11, out);
@@ -54,6 +73,8 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
             si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du), si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
+    if (carries)
+        place_carry(t, &motion, &si);
     return si;
 }
 

@@ -27,9 +27,9 @@ ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
     return ir_div(f, ir_abs(f, v3_dot(t, to, n)), ir_mul(f, square, distance));
 }
 
-void moved_with(tracer *t, ir_ref shape, vec3 *point, vec3 *n)
+void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
 {
-    affine_map motion = place_motion(t, t_word(t, shape, SHAPE_PLACE));
+    affine_map motion = place_motion_within(t, shape, level);
     *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
 }
 
@@ -98,7 +98,8 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     if (walk_moves(w, MOVE_PLACES)) {
         tracer reads = *t;
         reads.tracked = true, reads.frozen = w->pass == RENDER_FROZEN;
-        moved_with(&reads, ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry)), &target, &n);
+        ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
+        moved_with(&reads, shape, w->plan->scene->has_groups ? ir_select(f, follows, v->next.level, here->level) : (ir_ref){0}, &target, &n);
     }
     ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
     *factor = ir_select(f, usable, j, t_f32(t, 1));

@@ -297,8 +297,9 @@ void moved_emission(walk *w, walk_light *light);
 void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
 /* |cos| / r^2 toward a point with normal n, seen from `from`. */
 ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
-/* t: tracked. A point and its normal go along with the shape (its record) that they are on; the normal's length, by how much the surface's area grows. */
-void moved_with(tracer *t, ir_ref shape, vec3 *point, vec3 *n);
+/* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or none (place_motion_within); the normal's length, by how
+ * much the surface's area grows. */
+void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
 
 /* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of the plan needs is left out. */
 enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 14 };

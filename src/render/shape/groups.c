@@ -41,7 +41,7 @@ static bl_result instance_load(render_scene *s, const scene_object *o, bl_error 
 
 static const plugin_slot instance_slots[] = {{PLUGIN_SHAPE, "shapegroup", 1, 1}};
 static const plugin_param instance_params[] = {
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "where the group is shown; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "where the group is shown; any affine map"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_instance = {

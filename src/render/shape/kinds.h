@@ -95,16 +95,23 @@ vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
 vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of cofactors; not normalised */
 affine_map affine_inverse(tracer *t, const affine_map *m);      /* of what has none, finite numbers */
 
-uint32_t place_parameter(const render_scene *s, const render_shape *shape); /* its to_world; PLAN_NONE: not offered */
-bool place_is(const render_scene *s, uint32_t parameter);                   /* to_world of some shape */
+/* The to_world of a shape or an instance; PLAN_NONE: not offered, or there is no such object. */
+uint32_t place_parameter(const render_scene *s, const scene_object *o);
+bool place_is(const render_scene *s, uint32_t parameter); /* to_world of some shape or instance */
 void place_reasons(render_scene *s); /* once lights are bound: what their gradients lack */
-bool place_requested(const plan *p, const render_shape *shape);
+bool place_requested(const plan *p, const scene_object *o);
+bool place_moves_levels(const plan *p);  /* of some instance; */
+bool place_moves_grouped(const plan *p); /* of some shape that instances show */
 /* An error unless the 16 numbers, the to_world `name` of a shape, are finite and have an inverse; the last row is not looked at. */
 bl_result place_check(const float *values, const char *name, bl_error *err);
 void place_write(plan *p); /* records of the requested ones */
-/* place: SHAPE_PLACE of a shape. to_world; the motion away from where the shape is, the identity with derivatives; a surface goes along. */
+/* place: SHAPE_PLACE of a shape, LEVEL_PLACE of a level. to_world; the motion away from where the shape is, in the space that it stands in, the identity with
+ * derivatives; a surface goes along. */
 affine_map place_map(tracer *t, ir_ref place);
 affine_map place_motion(tracer *t, ir_ref place);
+affine_map place_level_motion(tracer *t, ir_ref level); /* level: its record */
+/* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in none. */
+affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level);
 void place_carry(tracer *t, const affine_map *motion, interaction *si);
 
 #endif

@@ -8,7 +8,9 @@
  * cofactors, whose length for a unit normal is also by how much the surface's area grows there. A sphere stays one: of R's derivatives there
  * only those count that turn it or scale it alike in all directions.
  *
- * The record has vertices and normals of a mesh in the shape's own space, too, from which the device makes the world's when M has changed
+ * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A shape in a group moves in the group's space.
+ *
+ * A shape's record has vertices and normals of a mesh in the shape's own space, too, from which the device makes the world's when M has changed
  * (integrator/geometry_place.c). */
 #include "render/classes.h"
 
@@ -16,30 +18,50 @@
 
 static uint32_t slot_of(const scene_object *o)
 {
-    for (uint32_t k = 0; k < o->cls->param_count; k++)
+    for (uint32_t k = 0; o && k < o->cls->param_count; k++)
         if (strcmp(o->cls->params[k].name, "to_world") == 0)
             return o->cls->params[k].flags & PLUGIN_DIFFERENTIABLE ? k : PLAN_NONE;
     return PLAN_NONE;
 }
 
-uint32_t place_parameter(const render_scene *s, const render_shape *shape)
+uint32_t place_parameter(const render_scene *s, const scene_object *o)
 {
-    uint32_t slot = slot_of(shape->object);
-    return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, shape->object, slot);
+    uint32_t slot = slot_of(o);
+    return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
 }
+
+static bool is_place(const render_parameter *p, const scene_object *o) { return o && o->index == p->object && p->slot == slot_of(o); }
 
 bool place_is(const render_scene *s, uint32_t parameter)
 {
+    bool any = false;
     for (uint32_t i = 0; i < s->shapes.count; i++)
-        if (s->shapes.data[i].object->index == s->parameters.data[parameter].object)
-            return s->parameters.data[parameter].slot == slot_of(s->shapes.data[i].object);
-    return false;
+        any |= is_place(&s->parameters.data[parameter], s->shapes.data[i].object);
+    for (uint32_t i = 0; i < s->instances.count; i++)
+        any |= is_place(&s->parameters.data[parameter], s->instances.data[i].object);
+    return any;
 }
 
-bool place_requested(const plan *p, const render_shape *shape)
+bool place_requested(const plan *p, const scene_object *o)
 {
-    uint32_t i = p->moves & MOVE_PLACES ? place_parameter(p->scene, shape) : PLAN_NONE;
+    uint32_t i = p->moves & MOVE_PLACES ? place_parameter(p->scene, o) : PLAN_NONE;
     return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
+}
+
+bool place_moves_levels(const plan *p)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < p->scene->instances.count; k++)
+        any |= place_requested(p, p->scene->instances.data[k].object);
+    return any;
+}
+
+bool place_moves_grouped(const plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->scene->shapes.count && p->scene->has_groups; i++)
+        any |= p->scene->shapes.data[i].group > 0 && place_requested(p, p->scene->shapes.data[i].object);
+    return any;
 }
 
 void place_reasons(render_scene *s)
@@ -47,11 +69,14 @@ void place_reasons(render_scene *s)
     static const char left_out[] = "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        uint32_t parameter = place_parameter(s, shape);
+        uint32_t parameter = place_parameter(s, shape->object);
         bool beams = shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
         if (parameter != PLAN_NONE)
             s->parameters.data[parameter].reason = beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
     }
+    for (uint32_t k = 0; k < s->instances.count; k++)
+        if (place_parameter(s, s->instances.data[k].object) != PLAN_NONE)
+            s->parameters.data[place_parameter(s, s->instances.data[k].object)].reason = left_out;
 }
 
 bl_result place_check(const float *values, const char *name, bl_error *err)
@@ -81,17 +106,25 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
     return at;
 }
 
-static uint32_t write_place(plan *p, const render_shape *shape, uint32_t parameter)
+/* A record with what every place has; inverse: of to_world as it is. */
+static uint32_t write_place(plan *p, const scene_object *o, uint32_t parameter, double inverse[16])
 {
-    const uint32_t at = plan_reserve(p, PLACE_WORDS), *mesh = p->words.data + p->geometry + shape->data;
-    const scene_object *o = shape->object;
-    uint32_t *w = p->words.data + at, positions = 0, normals = 0;
+    const uint32_t at = plan_reserve(p, PLACE_WORDS);
+    uint32_t *w = p->words.data + at;
     w[PLACE_VALUE] = p->value_offset[parameter], w[PLACE_GRADIENT] = p->gradient_offset[parameter];
-    double inverse[16];
     bool regular = matrix_invert(scene_get(o, "to_world")->matrix, inverse);
     BL_ASSERT(regular, "%s: a singular to_world was loaded", o->cls->name);
     for (uint32_t k = 0; k < 12; k++)
         w[PLACE_INVERSE + k] = float_word((float)inverse[4 * (k % 3) + k / 3]);
+    return at;
+}
+
+static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t parameter)
+{
+    const scene_object *o = shape->object;
+    double inverse[16];
+    const uint32_t at = write_place(p, o, parameter, inverse), *mesh = p->words.data + p->geometry + shape->data;
+    uint32_t *w = p->words.data + at, positions = 0, normals = 0;
     w[PLACE_ROUND] = shape->kind == SHAPE_SPHERE, w[PLACE_DATA] = p->geometry + shape->data;
     if (shape->kind == SHAPE_TRIANGLES) {
         double transposed[16];
@@ -116,10 +149,16 @@ void place_write(plan *p)
 {
     const render_scene *s = p->scene;
     for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_PLACES; i++)
-        if (place_requested(p, &s->shapes.data[i])) {
-            uint32_t record = write_place(p, &s->shapes.data[i], place_parameter(s, &s->shapes.data[i]));
+        if (place_requested(p, s->shapes.data[i].object)) {
+            uint32_t record = write_shape_place(p, &s->shapes.data[i], place_parameter(s, s->shapes.data[i].object));
             p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_PLACE] = record;
         }
+    p->level_places = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *p->level_places);
+    for (uint32_t k = 0; k < s->instances.count; k++) {
+        const scene_object *o = s->instances.data[k].object;
+        double inverse[16];
+        p->level_places[k] = place_requested(p, o) ? write_place(p, o, place_parameter(s, o), inverse) : 0;
+    }
 }
 
 /* ---- traced: affine maps ---- */
@@ -189,7 +228,7 @@ static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
     return m;
 }
 
-affine_map place_motion(tracer *t, ir_ref place)
+static affine_map motion_of(tracer *t, ir_ref place)
 {
     ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, PLACE_INVERSE), t_u32(t, 0));
     tracer now = *t;
@@ -201,6 +240,12 @@ affine_map place_motion(tracer *t, ir_ref place)
         vec3 unit = v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), back = v3_select(t, moves(t, place), v3_load(t, at, 3 * k), unit);
         r.column[k] = v3_add(t, unit, k < 3 ? affine_vector(t, &change, back) : affine_point(t, &change, back));
     }
+    return r;
+}
+
+affine_map place_motion(tracer *t, ir_ref place)
+{
+    affine_map r = motion_of(t, place);
     if (!t->plan->scene->kind_used[SHAPE_SPHERE])
         return r;
     ir_func *f = t->f;
@@ -210,6 +255,44 @@ affine_map place_motion(tracer *t, ir_ref place)
     for (int k = 0; k < 4; k++)
         r.column[k] = v3_select(t, ball, alike.column[k], r.column[k]);
     return r;
+}
+
+affine_map place_level_motion(tracer *t, ir_ref level) { return motion_of(t, t_word(t, level, LEVEL_PLACE)); }
+
+static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
+{
+    affine_map m;
+    for (uint32_t k = 0; k < 4; k++)
+        m.column[k] = v3(t_real(t, level, which + k), t_real(t, level, which + 4 + k), t_real(t, level, which + 8 + k));
+    return m;
+}
+
+/* A group's motion as the world sees it: 1 + to_world (R - 1) to_group, which is exactly 1 where R is. */
+static affine_map seen_from_outside(tracer *t, const affine_map *r, ir_ref level)
+{
+    affine_map change, to_world = level_map(t, level, LEVEL_TO_WORLD), to_group = level_map(t, level, LEVEL_TO_GROUP), out;
+    for (uint32_t k = 0; k < 4; k++)
+        change.column[k] = v3_sub(t, r->column[k], v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)));
+    for (uint32_t k = 0; k < 4; k++) {
+        vec3 unit = v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), c = to_group.column[k];
+        out.column[k] = v3_add(t, unit, affine_vector(t, &to_world, k < 3 ? affine_vector(t, &change, c) : affine_point(t, &change, c)));
+    }
+    return out;
+}
+
+affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level)
+{
+    affine_map r = place_motion(t, t_word(t, shape, SHAPE_PLACE));
+    if (ir_is_none(level))
+        return r;
+    if (place_moves_grouped(t->plan))
+        r = seen_from_outside(t, &r, level);
+    if (!place_moves_levels(t->plan))
+        return r;
+    affine_map outer = place_level_motion(t, level), all;
+    for (uint32_t k = 0; k < 4; k++)
+        all.column[k] = (k < 3 ? affine_vector : affine_point)(t, &outer, r.column[k]);
+    return all;
 }
 
 void place_carry(tracer *t, const affine_map *r, interaction *si)
