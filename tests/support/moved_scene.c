@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The derivatives that moved_scene.h compares. */
+#include "support/moved_scene.h"
+
+#include "support/scene_cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static float image[MOVED_VALUES];
+
+static double weight(int value) { return (1 + 0.5 * cos(0.7 * (value / 3 % MOVED_PIXELS) + 0.4 * (value / 3 / MOVED_PIXELS) + value % 3)) / MOVED_VALUES; }
+
+static double weighted(void)
+{
+    double sum = 0;
+    for (int i = 0; i < MOVED_VALUES; i++)
+        sum += weight(i) * (double)image[i];
+    return sum;
+}
+
+/* The derivative of to_world: the velocity's matrix times it. */
+static void direction(const moved_case *c, const float *m, float *out)
+{
+    const double *w = c->motion.turn, *v = c->motion.move, s = c->motion.grow;
+    const double a[12] = {s, -w[2], w[1], v[0], w[2], s, -w[0], v[1], -w[1], w[0], s, v[2]};
+    for (int i = 0; i < 16; i++) {
+        double sum = 0;
+        for (int k = 0; k < 4 && i < 12; k++)
+            sum += a[4 * (i / 4) + k] * (double)m[4 * k + i % 4];
+        out[i] = (float)sum;
+    }
+}
+
+moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder)
+{
+    arena a = {0};
+    moved_scene m = {.d = d, .scene = scene_device_load(d, scene_xml(&a, integrator ? integrator : c->integrator, c->sensor, c->body), folder), .spp = c->spp};
+    bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .frozen = true, .rays = scene_device_rays()};
+    SCENE_MUST(d, bl_job_create(d->device, m.scene, &desc, &m.job));
+    m.parameter = scene_device_find(d, m.scene, c->parameter);
+    SCENE_MUST(d, bl_scene_get_parameter(m.scene, m.parameter, m.start));
+    direction(c, m.start, m.along);
+    arena_free(&a);
+    return m;
+}
+
+void moved_free(moved_scene *m)
+{
+    bl_job_destroy(m->job);
+    bl_scene_destroy(m->scene);
+}
+
+double moved_gradient(moved_scene *m, uint32_t seed, double *size)
+{
+    float g[16], weights[MOVED_VALUES];
+    double sum = 0;
+    bl_stats stats;
+    for (int i = 0; i < MOVED_VALUES; i++)
+        weights[i] = (float)weight(i);
+    SCENE_MUST(m->d, bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights}, &stats));
+    SCENE_MUST(m->d, bl_job_read_gradient(m->job, 0, g));
+    assert_int_equal(stats.drifted, 0);
+    *size = 0;
+    for (int i = 0; i < 16; i++)
+        sum += (double)g[i] * (double)m->along[i], *size += fabs((double)g[i] * (double)m->along[i]);
+    return sum;
+}
+
+static double forward(moved_scene *m)
+{
+    const float *tangents[] = {m->along};
+    SCENE_MUST(m->d, bl_job_forward(m->job, &(bl_forward_desc){.spp = m->spp, .seed = MOVED_SEED, .tangents = tangents}, image, NULL));
+    return weighted();
+}
+
+static double frozen(moved_scene *m, double step)
+{
+    static float all[1 << 12];
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < bl_scene_parameter_count(m->scene); k++) {
+        bl_parameter_info info;
+        SCENE_MUST(m->d, bl_scene_parameter_info(m->scene, k, &info));
+        assert_true(at + info.count <= sizeof all / sizeof *all);
+        SCENE_MUST(m->d, bl_scene_get_parameter(m->scene, k, all + at));
+        for (int i = 0; k == m->parameter && i < 16; i++)
+            all[at + (uint32_t)i] += (float)step * m->along[i];
+        at += info.count;
+    }
+    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true, .frozen = all}, image, NULL));
+    return weighted();
+}
+
+static double plain(moved_scene *m, double step)
+{
+    float there[16];
+    for (int i = 0; i < 16; i++)
+        there[i] = m->start[i] + (float)step * m->along[i];
+    SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, there));
+    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true}, image, NULL));
+    return weighted();
+}
+
+double moved_expect(scene_device *d, const moved_case *c, const char *folder)
+{
+    const double h = 0.004;
+    moved_scene m = moved_load(d, c, NULL, folder);
+    double size, along = moved_gradient(&m, MOVED_SEED, &size), ahead = forward(&m), by_frozen = (frozen(&m, h) - frozen(&m, -h)) / (2 * h);
+    double by_plain = c->plain > 0 ? (plain(&m, h) - plain(&m, -h)) / (2 * h) : along;
+    print_message("%s: reverse %.6g, forward %.6g, frozen %.6g, plain %.6g; of parts of size %.6g\n", c->name, along, ahead, by_frozen, by_plain, size);
+    assert_true(fabs(along) > 0.03 * size);
+    assert_true(fabs(ahead - along) < 1e-3 * size);
+    assert_true(fabs(by_frozen - along) < 3e-3 * size);
+    assert_true(fabs(by_plain - along) <= c->plain * size);
+    moved_free(&m);
+    return along;
+}

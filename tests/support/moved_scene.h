@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Scenes in which something moves with its to_world: the derivative of a weighted sum of the image's values along a motion, by every way there is. Seen
+ * by a sensor with MOVED_FILM. */
+#ifndef TEST_MOVED_SCENE_H
+#define TEST_MOVED_SCENE_H
+
+#include "support/scene_device.h"
+
+#include <stdint.h>
+
+enum { MOVED_PIXELS = 12, MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS, MOVED_SEED = 5 };
+
+#define MOVED_FILM "<film type='hdrfilm'><integer name='width' value='12'/><integer name='height' value='12'/><rfilter type='box'/></film>"
+#define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
+#define BITMAP(name) "<texture type='bitmap' name='" name "'><string name='filename' value='texture.pfm'/></texture>"
+#define DIRECT(lights, materials) "<integrator type='direct'><integer name='emitter_samples' value='" lights "'/><integer name='bsdf_samples' value='" materials "'/></integrator>"
+#define PATH(depth) "<integrator type='path'><integer name='max_depth' value='" depth "'/></integrator>"
+#define MOVED_DOWN "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD("<lookat origin='0,0,3' target='.1,.1,0' up='0,1,0'/>") MOVED_FILM "</sensor>"
+
+typedef struct moved_case {
+    const char *name, *integrator, *sensor, *body, *parameter;
+    struct { /* how to_world changes: a velocity of the points x, turn x x + grow x + move */
+        double turn[3], grow, move[3];
+    } motion;
+    uint32_t spp;
+    double plain; /* differences of images agree to that share of the gradient; 0: not asked */
+} moved_case;
+
+typedef struct moved_scene {
+    scene_device *d;
+    bl_scene *scene;
+    bl_job *job;
+    uint32_t parameter, spp;
+    float start[16], along[16];
+} moved_scene;
+
+/* integrator: NULL, the case's. */
+moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder);
+void moved_free(moved_scene *m);
+/* Along the motion; size: of the parts that make it up. */
+double moved_gradient(moved_scene *m, uint32_t seed, double *size);
+/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the scene really moved agree. Returns the derivative. */
+double moved_expect(scene_device *d, const moved_case *c, const char *folder);
+
+#endif
