@@ -97,6 +97,16 @@ static bl_result check_places(const bl_job *job, bl_error *err)
     return BL_OK;
 }
 
+/* Curves may be loaded flat, but not moved from there. */
+static bl_result check_loaded_places(const bl_job *job, bl_error *err)
+{
+    const render_scene *s = job->scene;
+    for (uint32_t k = 0; k < job->requested_count; k++)
+        if (place_is(s, job->requested[k]))
+            TRY(place_check(s, job->requested[k], render_initial(s, &s->parameters.data[job->requested[k]]), err));
+    return BL_OK;
+}
+
 const char *bl_volume_gradient_name(bl_volume_gradient how)
 {
     static const char *const names[BL_VOLUME_GRADIENT_COUNT] = {"auto", "replay", "drt"};
@@ -126,6 +136,8 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->desc.parameters = NULL; /* the names are the caller's; indices are kept */
     bl_error err = {0};
     bl_result r = resolve_names(job, scene, desc ? desc : &defaults);
+    if (r == BL_OK && check_loaded_places(job, &err) != BL_OK)
+        r = context_fail(job->context, &err);
     if (r != BL_OK) {
         bl_job_destroy(job);
         return r;
@@ -213,7 +225,7 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
         return context_fail(job->context, &err);
-    if ((place_is(job->scene, index) || turns_environment(job->scene, index)) && place_check(values, p->name, &err) != BL_OK)
+    if ((place_is(job->scene, index) || turns_environment(job->scene, index)) && place_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

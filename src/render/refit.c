@@ -7,7 +7,7 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "instance", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
+const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "instance", "settle", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
                                                         "grid",    "level",       "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
@@ -127,6 +127,20 @@ static double cost_of(const scene_bvh *b)
     return whole > 0 ? sum / whole : 0;
 }
 
+/* An entry's primitive in its shape. */
+static uint32_t number_of(const plan *p, uint32_t entry)
+{
+    return p->order[entry] - p->scene->shapes.data[p->scene->primitives.data[p->order[entry]].entry[10]].first_entry_primitive;
+}
+
+static void add_numbers(const plan *p, refit *r)
+{
+    uint32_t at = room(r, p->scene->primitives.count);
+    r->work.data[REFIT_NUMBERS] = at;
+    for (uint32_t e = 0; e < p->scene->primitives.count; e++)
+        r->work.data[at + e] = number_of(p, e);
+}
+
 static void add_nodes(lists *l)
 {
     const plan *p = l->p;
@@ -169,6 +183,8 @@ static void add_nodes(lists *l)
     add(r, REFIT_COST, pairs, REFIT_COST_PARTS, PLAN_NONE);
     if (refit_has_fixed(p->scene))
         add_fixed(l, slots);
+    if (p->moves & MOVE_PLACES)
+        add_numbers(p, r);
     free(l->height);
     free(trees);
 }
@@ -208,14 +224,16 @@ static uint32_t inverse_area(const plan *p, uint32_t index)
 static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *r)
 {
     const render_shape *shape = &p->scene->shapes.data[index];
-    uint32_t record = room(r, REFIT_SOLID_WORDS), entry = 0;
-    while (p->order[entry] != shape->first_entry_primitive)
-        entry++;
+    uint32_t record = room(r, REFIT_SOLID_WORDS), entries = room(r, shape->primitive_count);
+    for (uint32_t e = 0; e < p->scene->primitives.count; e++)
+        if (p->order[e] - shape->first_entry_primitive < shape->primitive_count)
+            r->work.data[entries + p->order[e] - shape->first_entry_primitive] = p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * e;
     uint32_t *w = r->work.data + record;
     w[REFIT_SOLID_PLACE] = p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_PLACE];
-    w[REFIT_SOLID_ENTRY] = p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * entry;
+    w[REFIT_SOLID_ENTRIES] = entries;
     w[REFIT_SOLID_INVERSE_AREA] = inverse_area(p, index), w[REFIT_SOLID_KIND] = shape->kind;
-    add(r, REFIT_SOLID, record, 1, PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
+    add(r, REFIT_SETTLE, record, shape_kinds[shape->kind]->settle ? shape->vertex_count : 0, parameter);
+    add(r, REFIT_SOLID, record, shape->primitive_count, PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
     add(r, REFIT_PLACE_INVERSE, r->work.data[record + REFIT_SOLID_PLACE], 1, parameter);
 }
 
@@ -333,7 +351,7 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
         if (primitive->entry[9] == SHAPE_TRIANGLES)
             triangle_bounds(p->words.data, p, primitive, bounds[i]);
         else if (own[SHAPE_PLACE])
-            memcpy(bounds[i], p->words.data + own[SHAPE_PLACE] + PLACE_BOX, sizeof *bounds);
+            memcpy(bounds[i], p->words.data + p->words.data[own[SHAPE_PLACE] + PLACE_BOXES] + 6 * (size_t)number_of(p, g->first + i), sizeof *bounds);
         else
             memcpy(bounds[i], primitive->bounds, sizeof *bounds);
         join(whole, bounds[i]);

@@ -17,6 +17,7 @@ enum refit_header {
     REFIT_COSTS,       /* f32: REFIT_COST_PARTS sums */
     REFIT_LEVELS,      /* word of the scene buffer: the outer level's record, then those of all instances */
     REFIT_LEVEL_GRIDS, /* slots of their grids */
+    REFIT_NUMBERS,     /* where shapes move: of each entry its primitive's number in its shape */
     REFIT_HEADER_WORDS = 8
 };
 enum { REFIT_COST_PARTS = 64, REFIT_AREA_BLOCK = 64 };
@@ -26,8 +27,8 @@ enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_
                   REFIT_MESH_BLOCKS /* f32: room for 1 + the number of blocks of faces */,
                   REFIT_MESH_STARTS /* of each vertex's corners, and the end */, REFIT_MESH_CORNERS /* 3 face + corner */,
                   REFIT_MESH_NORMAL_VALUES, REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */, REFIT_MESH_WORDS };
-/* A shape that is one primitive. Its place record, its entry and where 1 / area is, in the scene buffer (PLAN_NONE: no light); enum shape_kind. */
-enum refit_solid { REFIT_SOLID_PLACE, REFIT_SOLID_ENTRY, REFIT_SOLID_INVERSE_AREA, REFIT_SOLID_KIND, REFIT_SOLID_WORDS };
+/* A shape that is no mesh. Its place record and where 1 / area is, in the scene buffer (PLAN_NONE: no light); where its entries are listed; enum shape_kind. */
+enum refit_solid { REFIT_SOLID_PLACE, REFIT_SOLID_ENTRIES, REFIT_SOLID_INVERSE_AREA, REFIT_SOLID_KIND, REFIT_SOLID_WORDS };
 /* An instance that moves: its place record and its level's, in the scene buffer. */
 enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
 /* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a triangle. */
@@ -37,7 +38,8 @@ typedef enum refit_step {
     REFIT_PLACE,       /* a place record in the scene buffer; vertices. From the shape's own space to the world */
     REFIT_PLACE_INVERSE, /* the same; 1 */
     REFIT_INSTANCE,    /* an instance's; 1: the maps of its level */
-    REFIT_SOLID,       /* a solid's; 1: of what moves and is no mesh, everything */
+    REFIT_SETTLE,      /* a solid's; points that describe it, where its kind has `settle` */
+    REFIT_SOLID,       /* a solid's; primitives: of what moves and is no mesh, everything */
     REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
     REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
     REFIT_AREA_BLOCKS, /* a mesh; blocks of faces */

@@ -39,6 +39,10 @@ static const struct {
      "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>", {"eye.translation", "eye.rotation"}},
     {"parallel rays, point light", "<sensor type='orthographic' id='eye'><transform name='to_world'><scale value='.9,.8,1.2'/><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
      FILM "</sensor>", "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>", {"eye.to_world"}},
+    {"pinhole, surfaces that rays meet by iteration", "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" POSE FILM "</sensor>",
+     "<shape type='sdfgrid'><string name='filename' value='ball.vol'/><transform name='to_world'><translate value='-.1,-.5,.2'/></transform></shape>"
+     "<shape type='bsplinecurve'><string name='filename' value='strand.curves'/><transform name='to_world'><translate y='11'/></transform></shape>"
+     "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>", {"eye.translation", "eye.rotation"}},
 };
 
 static scene_eval *create(size_t k, uint32_t count)

@@ -5,7 +5,8 @@
  * alone, by the material's sampling alone, by both: these agree only if all of them move the lamp's points alike, its area included. A floor that moves
  * under its picture; a room that grows round its lamp, light going to and fro in it.
  * A lamp that shows a volume shows other parts of it as it moves.
- * In ordinary runs the floor and that lamp alone: compiling is what takes the time. */
+ * Shapes of many primitives, met anew along a ray that moves.
+ * In ordinary runs the floor, that lamp and an ellipsoid alone: compiling is what takes the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDINARY = 2, LAMP = 2 /* in cases */ };
+enum { ORDINARY = 3, LAMP = 6 /* in cases */ };
 
 static scene_device device;
 static char *folder;
@@ -37,6 +38,15 @@ static const moved_case cases[] = {
      "</bsdf></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .2, {.3, -.5, .2}}, 64, .03},
     {"lamp in view that shows a volume", DIRECT("1", "0"), MOVED_DOWN, "<shape type='rectangle' id='it'>" TO_WORLD("<scale value='3'/>") VOLUME "</shape>", "it.to_world",
      {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .03},
+    {"ellipsoid", DIRECT("1", "0"), MOVED_DOWN, "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>"
+     TO_WORLD("<scale value='3'/><rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
+    {"grid of distances", DIRECT("1", "0"), MOVED_DOWN, "<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/>"
+     TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='20,18,17'/><rotate x='.6' y='.8' angle='20'/><translate z='-7'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world",
+     {{.1, -.2, .3}, .1, {.3, -.5, 1.2}}, 64, .03},
+    {"linear curve", DIRECT("1", "0"), MOVED_DOWN, "<shape type='linearcurve' id='it'><string name='filename' value='rod.curves'/>"
+     TO_WORLD("<rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
+    {"B-spline curve", DIRECT("1", "0"), MOVED_DOWN, "<shape type='bsplinecurve' id='it'><string name='filename' value='strand.curves'/>"
+     TO_WORLD("<rotate x='.6' y='.8' angle='20'/><translate z='-6.8'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
     {"lamp, light sampling", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='rectangle' id='it'>" OVER SHINES "</shape>", "it.to_world",
      {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
     {"lamp that shows a volume, light sampling", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='rectangle' id='it'>" OVER VOLUME "</shape>", "it.to_world",

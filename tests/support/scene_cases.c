@@ -496,6 +496,30 @@ static bl_result write_ball(const char *folder, bl_error *err)
     return r;
 }
 
+/* One Gaussian, of half axes 2.4, 1.8, 2.1 at three deviations. */
+static bl_result write_gaussian(const char *folder, bl_error *err)
+{
+    static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nproperty float scale_0\nproperty float scale_1\n"
+                              "property float scale_2\nproperty float rot_0\nproperty float rot_1\nproperty float rot_2\nproperty float rot_3\nend_header\n"
+                              ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
+    arena a = {0};
+    bl_result r = file_write(arena_printf(&a, "%s/gaussian.ply", folder), ply, sizeof ply - 1, err);
+    arena_free(&a);
+    return r;
+}
+
+/* Curves thick enough to fill a view. */
+static bl_result write_curves(const char *folder, bl_error *err)
+{
+    static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n", strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
+    arena a = {0};
+    bl_result r = file_write(arena_printf(&a, "%s/rod.curves", folder), rod, sizeof rod - 1, err);
+    if (r == BL_OK)
+        r = file_write(arena_printf(&a, "%s/strand.curves", folder), strand, sizeof strand - 1, err);
+    arena_free(&a);
+    return r;
+}
+
 char *scene_files_create(void)
 {
     char *folder = malloc(32);
@@ -510,7 +534,8 @@ char *scene_files_create(void)
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
         write_flakes(folder, &err) != BL_OK ||
-        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK) {
+        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK ||
+        write_gaussian(folder, &err) != BL_OK || write_curves(folder, &err) != BL_OK) {
         fprintf(stderr, "no folder for test files: %s\n", err.text);
         free(folder);
         return NULL;
@@ -520,7 +545,8 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol"};
+    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol", "gaussian.ply",
+                                        "rod.curves", "strand.curves"};
     arena a = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(arena_printf(&a, "%s/%s", folder, names[i]));

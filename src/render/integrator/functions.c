@@ -25,23 +25,37 @@ static ir_func *make_intersect(walk *w, const shape_kind_class *kind)
     return f;
 }
 
+/* Where a ray meets the entry that it is known to meet at `at`, differentiable in the ray. */
+static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    if (kind->follow)
+        kind->follow(t, entry, o, d, at);
+    else
+        kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
+}
+
 /* Of a hit that moves with its shape (shape/place.c). What was hit goes along; or, where the ray is given (`slides`), the ray moves the other way, which to
- * first order is by 2 - R, meets the entry anew, and goes along. p: ray, distance and coordinates of the hit. */
+ * first order is by 2 - R, meets the entry anew, and goes along. Where the points that describe the shape move, all there is does so, and R is 1. p: ray,
+ * distance and coordinates of the hit. */
 static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref data, ir_ref slides, const ir_ref p[9])
 {
     ir_func *f = t->f;
-    affine_map motion = place_motion(t, t_word(t, walk_shape_of(t, entry), SHAPE_PLACE));
+    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE);
+    affine_map motion = place_motion(t, place), of_points;
+    tracer met = *t;
+    if (kind->moves == PLACE_AS_POINTS)
+        of_points = place_motion_of_points(t, place), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
-    vec3 d = v3_normalize(t, v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))));
-    ir_ref at[9], branch = ir_if(f, slides); /* another ray may have no derivative there */
+    vec3 moved = v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))), d = v3_normalize(t, moved);
+    ir_ref at[9] = {[6] = ir_mul(f, p[6], ir_detach(f, v3_length(t, moved))), p[7], p[8]}, branch = ir_if(f, slides); /* another ray may have no derivative there */
     vec3_put(o, at), vec3_put(d, at + 3);
-    kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at + 6);
+    meet_again(&met, kind, entry, o, d, at + 6);
     ir_else(f);
     ir_endif(f);
     for (int k = 0; k < 9; k++)
         at[k] = ir_phi(f, branch, at[k], p[k]);
     interaction si = {.b = {at[7], at[8]}};
-    kind->interact(t, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
+    kind->interact(&met, entry, data, vec3_at(at), vec3_at(at + 3), at[6], at[7], at[8], &si);
     place_carry(t, &motion, &si);
     return si;
 }
@@ -65,15 +79,15 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
     if (tracked && walk_moves(w, MOVE_PLACES)) {
-        ir_ref given = ir_param(f, IR_BOOL);
+        ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
         if (kind_moves(w->plan, kind)) {
-            interaction si = carried(&t, kind, entry, data, given, p);
+            interaction si = carried(&t, kind, entry, data, kind->moves == PLACE_AS_POINTS ? there : given, p);
             ir_return(f, out, surface_pack(&t, &si, out));
             return f;
         }
     }
     if (slides)
-        kind->intersect(&t, entry, vec3_at(p), vec3_at(p + 3), t_f32(&t, 0), t_f32(&t, 1e30f), p + 6);
+        meet_again(&t, kind, entry, vec3_at(p), vec3_at(p + 3), p + 6);
     interaction si = {.b = {p[7], p[8]}};
     kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
     if (slides)

@@ -155,16 +155,20 @@ static box triangle_box(tracer *t, ir_ref entry)
     return b;
 }
 
-/* Of an entry of what moves and is no triangle (shape/place.c). */
-static box solid_box(tracer *t, ir_ref entry, const box *triangle)
+/* Of entry `index` of what moves and is no triangle (shape/place.c). */
+static box solid_box(tracer *t, ir_ref index, const box *triangle)
 {
     ir_func *f = t->f;
+    ir_ref entry = entry_at(t, index);
     if (!(t->plan->moves & MOVE_PLACES))
         return *triangle;
     ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE), solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, place, t_u32(t, 0)));
+    ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
+    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)), PLACE_BOXES); /* of another kind of record they would be anywhere */
+    ir_ref at = ir_select(f, solid, ir_add(f, boxes, ir_mul(f, number, t_u32(t, 6))), t_u32(t, 0));
     box b;
     for (uint32_t k = 0; k < 3; k++)
-        b.least[k] = t_real(t, place, PLACE_BOX + k), b.most[k] = t_real(t, place, PLACE_BOX + 3 + k);
+        b.least[k] = t_real(t, at, k), b.most[k] = t_real(t, at, 3 + k);
     return choose(t, solid, &b, triangle);
 }
 
@@ -177,7 +181,7 @@ static box leaf_box(tracer *t, ir_ref first, ir_ref count)
     ir_ref loop = ir_loop(f, state, 7);
     ir_while(f, ir_lt(f, state[0], count));
     box so_far = {{state[1], state[2], state[3]}, {state[4], state[5], state[6]}}, own = triangle_box(t, entry_at(t, ir_add(f, first, state[0])));
-    own = solid_box(t, entry_at(t, ir_add(f, first, state[0])), &own);
+    own = solid_box(t, ir_add(f, first, state[0]), &own);
     so_far = join(t, &so_far, &own);
     ir_ref next[7] = {ir_add(f, state[0], t_u32(t, 1)), so_far.least[0], so_far.least[1], so_far.least[2],
                       so_far.most[0], so_far.most[1], so_far.most[2]};
@@ -321,7 +325,7 @@ static void step_costs(tracer *t, ir_ref record, ir_ref id)
 /* ---- the kernel ---- */
 
 static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id) = {
-    [REFIT_PLACE] = geometry_place, [REFIT_PLACE_INVERSE] = geometry_place_inverse, [REFIT_INSTANCE] = geometry_instance, [REFIT_SOLID] = geometry_solid, [REFIT_NORMAL_VALUES] = geometry_normal_values, [REFIT_NORMALS] = geometry_normals, [REFIT_AREA_BLOCKS] = geometry_area_blocks,
+    [REFIT_PLACE] = geometry_place, [REFIT_PLACE_INVERSE] = geometry_place_inverse, [REFIT_INSTANCE] = geometry_instance, [REFIT_SETTLE] = geometry_settle, [REFIT_SOLID] = geometry_solid, [REFIT_NORMAL_VALUES] = geometry_normal_values, [REFIT_NORMALS] = geometry_normals, [REFIT_AREA_BLOCKS] = geometry_area_blocks,
     [REFIT_AREA_SUMS] = geometry_area_sums, [REFIT_AREA_TABLE] = geometry_area_table,
     [REFIT_ENTRIES] = step_entries, [REFIT_ROUND] = step_boxes, [REFIT_GRID] = step_grids, [REFIT_LEVEL] = step_levels, [REFIT_PACK] = step_pack,
     [REFIT_COST] = step_costs, [REFIT_CORNER] = step_corners};

@@ -19,6 +19,7 @@ void geometry_area_sums(tracer *t, ir_ref record, ir_ref id);
 void geometry_place(tracer *t, ir_ref place, ir_ref id);
 void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id);
 void geometry_instance(tracer *t, ir_ref record, ir_ref id);
+void geometry_settle(tracer *t, ir_ref record, ir_ref id);
 void geometry_solid(tracer *t, ir_ref record, ir_ref id);
 void geometry_area_table(tracer *t, ir_ref record, ir_ref id);
 

@@ -23,31 +23,61 @@ void geometry_place(tracer *t, ir_ref place, ir_ref id)
     ir_endif(f);
 }
 
-/* One lane: a shape that is one primitive. */
+static void store_solid(tracer *t, const placed_at *at, const placed_shape *s, ir_ref box)
+{
+    ir_func *f = t->f;
+    if (s->shared)
+        ir_if(f, ir_eq(f, at->number, t_u32(t, 0)));
+    for (uint32_t i = 0; i < s->word_count; i++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, s->to, i), s->words[i]);
+    if (s->shared)
+        ir_else(f), ir_endif(f);
+    for (uint32_t i = 0; i < s->entry_count; i++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, at->entry, i), s->entry[i]);
+    for (uint32_t i = 0; i < 3; i++) {
+        ir_store(f, BUFFER_SCENE, t_offset(t, box, i), s->least[i]);
+        ir_store(f, BUFFER_SCENE, t_offset(t, box, 3 + i), s->most[i]);
+    }
+}
+
+/* A point that describes a shape that is no mesh. */
+void geometry_settle(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND);
+    affine_map m = place_map(t, place);
+    const placed_at at = {.own = t_word(t, place, PLACE_OWN), .data = t_word(t, place, PLACE_DATA), .number = id};
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!shape_kinds[k]->settle || !t->plan->scene->kind_used[k])
+            continue;
+        ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        shape_kinds[k]->settle(t, &m, &at);
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
+/* A primitive of a shape that is no mesh. */
 void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 {
-    (void)id;
     ir_func *f = t->f;
     ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND), light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
     affine_map m = place_map(t, place);
+    const placed_at at = {t_word(t, place, PLACE_OWN), t_word(t, place, PLACE_DATA), work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
+    ir_ref box = ir_add(f, t_word(t, place, PLACE_BOXES), ir_mul(f, id, t_u32(t, 6)));
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!shape_kinds[k]->place || !t->plan->scene->kind_used[k])
             continue;
-        placed_shape s;
+        placed_shape s = {.to = at.data};
         ir_if(f, ir_eq(f, kind, t_u32(t, k)));
-        shape_kinds[k]->place(t, &m, t_offset(t, place, PLACE_OWN), &s);
-        for (uint32_t i = 0; i < s.word_count; i++)
-            ir_store(f, BUFFER_SCENE, t_offset(t, t_word(t, place, PLACE_DATA), i), s.words[i]);
-        for (uint32_t i = 0; i < s.entry_count; i++)
-            ir_store(f, BUFFER_SCENE, t_offset(t, work_word(t, record, REFIT_SOLID_ENTRY), i), s.entry[i]);
-        for (uint32_t i = 0; i < 3; i++) {
-            ir_store(f, BUFFER_SCENE, t_offset(t, place, PLACE_BOX + i), s.least[i]);
-            ir_store(f, BUFFER_SCENE, t_offset(t, place, PLACE_BOX + 3 + i), s.most[i]);
+        shape_kinds[k]->place(t, &m, &at, &s);
+        store_solid(t, &at, &s, box);
+        if (!ir_is_none(s.area)) {
+            ir_if(f, ir_ne(f, light, t_u32(t, PLAN_NONE)));
+            ir_store(f, BUFFER_SCENE, light, t_ratio(t, t_f32(t, 1), s.area));
+            ir_else(f);
+            ir_endif(f);
         }
-        ir_if(f, ir_ne(f, light, t_u32(t, PLAN_NONE)));
-        ir_store(f, BUFFER_SCENE, light, t_ratio(t, t_f32(t, 1), s.area));
-        ir_else(f);
-        ir_endif(f);
         ir_else(f);
         ir_endif(f);
     }

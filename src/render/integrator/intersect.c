@@ -59,12 +59,12 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     interaction si = {.valid = hit->valid, .t = hit->t, .entry = hit->entry, .shape = walk_shape_of(t, hit->entry), .level = hit->level};
     if (levels)
         o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
-    ir_ref in[12] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};
+    ir_ref in[13] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};
     ir_ref out[INTERACT_RESULTS];
     ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
     if (places)
-        in[11] = hit->slides;
-    ir_call(t->f, which, interact, w->fn.interacts, in, places ? 12 : 11, out);
+        in[11] = hit->slides, in[12] = hit->valid;
+    ir_call(t->f, which, interact, w->fn.interacts, in, places ? 13 : 11, out);
     si.b = hit->b;
     surface_unpack(t, out, &si);
     if (levels) {

@@ -38,7 +38,8 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
     walk_hit h = *hit;
     h.t = ir_select(t->f, h.valid, ir_detach(t->f, h.t), t_f32(t, 1)); /* what is nowhere is not so far that squares overflow */
     h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
-    h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d), h.p = v3_detach(t, h.p);
+    h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d);
+    h.p = v3_select(t, h.valid, v3_detach(t, h.p), v3_add(t, h.o, h.d));
     return h;
 }
 

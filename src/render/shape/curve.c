@@ -17,7 +17,8 @@
 static const float pi = 3.14159265358979323846f;
 
 enum curve_word { CURVE_SEGMENTS, CURVE_POINTS };
-enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };           /* of pieces of B-splines; of segments: p0, r0, p1, r1 */
+enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };           /* of pieces of B-splines; of segments: p0, r0, p1, r1, */
+enum { ENTRY_SEGMENT = 8 };                                          /* and as ENTRY_POINTS */
 enum { PIECES = 8, NEWTON_STEPS = 6 };
 #define OVERLAP (1.0f / 256) /* of pieces, in s */
 
@@ -56,12 +57,13 @@ static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segmen
                               .entry[9] = kind, .entry[10] = shape, .entry[11] = segment};
 }
 
-static void put_segment(render_scene *s, const float *points, uint32_t segment)
+static void put_segment(render_scene *s, const float *points, uint32_t offset, uint32_t segment)
 {
     render_primitive p = empty_box(SHAPE_LINEAR_CURVE, s->shapes.count, segment);
     for (int k = 0; k < 2; k++)
         box_sphere(p.bounds, (double[]){(double)points[4 * k], (double)points[4 * k + 1], (double)points[4 * k + 2], (double)points[4 * k + 3]}, 0);
     memcpy(p.entry, points, 8 * sizeof *points);
+    p.entry[ENTRY_SEGMENT] = offset;
     array_push(&s->primitives, p);
 }
 
@@ -112,13 +114,13 @@ static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kin
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason.text);
     r = move_points(o, &c, err);
-    uint32_t data = s->geometry.count, first = s->primitives.count, segments = 0;
+    uint32_t data = s->geometry.count, first = s->primitives.count, segments = 0, points = c.point_count;
     array_reserve(&s->geometry, data + CURVE_POINTS + 4 * c.point_count);
     memcpy(s->geometry.data + data + CURVE_POINTS, c.points, 4 * (size_t)c.point_count * sizeof *c.points);
     for (uint32_t k = 0; r == BL_OK && k < c.curve_count; k++)
         for (uint32_t i = c.firsts[k]; i + order <= c.firsts[k + 1]; i++, segments++) {
             if (kind == SHAPE_LINEAR_CURVE)
-                put_segment(s, c.points + 4 * (size_t)i, segments);
+                put_segment(s, c.points + 4 * (size_t)i, CURVE_POINTS + 4 * i, segments);
             else
                 put_pieces(s, c.points + 4 * (size_t)i, data, CURVE_POINTS + 4 * i, segments);
         }
@@ -127,7 +129,8 @@ static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kin
     curves_free(&c);
     if (r != BL_OK)
         return r;
-    render_shape shape = {.object = o, .kind = kind, .first_entry_primitive = first, .primitive_count = s->primitives.count - first, .data = data};
+    render_shape shape = {.object = o, .kind = kind, .first_entry_primitive = first, .primitive_count = s->primitives.count - first, .vertex_count = points,
+                          .data = data};
     array_push(&s->shapes, shape);
     s->kind_used[kind] = true;
     return BL_OK;
@@ -202,7 +205,7 @@ static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
 static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ball from = {v3_load(t, data, 0), t_real(t, data, 3)}, to = {v3_load(t, data, 4), t_real(t, data, 7)};
+    ball from = {kind_point(t, data), t_real(t, data, 3)}, to = {kind_point(t, t_offset(t, data, 4)), t_real(t, data, 7)};
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), per = ir_div(f, one, v3_dot(t, d, d));
     cone_hit best = {tmax, zero, ir_bool(f, false)};
     cone c = cone_along(t, &from, &to, o, d);
@@ -241,9 +244,10 @@ static spline spline_at(tracer *t, ir_ref points, ir_ref s)
         {{1, -1, 0, 0}, {-2, 3, 0, 0}, {1, -3, 0, 0}, {0, 1, 0, 0}},
     };
     ir_ref value[4][4], result[3][4];
-    for (uint32_t axis = 0; axis < 4; axis++)
-        for (uint32_t k = 0; k < 4; k++)
-            value[axis][k] = t_real(t, points, 4 * k + axis);
+    for (uint32_t k = 0; k < 4; k++) {
+        vec3 p = kind_point(t, t_offset(t, points, 4 * k));
+        value[0][k] = p.x, value[1][k] = p.y, value[2][k] = p.z, value[3][k] = t_real(t, points, 4 * k + 3);
+    }
     for (int derivative = 0; derivative < 3; derivative++) {
         ir_ref weight[4];
         for (int k = 0; k < 4; k++) {
@@ -306,6 +310,12 @@ static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tm
     out[0] = ir_select(f, hit, hit_t, tmax), out[1] = state[1], out[2] = zero;
 }
 
+/* A step from where both equations hold already: what it does not move it differentiates. */
+static void bspline_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    newton_step(t, ir_add(t->f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)), o, d, at);
+}
+
 /* ---- traced: what both have in common ---- */
 
 /* Unit vector from the curve's place c to the point, which may be as far off as the end of a ray that hits nothing: what is computed there is
@@ -336,7 +346,7 @@ static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1
 static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
-    vec3 from = v3_load(t, entry, 0), a = v3_sub(t, v3_load(t, entry, 4), from), c = v3_add(t, from, v3_scale(t, a, u));
+    vec3 from = kind_point(t, entry), a = v3_sub(t, kind_point(t, t_offset(t, entry, 4)), from), c = v3_add(t, from, v3_scale(t, a, u));
     ir_ref r0 = t_real(t, entry, 3), q = ir_sub(f, t_real(t, entry, 7), r0);
     (void)v;
     vec3 n = away_from(t, c, v3_add(t, o, v3_scale(t, d, hit_t)));
@@ -359,12 +369,102 @@ static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 
     curve_interact(t, entry, data, x, c.d1, c.r1, u, si);
 }
 
-const shape_kind_class shape_kind_linear = {.name = "linear curve", .intersect = linear_intersect, .interact = linear_interact};
-const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect = bspline_intersect, .interact = bspline_interact, .entry_points = true};
+/* ---- moving: control points in their own space ---- */
+
+static uint32_t curve_own(const render_scene *s, const render_shape *shape, float *own)
+{
+    double inverse[16];
+    matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
+    for (uint32_t i = 0; own && i < shape->vertex_count; i++) {
+        float p[4];
+        memcpy(p, s->geometry.data + shape->data + CURVE_POINTS + 4 * (size_t)i, sizeof p);
+        for (int k = 0; k < 3; k++)
+            own[4 * (size_t)i + (size_t)k] =
+                (float)(inverse[4 * k] * (double)p[0] + inverse[4 * k + 1] * (double)p[1] + inverse[4 * k + 2] * (double)p[2] + inverse[4 * k + 3]);
+        own[4 * (size_t)i + 3] = p[3];
+    }
+    return 4 * shape->vertex_count;
+}
+
+static void curve_settle(tracer *t, const affine_map *to_world, const placed_at *at)
+{
+    ir_ref offset = ir_mul(t->f, at->number, t_u32(t, 4)), words[3];
+    vec3_put(affine_point(t, to_world, v3_load(t, ir_add(t->f, at->own, offset), 0)), words);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(t->f, BUFFER_SCENE, t_offset(t, ir_add(t->f, at->data, offset), CURVE_POINTS + k), words[k]);
+}
+
+/* Around balls of one radius r. */
+static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, placed_shape *out)
+{
+    ir_func *f = t->f;
+    for (uint32_t i = 0; i < count; i++) {
+        ir_ref c[3];
+        vec3_put(centre[i], c);
+        for (int k = 0; k < 3; k++) {
+            ir_ref reach = t_mad(t, r, t_f32(t, 1 + 2e-5f), ir_mul(f, ir_abs(f, c[k]), t_f32(t, 4e-6f)));
+            ir_ref low = ir_sub(f, c[k], reach), high = ir_add(f, c[k], reach);
+            out->least[k] = i ? ir_min(f, out->least[k], low) : low, out->most[k] = i ? ir_max(f, out->most[k], high) : high;
+        }
+    }
+}
+
+/* Word of the first of the control points in their own space. */
+static ir_ref own_points(tracer *t, const placed_at *at, uint32_t word)
+{
+    return ir_add(t->f, at->own, ir_sub(t->f, t_word(t, at->entry, word), t_u32(t, CURVE_POINTS)));
+}
+
+static void linear_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+{
+    ir_ref own = own_points(t, at, ENTRY_SEGMENT), r[2] = {t_real(t, own, 3), t_real(t, own, 7)};
+    vec3 p[2] = {affine_point(t, to_world, v3_load(t, own, 0)), affine_point(t, to_world, v3_load(t, own, 4))};
+    for (int k = 0; k < 2; k++)
+        vec3_put(p[k], out->entry + 4 * k), out->entry[4 * k + 3] = r[k];
+    box_balls(t, p, 2, ir_max(t->f, r[0], r[1]), out);
+    out->entry_count = 8;
+}
+
+/* As `blossom`, of one coordinate d of the control points. */
+static ir_ref traced_blossom(tracer *t, const ir_ref d[4], const ir_ref u[3])
+{
+    ir_func *f = t->f;
+    ir_ref b[4] = {d[0], d[1], d[2], d[3]};
+    for (int level = 0; level < 3; level++)
+        for (int i = 0; i < 3 - level; i++) {
+            ir_ref w = ir_mul(f, ir_sub(f, u[level], t_f32(t, (float)(i + level - 2))), t_f32(t, 1.0f / (float)(3 - level)));
+            b[i] = t_mad(t, ir_sub(f, b[i + 1], b[i]), w, b[i]);
+        }
+    return b[0];
+}
+
+static void bspline_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+{
+    ir_func *f = t->f;
+    ir_ref own = own_points(t, at, ENTRY_POINTS), value[4][4], radius = {0};
+    ir_ref u = ir_sub(f, t_real(t, at->entry, ENTRY_BEGIN), t_f32(t, OVERLAP)), v = ir_add(f, t_real(t, at->entry, ENTRY_END), t_f32(t, OVERLAP));
+    const ir_ref corner[4][3] = {{u, u, u}, {u, u, v}, {u, v, v}, {v, v, v}};
+    vec3 centre[4];
+    for (uint32_t k = 0; k < 4; k++) {
+        vec3 p = affine_point(t, to_world, v3_load(t, own, 4 * k));
+        value[0][k] = p.x, value[1][k] = p.y, value[2][k] = p.z, value[3][k] = t_real(t, own, 4 * k + 3);
+    }
+    for (int i = 0; i < 4; i++) {
+        ir_ref r = traced_blossom(t, value[3], corner[i]);
+        centre[i] = v3(traced_blossom(t, value[0], corner[i]), traced_blossom(t, value[1], corner[i]), traced_blossom(t, value[2], corner[i]));
+        radius = i ? ir_max(f, radius, r) : r;
+    }
+    box_balls(t, centre, 4, radius, out);
+}
+
+const shape_kind_class shape_kind_linear = {.name = "linear curve", .intersect = linear_intersect, .interact = linear_interact, .own = curve_own, .place = linear_place,
+                                            .moves = PLACE_AS_POINTS};
+const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect = bspline_intersect, .interact = bspline_interact, .follow = bspline_follow,
+                                             .own = curve_own, .place = bspline_place, .settle = curve_settle, .moves = PLACE_AS_POINTS, .entry_points = true};
 
 static const plugin_param curve_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "control points, `x y z radius` a line, an empty line between curves"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "of control points; radii stay"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "of control points; radii stay"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_linearcurve = {

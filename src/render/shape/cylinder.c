@@ -181,18 +181,20 @@ static vec2 cylinder_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the tube in its own space ---- */
 
-static void cylinder_own(const render_scene *s, const render_shape *shape, float own[12])
+static uint32_t cylinder_own(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
     const tube c = own_tube(shape->object);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; own && k < 3; k++)
         own[k] = (float)c.base[k], own[3 + k] = (float)c.axis[k], own[6 + k] = (float)c.s[k], own[9 + k] = (float)c.t[k];
+    return 12;
 }
 
 /* Where to_world does not keep it round, s says how thick it is. */
-static void cylinder_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+static void cylinder_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
 {
     ir_func *f = t->f;
+    ir_ref own = at->own;
     vec3 base = affine_point(t, to_world, v3_load(t, own, 0)), axis = affine_vector(t, to_world, v3_load(t, own, 3));
     vec3 s = affine_vector(t, to_world, v3_load(t, own, 6)), e = affine_vector(t, to_world, v3_load(t, own, 9)), top = v3_add(t, base, axis);
     ir_ref one = t_f32(t, 1), square = v3_dot(t, axis, axis), length = ir_sqrt(f, square), r = v3_length(t, s);
@@ -212,8 +214,9 @@ static void cylinder_place(tracer *t, const affine_map *to_world, ir_ref own, pl
     out->word_count = CYLINDER_SIGN, out->entry_count = 8;
 }
 
-const shape_kind_class shape_kind_cylinder = {"cylinder", cylinder_intersect, cylinder_interact, cylinder_sample, area_density, cylinder_at, cylinder_unit,
-                                               cylinder_own, cylinder_place, false};
+const shape_kind_class shape_kind_cylinder = {
+    .name = "cylinder", .intersect = cylinder_intersect, .interact = cylinder_interact, .sample = cylinder_sample, .pdf = area_density, .point = cylinder_at,
+    .unit = cylinder_unit, .own = cylinder_own, .place = cylinder_place};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},

@@ -125,20 +125,22 @@ static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 
 /* ---- moving: the normal's sign ---- */
 
-static void disk_own(const render_scene *s, const render_shape *shape, float own[12])
+static uint32_t disk_own(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
-    own[0] = (float)normal_sign(shape->object, matrix_determinant3(scene_get(shape->object, "to_world")->matrix));
+    if (own)
+        own[0] = (float)normal_sign(shape->object, matrix_determinant3(scene_get(shape->object, "to_world")->matrix));
+    return 1;
 }
 
-static void disk_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+static void disk_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
 {
     ir_func *f = t->f;
     vec3 s = to_world->column[0], e = to_world->column[1], n = v3_cross(t, s, e);
     ir_ref length = v3_length(t, n);
     vec3_put(to_world->column[3], out->words + DISK_CENTER), vec3_put(s, out->words + DISK_S), vec3_put(e, out->words + DISK_T);
     memcpy(out->entry, out->words, 9 * sizeof *out->entry);
-    vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, own, 0), length)), out->words + DISK_NORMAL);
+    vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, at->own, 0), length)), out->words + DISK_NORMAL);
     for (int k = 0; k < 3; k++) {
         ir_ref c = out->words[DISK_CENTER + k], x = out->words[DISK_S + k], y = out->words[DISK_T + k];
         ir_ref reach = ir_sqrt(f, t_mad(t, x, x, t_sqr(t, y)));
@@ -149,7 +151,8 @@ static void disk_place(tracer *t, const affine_map *to_world, ir_ref own, placed
     out->word_count = DISK_WORDS, out->entry_count = 9;
 }
 
-const shape_kind_class shape_kind_disk = {"disk", disk_intersect, disk_interact, disk_sample, area_density, disk_at, disk_unit, disk_own, disk_place, false};
+const shape_kind_class shape_kind_disk = {.name = "disk", .intersect = disk_intersect, .interact = disk_interact, .sample = disk_sample, .pdf = area_density,
+                                          .point = disk_at, .unit = disk_unit, .own = disk_own, .place = disk_place};
 
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},

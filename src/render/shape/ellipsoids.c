@@ -34,6 +34,12 @@ static double uniform_scale(const double m[16])
     return uniform ? sqrt(square[0]) : 0;
 }
 
+/* Mitsuba's limits; to_world that moves within them keeps to them when it is set. */
+static const char *ellipsoid_refuses(const double m[16])
+{
+    return uniform_scale(m) > 0 && matrix_determinant3(m) > 0 ? NULL : "to_world must scale all axes alike, and neither shear, mirror nor be singular";
+}
+
 /* The ellipsoid of a row of the file as a primitive; false: out of range. */
 static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge, uint32_t index)
 {
@@ -80,8 +86,9 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
     const double *m = scene_get(o, "to_world")->matrix;
     if (scene_number(o, "extent_adaptive_clamping") != 0)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: extent_adaptive_clamping is not implemented yet");
-    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1 || !(uniform_scale(m) > 0) || !(matrix_determinant3(m) > 0))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: to_world must scale all axes alike, and neither shear, mirror nor be singular");
+    const char *refusal = m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1 ? "to_world must be affine (last row 0 0 0 1)" : ellipsoid_refuses(m);
+    if (refusal)
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: %s", refusal);
     float *rows;
     uint32_t count, first = s->primitives.count;
     bl_error reason = {0};
@@ -131,14 +138,62 @@ static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec
     si->uv = (vec2){zero, zero};
 }
 
-const shape_kind_class shape_kind_ellipsoid = {.name = "ellipsoid", .intersect = ellipsoid_intersect, .interact = ellipsoid_interact, .entry_points = true};
+/* ---- moving: half axes and centres in their own space ---- */
+
+/* Rows of a map are axes over their halves, at right angles. */
+static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, float *own)
+{
+    double inverse[16], back[3];
+    matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
+    for (uint32_t i = 0; own && i < shape->primitive_count; i++) {
+        float words[ELLIPSOID_WORDS];
+        memcpy(words, s->geometry.data + s->primitives.data[shape->first_entry_primitive + i].entry[0], sizeof words);
+        for (int column = 0; column < 4; column++) {
+            const float *from = words + 3 * column;
+            double square = 0, w = column == 3;
+            for (int k = 0; k < 3; k++)
+                square += (double)from[k] * (double)from[k];
+            for (int k = 0; k < 3; k++)
+                back[k] = inverse[4 * k] * (double)from[0] + inverse[4 * k + 1] * (double)from[1] + inverse[4 * k + 2] * (double)from[2];
+            for (int k = 0; k < 3; k++)
+                own[ELLIPSOID_WORDS * (size_t)i + 3 * (size_t)column + (size_t)k] = (float)(w > 0 ? back[k] + inverse[4 * k + 3] : back[k] / square);
+        }
+    }
+    return ELLIPSOID_WORDS * shape->primitive_count;
+}
+
+static void ellipsoid_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+{
+    ir_func *f = t->f;
+    ir_ref own = ir_add(f, at->own, ir_mul(f, at->number, t_u32(t, ELLIPSOID_WORDS))), square[3] = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)}, centre[3];
+    affine_map half;
+    for (uint32_t k = 0; k < 4; k++)
+        half.column[k] = (k < 3 ? affine_vector : affine_point)(t, to_world, v3_load(t, own, 3 * k));
+    affine_map map = affine_inverse(t, &half);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref column[3], axis[3];
+        vec3_put(map.column[k], column), vec3_put(half.column[k], axis);
+        for (uint32_t row = 0; row < 3; row++)
+            out->words[ELLIPSOID_MAP + 3 * row + k] = column[row], square[row] = t_mad(t, axis[row], axis[row], square[row]);
+    }
+    vec3_put(half.column[3], centre), vec3_put(half.column[3], out->words + ELLIPSOID_CENTER);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref reach = ir_mul(f, ir_sqrt(f, square[k]), t_f32(t, 1 + 2e-5f));
+        reach = ir_add(f, reach, ir_mul(f, ir_abs(f, centre[k]), t_f32(t, 2e-6f)));
+        out->least[k] = ir_sub(f, centre[k], reach), out->most[k] = ir_add(f, centre[k], reach);
+    }
+    out->to = t_word(t, at->entry, 0), out->word_count = ELLIPSOID_WORDS;
+}
+
+const shape_kind_class shape_kind_ellipsoid = {.name = "ellipsoid", .intersect = ellipsoid_intersect, .interact = ellipsoid_interact, .own = ellipsoid_own,
+                                               .place = ellipsoid_place, .refuses = ellipsoid_refuses, .entry_points = true};
 
 static const plugin_param ellipsoids_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3"},
     {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},
     {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},
     {"extent_adaptive_clamping", PLUGIN_BOOLEAN, 0, "false", 0, 0, "only false"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; uniform scale"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; uniform scale"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_ellipsoids = {

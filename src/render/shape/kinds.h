@@ -31,9 +31,12 @@ enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIG
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
-/* A place record, of a shape whose to_world is requested: that one's offsets, whether the shape is a sphere, its data, columns of the inverse of to_world as it is; of a mesh, where
- * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space; of others what the kind's `own` says of them there, and their box. */
-enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_ROUND, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_OWN, PLACE_BOX = PLACE_OWN + 12, PLACE_WORDS = PLACE_BOX + 6 };
+/* A place record, of a shape whose to_world is requested: that one's offsets, how the shape moves with it (enum place_as), its data, columns of the inverse of to_world as it is; of a mesh, where
+ * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space; of others where what the kind's `own` says of them stands, and the boxes of their primitives. */
+enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_AS, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_OWN, PLACE_BOXES, PLACE_WORDS };
+
+/* Points of the material go along; those of a sphere, so that it stays one; points that describe the shape go along, not those of the material. */
+enum place_as { PLACE_AS_MATERIAL, PLACE_AS_BALL, PLACE_AS_POINTS };
 
 enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
 /* Bit k: of array k; attributes are one; places are to_world of shapes of any kind. */
@@ -45,11 +48,18 @@ typedef struct affine_map {
     vec3 column[4]; /* images of the axes; of the origin */
 } affine_map;
 
-/* What describes a shape that is one primitive, under some to_world: the first words of its data and of its entry, its box and area. */
+/* A primitive of a shape that moves: words of what `own` says, of the shape's data, of the entry; its number in the shape. */
+typedef struct placed_at {
+    ir_ref own, data, entry, number;
+} placed_at;
+
+/* What describes it under some to_world: words (of the shape's data from the first on), the first words of its entry, its box, and of what may be a light the
+ * shape's area. shared: the words are the same for all primitives. */
 enum { PLACED_WORDS = 13, PLACED_ENTRY = 9 };
 typedef struct placed_shape {
-    ir_ref words[PLACED_WORDS], entry[PLACED_ENTRY], least[3], most[3], area;
+    ir_ref to, words[PLACED_WORDS], entry[PLACED_ENTRY], least[3], most[3], area;
     uint32_t word_count, entry_count;
+    bool shared;
 } placed_shape;
 
 typedef struct shape_kind_class {
@@ -63,15 +73,25 @@ typedef struct shape_kind_class {
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
-    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, 12 numbers, and what it is in the world. own: the
-     * word where those stand. NULL: others. */
-    void (*own)(const render_scene *s, const render_shape *shape, float own[12]);
-    void (*place)(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out);
+    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, which is how many numbers (own: NULL, they are not written), and
+     * what a primitive is in the world. NULL: others. */
+    uint32_t (*own)(const render_scene *s, const render_shape *shape, float *own);
+    void (*place)(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out);
+    /* A hit that is known (at: t, u, v) as a function of the ray, to first order. NULL: `intersect` tells. */
+    void (*follow)(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]);
+    /* Why a shape cannot have this to_world, or NULL. NULL: it can have any that has an inverse. */
+    const char *(*refuses)(const double to_world[16]);
+    /* Where `place` is not all: one of the points (vertex_count) that describe a shape, to its data. */
+    void (*settle)(tracer *t, const affine_map *to_world, const placed_at *at);
+    enum place_as moves; /* as POINTS: what is differentiated reads them with kind_point */
     bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is made) */
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf, shape_kind_linear,
     shape_kind_bspline, shape_kind_ellipsoid;
+
+/* The point at a word of the scene buffer, of those that describe a shape, where its motion takes it. */
+vec3 kind_point(tracer *t, ir_ref word);
 
 /* ---- shape/mesh_arrays.c: arrays of meshes that are parameters ---- */
 
@@ -102,13 +122,14 @@ void place_reasons(render_scene *s); /* once lights are bound: what their gradie
 bool place_requested(const plan *p, const scene_object *o);
 bool place_moves_levels(const plan *p);  /* of some instance; */
 bool place_moves_grouped(const plan *p); /* of some shape that instances show */
-/* An error unless the 16 numbers, the to_world `name` of a shape, are finite and have an inverse; the last row is not looked at. */
-bl_result place_check(const float *values, const char *name, bl_error *err);
+/* An error unless the 16 numbers can be the to_world that the parameter is: finite, with an inverse, and what the kind of shape takes; the last row is not looked at. */
+bl_result place_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void place_write(plan *p); /* records of the requested ones */
 /* place: SHAPE_PLACE of a shape, LEVEL_PLACE of a level. to_world; the motion away from where the shape is, in the space that it stands in, the identity with
  * derivatives; a surface goes along. */
 affine_map place_map(tracer *t, ir_ref place);
 affine_map place_motion(tracer *t, ir_ref place);
+affine_map place_motion_of_points(tracer *t, ir_ref place); /* that of what describes the shape; place_motion, of the material, is then none */
 affine_map place_level_motion(tracer *t, ir_ref level); /* level: its record */
 /* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in none. */
 affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level);

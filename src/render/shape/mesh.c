@@ -346,7 +346,8 @@ static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
     return (vec2){t_mad(t, ir_sub(f, high, low), ir_sub(f, one, t_sqr(t, rest)), low), t_ratio(t, hit->at.y, rest)};
 }
 
-const shape_kind_class shape_kind_triangles = {"triangles", triangle_intersect, triangle_interact, triangle_sample, area_density, triangle_point, triangle_unit, NULL, NULL, false};
+const shape_kind_class shape_kind_triangles = {.name = "triangles", .intersect = triangle_intersect, .interact = triangle_interact, .sample = triangle_sample,
+                                               .pdf = area_density, .point = triangle_point, .unit = triangle_unit};
 
 /* ---- classes ---- */
 

@@ -6,7 +6,8 @@
  *
  * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper left 3x3, normals by the matrix of
  * cofactors, whose length for a unit normal is also by how much the surface's area grows there. A sphere stays one: of R's derivatives there
- * only those count that turn it or scale it alike in all directions.
+ * only those count that turn it or scale it alike in all directions. Of a curve, which keeps its radii, the control points go by R; no point of its
+ * material is followed, a hit slides along the ray that found it, as on a mesh whose vertices move (integrator/moving.c).
  *
  * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A shape in a group moves in the group's space.
  *
@@ -79,8 +80,9 @@ void place_reasons(render_scene *s)
             s->parameters.data[place_parameter(s, s->instances.data[k].object)].reason = left_out;
 }
 
-bl_result place_check(const float *values, const char *name, bl_error *err)
+bl_result place_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err)
 {
+    const char *name = s->parameters.data[parameter].name, *refusal = NULL;
     double m[16];
     for (int k = 0; k < 16; k++) {
         m[k] = (double)values[k];
@@ -89,7 +91,12 @@ bl_result place_check(const float *values, const char *name, bl_error *err)
     }
     if (matrix_determinant3(m) == 0)
         return error_set(err, BL_ERROR_ARGUMENT, "%s is singular", name);
-    return BL_OK;
+    for (uint32_t i = 0; i < s->shapes.count && !refusal; i++) {
+        const shape_kind_class *kind = shape_kinds[s->shapes.data[i].kind];
+        if (kind->refuses && is_place(&s->parameters.data[parameter], s->shapes.data[i].object))
+            refusal = kind->refuses(m);
+    }
+    return refusal ? error_set(err, BL_ERROR_ARGUMENT, "%s: %s", name, refusal) : BL_OK;
 }
 
 /* Vertices (w = 1) and normals (w = 0) of a mesh in its own space; normals by the transpose. */
@@ -119,13 +126,26 @@ static uint32_t write_place(plan *p, const scene_object *o, uint32_t parameter, 
     return at;
 }
 
+/* What a shape that is no mesh is in its own space, and the boxes of its primitives. */
+static void write_solid(plan *p, const render_shape *shape, uint32_t place)
+{
+    const shape_kind_class *kind = shape_kinds[shape->kind];
+    uint32_t count = kind->own(p->scene, shape, NULL), own = plan_reserve(p, count), boxes = plan_reserve(p, 6 * shape->primitive_count);
+    float *numbers = arena_alloc(&p->memory, (count + 1) * sizeof *numbers);
+    kind->own(p->scene, shape, numbers);
+    memcpy(p->words.data + own, numbers, count * sizeof *numbers);
+    for (uint32_t i = 0; i < shape->primitive_count; i++)
+        memcpy(p->words.data + boxes + 6 * (size_t)i, p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
+    p->words.data[place + PLACE_OWN] = own, p->words.data[place + PLACE_BOXES] = boxes;
+}
+
 static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t parameter)
 {
     const scene_object *o = shape->object;
     double inverse[16];
     const uint32_t at = write_place(p, o, parameter, inverse), *mesh = p->words.data + p->geometry + shape->data;
     uint32_t *w = p->words.data + at, positions = 0, normals = 0;
-    w[PLACE_ROUND] = shape->kind == SHAPE_SPHERE, w[PLACE_DATA] = p->geometry + shape->data;
+    w[PLACE_AS] = shape_kinds[shape->kind]->moves, w[PLACE_DATA] = p->geometry + shape->data;
     if (shape->kind == SHAPE_TRIANGLES) {
         double transposed[16];
         for (int k = 0; k < 16; k++)
@@ -136,12 +156,8 @@ static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t p
         w = p->words.data + at;
     }
     w[PLACE_POSITIONS] = positions, w[PLACE_NORMALS] = normals;
-    if (shape_kinds[shape->kind]->own) {
-        float own[12] = {0};
-        shape_kinds[shape->kind]->own(p->scene, shape, own);
-        memcpy(w + PLACE_OWN, own, sizeof own);
-        memcpy(w + PLACE_BOX, p->scene->primitives.data[shape->first_entry_primitive].bounds, 6 * sizeof *w);
-    }
+    if (shape_kinds[shape->kind]->own)
+        write_solid(p, shape, at);
     return at;
 }
 
@@ -194,6 +210,12 @@ affine_map affine_inverse(tracer *t, const affine_map *m)
     return r;
 }
 
+vec3 kind_point(tracer *t, ir_ref word)
+{
+    vec3 p = v3_load(t, word, 0);
+    return t->motion ? affine_point(t, t->motion, p) : p;
+}
+
 /* ---- traced: places ---- */
 
 /* bool: the shape has a place record */
@@ -243,13 +265,30 @@ static affine_map motion_of(tracer *t, ir_ref place)
     return r;
 }
 
+affine_map place_motion_of_points(tracer *t, ir_ref place) { return motion_of(t, place); }
+
+static bool kind_in_use(tracer *t, enum place_as as)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++)
+        any |= t->plan->scene->kind_used[k] && shape_kinds[k]->moves == as;
+    return any;
+}
+
+static ir_ref moves_as(tracer *t, ir_ref place, enum place_as as)
+{
+    return ir_and(t->f, moves(t, place), ir_eq(t->f, t_word(t, place, PLACE_AS), t_u32(t, as)));
+}
+
 affine_map place_motion(tracer *t, ir_ref place)
 {
     affine_map r = motion_of(t, place);
-    if (!t->plan->scene->kind_used[SHAPE_SPHERE])
+    for (uint32_t k = 0; k < 4 && kind_in_use(t, PLACE_AS_POINTS); k++)
+        r.column[k] = v3_select(t, moves_as(t, place, PLACE_AS_POINTS), v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), r.column[k]);
+    if (!kind_in_use(t, PLACE_AS_BALL))
         return r;
     ir_func *f = t->f;
-    ir_ref ball = ir_and(f, moves(t, place), ir_ne(f, t_word(t, place, PLACE_ROUND), t_u32(t, 0)));
+    ir_ref ball = moves_as(t, place, PLACE_AS_BALL);
     vec3 centre = v3_load(t, ir_select(f, ball, t_word(t, place, PLACE_DATA), t_u32(t, 0)), SPHERE_CENTER);
     affine_map alike = similar(t, &r, v3_select(t, ball, centre, r.column[3]));
     for (int k = 0; k < 4; k++)

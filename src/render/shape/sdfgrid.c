@@ -362,12 +362,69 @@ static void sdf_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, i
     }
 }
 
-const shape_kind_class shape_kind_sdf = {.name = "sdf voxel", .intersect = sdf_intersect, .interact = sdf_interact, .entry_points = true};
+/* One step of Newton's method, from where the surface is: what it does not move it differentiates. */
+static void sdf_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3])
+{
+    ir_func *f = t->f;
+    ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], zero = t_f32(t, 0);
+    vec3 corner, along = to_grid(t, data, d, false);
+    load_voxel(t, entry, voxel, &corner);
+    vec3 p = v3_sub(t, to_grid(t, data, v3_add(t, o, v3_scale(t, d, at[0])), true), corner);
+    voxel_polynomial(t, data, voxel, k);
+    ir_ref slope = v3_dot(t, polynomial_gradient(t, k, p), along), flat = ir_eq(f, slope, zero);
+    ir_ref step = ir_div(f, polynomial_at(t, k, p), ir_select(f, flat, t_f32(t, 1), slope));
+    at[0] = ir_sub(f, at[0], ir_select(f, flat, zero, step));
+}
+
+/* ---- moving: nothing but to_world itself ---- */
+
+static uint32_t sdf_own(const render_scene *s, const render_shape *shape, float *own)
+{
+    (void)s, (void)shape, (void)own;
+    return 0;
+}
+
+static void sdf_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
+{
+    ir_func *f = t->f;
+    affine_map back = affine_inverse(t, to_world);
+    ir_ref voxel[3], low[3], high[3], size[3];
+    vec3 corner;
+    load_voxel(t, at->entry, voxel, &corner);
+    vec3_put(to_world->column[3], low), vec3_put(to_world->column[3], high), vec3_put(to_world->column[3], size);
+    for (uint32_t row = 0; row < 3; row++)
+        size[row] = ir_abs(f, size[row]);
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref to_grid[3], axis[3];
+        vec3_put(back.column[k], to_grid);
+        for (uint32_t row = 0; row < 3; row++) {
+            ir_ref samples = ir_to_f32(f, ir_sub(f, t_word(t, at->data, SDF_SIZE + row), t_u32(t, 1)));
+            out->words[SDF_TO_GRID + 4 * row + k] = ir_mul(f, to_grid[row], samples);
+        }
+        if (k == 3)
+            break;
+        ir_ref side = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_sub(f, t_word(t, at->data, SDF_SIZE + k), t_u32(t, 1))));
+        vec3_put(v3_scale(t, to_world->column[k], side), axis);
+        for (uint32_t row = 0; row < 3; row++) {
+            ir_ref near = ir_mul(f, axis[row], axis_of(corner, k)), far = ir_add(f, near, axis[row]);
+            low[row] = ir_add(f, low[row], ir_min(f, near, far)), high[row] = ir_add(f, high[row], ir_max(f, near, far));
+            size[row] = ir_add(f, size[row], ir_max(f, ir_abs(f, near), ir_abs(f, far)));
+        }
+    }
+    for (uint32_t row = 0; row < 3; row++) {
+        ir_ref slack = ir_mul(f, size[row], t_f32(t, 4e-6f));
+        out->least[row] = ir_sub(f, low[row], slack), out->most[row] = ir_add(f, high[row], slack);
+    }
+    out->word_count = 12, out->shared = true;
+}
+
+const shape_kind_class shape_kind_sdf = {.name = "sdf voxel", .intersect = sdf_intersect, .interact = sdf_interact, .own = sdf_own, .place = sdf_place,
+                                         .follow = sdf_follow, .entry_points = true};
 
 static const plugin_param sdf_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol of one channel: signed distances"},
     {"normals", PLUGIN_STRING, 0, "smooth", 0, 0, "smooth or analytic shading normals"},
-    {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "object to world; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; any affine map"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_sdfgrid = {

@@ -167,18 +167,21 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 
 /* ---- moving: centre and radius in its own space ---- */
 
-static void sphere_own(const render_scene *s, const render_shape *shape, float own[12])
+static uint32_t sphere_own(const render_scene *s, const render_shape *shape, float *own)
 {
     (void)s;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; own && k < 3; k++)
         own[k] = (float)scene_get(shape->object, "center")->vector[k];
-    own[3] = (float)scene_number(shape->object, "radius");
+    if (own)
+        own[3] = (float)scene_number(shape->object, "radius");
+    return 4;
 }
 
 /* Where to_world does not scale all axes alike, the radius goes by the root of the mean of their squares. */
-static void sphere_place(tracer *t, const affine_map *to_world, ir_ref own, placed_shape *out)
+static void sphere_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
 {
     ir_func *f = t->f;
+    ir_ref own = at->own;
     const vec3 *m = to_world->column;
     ir_ref square = ir_add(f, v3_dot(t, m[0], m[0]), ir_add(f, v3_dot(t, m[1], m[1]), v3_dot(t, m[2], m[2])));
     ir_ref scale = ir_sqrt(f, ir_mul(f, square, t_f32(t, 1.0f / 3))), r = ir_mul(f, t_real(t, own, 3), scale), by = t_ratio(t, t_f32(t, 1), scale);
@@ -195,8 +198,9 @@ static void sphere_place(tracer *t, const affine_map *to_world, ir_ref own, plac
     out->word_count = SPHERE_SIGN, out->entry_count = 4;
 }
 
-const shape_kind_class shape_kind_sphere = {"sphere", sphere_intersect, sphere_interact, sphere_sample, sphere_pdf, sphere_point, NULL /* only what faces the reference is sampled */, sphere_own, sphere_place,
-                                             false};
+const shape_kind_class shape_kind_sphere = {
+    .name = "sphere", .intersect = sphere_intersect, .interact = sphere_interact, .sample = sphere_sample, .pdf = sphere_pdf, .point = sphere_point,
+    .unit = NULL /* only what faces the reference is sampled */, .own = sphere_own, .place = sphere_place, .moves = PLACE_AS_BALL};
 
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
