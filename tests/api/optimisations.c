@@ -89,16 +89,22 @@ static uint32_t bit(const char *name)
     return 0;
 }
 
-/* Folding and numbering come before differentiation, which adds up in the order of what they leave: gradients then agree up to rounding. */
+static void expect_close(const char *form, const outcome *o, const outcome *all)
+{
+    for (int k = 0; k < GRADIENTS; k++)
+        if (!(all->gradient[k] != 0 && fabsf(o->gradient[k] - all->gradient[k]) <= 1e-5f * fabsf(all->gradient[k])))
+            fail_msg("element %d of the gradient is %.9g, %s %.9g", k, (double)all->gradient[k], form, (double)o->gradient[k]);
+}
+
+/* Up to rounding: folding and numbering come before differentiation, which adds up in the order of what they leave; and what passes bring from
+ * called functions to the kernel's own is added there as floats (spirv_gen/opt/accumulate.c). */
 static void the_naive_form_has_the_same_gradient(void **state)
 {
     (void)state;
     bl_scene *scene = load();
     outcome all = run(scene, 0), recorded = run(scene, everything() & ~(bit("folding") | bit("numbering"))), none = run(scene, everything());
-    assert_memory_equal(all.gradient, recorded.gradient, sizeof all.gradient);
-    for (int k = 0; k < GRADIENTS; k++)
-        if (!(all.gradient[k] != 0 && fabsf(none.gradient[k] - all.gradient[k]) <= 1e-5f * fabsf(all.gradient[k])))
-            fail_msg("element %d of the gradient is %.9g, of the naive form %.9g", k, (double)all.gradient[k], (double)none.gradient[k]);
+    expect_close("as recorded", &recorded, &all);
+    expect_close("of the naive form", &none, &all);
     assert_true(none.kernel.ops > recorded.kernel.ops && recorded.kernel.ops > all.kernel.ops);
     bl_scene_destroy(scene);
 }
