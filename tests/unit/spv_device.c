@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe */
+/* LABELS: swiftshader lavapipe timeout=900 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module runs in both on
  * the same memory, and the memory must then be equal, bit for bit: every row of ops.def for every type, control flow, calls,
@@ -651,7 +651,7 @@ static void random_traces_equal_the_interpreter(void **state)
 {
     const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"), *all = getenv("BL_LONG");
     bool lavapipe = gpu_device_info(device.device)->kind == GPU_LAVAPIPE, tiers = all && strcmp(all, "1") == 0;
-    uint64_t count = wanted ? (uint64_t)atoll(wanted) : tiers ? (lavapipe ? 200 : 10000) : lavapipe ? 8 : 60, from = first ? (uint64_t)atoll(first) : 0;
+    uint64_t count = wanted ? (uint64_t)atoll(wanted) : tiers ? (lavapipe ? 200 : 10000) : lavapipe ? 8 : 500, from = first ? (uint64_t)atoll(first) : 0;
     (void)state;
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
         compare_random_trace(found[i]);
