@@ -132,6 +132,7 @@ set(render_sources
     src/render/bsdf/principled.c
     src/render/bsdf/principled_lobes.c
     src/render/bsdf/principledthin.c
+    src/render/bsdf/rim.c
     src/render/bsdf/rough_interface.c
     src/render/bsdf/roughconductor.c
     src/render/bsdf/roughdielectric.c

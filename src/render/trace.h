@@ -83,6 +83,14 @@ typedef struct tracer {
     bool frozen;  /* tracked reads come from BUFFER_FROZEN instead */
 } tracer;
 
+/* Reads what has decided the path: without derivatives, and never the frozen values. */
+static inline tracer t_deciding(const tracer *t)
+{
+    tracer r = *t;
+    r.tracked = false;
+    return r;
+}
+
 typedef struct vec2 {
     ir_ref x, y;
 } vec2;

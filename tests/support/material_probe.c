@@ -48,6 +48,21 @@ static void trace_at(tracer *t, const class_node *n, uint32_t record)
     ir_return(t->f, (ir_ref[]){bsdf_of(n)->pdf(t, n, at, wi, wo, place(t)), v.c[0], v.c[1], v.c[2]}, 4);
 }
 
+/* wi 3, wo 3, delta, lobe -> nothing; adds the derivatives of a value to the gradient */
+static void trace_derivative(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_ref in[8], one = t_f32(t, 1);
+    surface plane = flat(t);
+    t->surface = &plane;
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
+    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
+    color v = bsdf_of(n)->value(t, n, t_u32(t, record), wi, wo, place(t), in[6], in[7]);
+    ad_backward(t->f, &v.c[1], &one, 1, NULL, NULL, 0);
+    ir_return(t->f, NULL, 0);
+}
+
 /* wi 3, wo 3 -> derivatives of pdf by these */
 static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
 {
@@ -76,6 +91,7 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, 2), ir_buffer_add(s.module, "gradient", false, -1);
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
+    trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n, record);
     if (bsdf_of(n)->attached)
         trace_slopes(&(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n, record);
     if (ir_finish(s.module, &err) != BL_OK)
@@ -113,14 +129,29 @@ material_sample material_probe_sample(const material_probe *p, const double wi[3
     return (material_sample){.wo = {out[0].f, out[1].f, out[2].f}, .pdf = out[3].f, .delta = out[4].b, .lobe = out[5].u, .eta = out[6].f};
 }
 
-material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+static void fill(const material_probe *p, ir_value in[8], const double wi[3], const double wo[3], bool delta, uint32_t lobe)
 {
-    ir_value in[8], out[4];
     for (int k = 0; k < 3; k++)
         in[k] = real(p, wi[k]), in[3 + k] = real(p, wo[k]);
     in[6].b = delta, in[7].u = lobe;
+}
+
+material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+{
+    ir_value in[8], out[4];
+    fill(p, in, wi, wo, delta, lobe);
     run(p, p->at, in, out);
     return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
+}
+
+double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+{
+    ir_value in[8];
+    fill(p, in, wi, wo, delta, lobe);
+    assert_int_equal(p->e->plan->gradient_count, 1);
+    p->e->gradient[0] = 0;
+    run(p, p->derivative, in, NULL);
+    return p->e->gradient[0];
 }
 
 void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6])

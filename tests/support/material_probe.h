@@ -10,7 +10,8 @@ typedef struct material_probe {
     const material_case *what;
     scene_eval *e;
     ir_module *module;
-    ir_func *sample, *at, *slopes; /* the last of materials whose sampling can be attached */
+    ir_func *sample, *at, *derivative;
+    ir_func *slopes; /* of materials whose sampling can be attached */
     bool single; /* f32 instead of f64 */
 } material_probe;
 
@@ -29,6 +30,9 @@ typedef struct material_value {
     double pdf, rgb[3]; /* pdf: of the continuous lobes */
 } material_value;
 material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe);
+
+/* Derivative of value.rgb[1] by the one number that the case requests. */
+double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe);
 
 /* Derivatives of the density with respect to wi and wo, as attached sampling takes them. */
 void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6]);

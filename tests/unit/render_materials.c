@@ -51,7 +51,7 @@ static bool too_large(double deviations) { return 0.5 * erfc(deviations / sqrt(2
 /* What was drawn at one angle. */
 typedef struct tally {
     double expected[BINS]; /* of continuous lobes, by quadrature */
-    uint32_t seen[BINS], lost;
+    uint32_t seen[BINS], lost, rim; /* the last: LOBE_RIM, which is no part of the image (tests/unit/render_rim.c) */
     struct {
         uint32_t lobe, seen;
         double probability;
@@ -110,7 +110,11 @@ static void draw(const material_probe *s, const double wi[3], const double u[3],
         double weight = v.rgb[k] / r.pdf * (same_side ? 1 : r.eta * r.eta);
         t->albedo[k] += weight / samples, t->squares[k] += weight * weight / samples;
     }
-    if (r.delta)
+    if (r.delta && (r.lobe & LOBE_RIM)) {
+        if (v.rgb[0] != 0 || v.rgb[1] != 0 || v.rgb[2] != 0)
+            fail_msg("%s, cosine %g: the rim of a lobe is not black", c->name, wi[2]);
+        t->rim++;
+    } else if (r.delta)
         count_discrete(s, t, &r);
     else if (!(fabs(v.pdf - r.pdf) <= 1e-9 * r.pdf))
         fail_msg("%s, cosine %g: a sample says %.12g, its direction %.12g", c->name, wi[2], r.pdf, v.pdf);
@@ -141,7 +145,7 @@ static void judge_bins(const char *name, double cosine, const tally *t)
         if (too_large((fabs(t->discrete[k].seen - n * p) - 0.5) / sqrt(n * p * (1 - p) + 1e-9)))
             fail_msg("%s, cosine %g: lobe %u was chosen %u times in %g, with probability %g", name, cosine, t->discrete[k].lobe, t->discrete[k].seen, n, p);
     }
-    if (!(fabs(all + t->lost - samples) < 0.02 * samples))
+    if (!(fabs(all + t->lost + t->rim - samples) < 0.02 * samples))
         fail_msg("%s, cosine %g: %g samples expected, %u of %u lost", name, cosine, all, t->lost, samples);
     double k = bins - 1.0, z = bins > 1 ? (cbrt(sum / k) - (1 - 2 / (9 * k))) / sqrt(2 / (9 * k)) : 0; /* Wilson and Hilferty */
     if (too_large(z))

@@ -9,7 +9,7 @@ ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi)
     return ir_select(t->f, ir_ge(t->f, wi.z, t_f32(t, 0)), eta, ir_div(t->f, t_f32(t, 1), eta));
 }
 
-facet facet_between(tracer *t, ir_ref n, vec3 wi, vec3 wo)
+facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
@@ -18,8 +18,9 @@ facet facet_between(tracer *t, ir_ref n, vec3 wi, vec3 wo)
     vec3 up = v3(zero, zero, one);
     ir_ref oblique = ir_and(f, ir_gt(f, a.wi.z, zero), ir_ne(f, a.wo.z, zero));
     vec3 h = v3_add(t, a.wi, v3_scale(t, a.wo, ir_select(f, a.reflects, one, a.n)));
-    h = v3_select(t, ir_lt(f, h.z, zero), v3_neg(t, h), h);
-    a.valid = ir_and(f, oblique, ir_gt(f, h.z, zero));
+    ir_ref height = ir_add(f, a.wi.z, ir_mul(f, a.wo.z, ir_select(f, a.reflects, one, decides)));
+    h = v3_select(t, ir_lt(f, height, zero), v3_neg(t, h), h);
+    a.valid = ir_and(f, oblique, ir_ne(f, height, zero));
     ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h);
     a.valid = ir_and(f, a.valid, ir_and(f, ir_gt(f, wi_h, zero), ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
     a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up), h = v3_select(t, a.valid, h, up);

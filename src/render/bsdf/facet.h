@@ -14,8 +14,9 @@ typedef struct facet {
     ir_ref wi_m, wo_m, h2; /* cosines, the second negative for transmission; |h|^2, h being m before it was normalised */
 } facet;
 
-/* n: index of the side that wi does not lie on over that of its own. */
-facet facet_between(tracer *t, ir_ref n, vec3 wi, vec3 wo);
+/* n: index of the side that wi does not lie on over that of its own. decides: which index says to what side the facet stands, and with that whether
+ * there is one; n, or in frozen evaluations that of the path, since it is a choice (the value does not go to 0 where facets are vertical: rim.h). */
+facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo);
 /* The same of a surface that only reflects, and only above: n is not set, wo_m is wi_m. */
 facet facet_reflecting(tracer *t, vec3 wi, vec3 wo);
 

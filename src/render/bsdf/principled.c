@@ -16,6 +16,7 @@
  *
  * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at normal incidence: 0.08 specular. */
 #include "render/bsdf/principled_lobes.h"
+#include "render/bsdf/rim.h"
 
 #include <math.h>
 
@@ -140,9 +141,13 @@ static weights weights_at(tracer *t, const class_node *n, ir_ref record, vec2 uv
 static bool has_glass(const class_node *n) { return plan_has(n, "spec_trans"); }
 static bool has_coat(const class_node *n) { return plan_has(n, "clearcoat"); }
 
-static facet facet_of(tracer *t, const class_node *n, ir_ref eta, vec3 wi, vec3 wo)
+static facet facet_of(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 wo)
 {
-    return has_glass(n) ? facet_between(t, facet_index(t, eta, wi), wi, wo) : facet_reflecting(t, wi, wo);
+    if (!has_glass(n))
+        return facet_reflecting(t, wi, wo);
+    tracer deciding = t_deciding(t);
+    ir_ref decides = t->frozen ? index_at(&deciding, n, record).eta : eta;
+    return facet_between(t, facet_index(t, eta, wi), facet_index(t, decides, wi), wi, wo);
 }
 
 static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
@@ -192,8 +197,8 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref reco
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
-/* Whether normals near total reflection get a share (facet.h), and where: not of facets that are attached. */
-static bool seeks_critical(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
+/* Whether normals near total reflection get a share (facet.h), and the rim of what is refracted (rim.h); and where: not of facets that are attached. */
+static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
 static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
@@ -202,10 +207,16 @@ static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv
     return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, alpha_at(t, n, record, uv))));
 }
 
+static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
+{
+    ir_ref chance = rim_chance(t, held_facets(t, n, record, uv), index, alpha_at(t, n, record, uv), from);
+    return ir_mul(t->f, chance, weights_at(t, n, record, uv).glass);
+}
+
 static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 from, vec2 uv, ir_ref u1, ir_ref u2)
 {
     vec2 alpha = alpha_at(t, n, record, uv);
-    if (!seeks_critical(n))
+    if (!bends(n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
     facet_critical near = facet_critical_normal(t, held_facets(t, n, record, uv), facet_index(t, eta, wi), from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
@@ -214,7 +225,7 @@ static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
     ir_ref usual = principled_normal_pdf(t, alpha_at(t, n, record, uv), a);
-    return seeks_critical(n) ? facet_critical_density(t, held_facets(t, n, record, uv), a, usual) : usual;
+    return bends(n) ? facet_critical_density(t, held_facets(t, n, record, uv), a, usual) : usual;
 }
 
 /* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it reflects, or refracts. */
@@ -228,7 +239,7 @@ static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = facet_of(t, n, index_at(t, n, record).eta, wi, wo);
+    facet a = facet_of(t, n, record, index_at(t, n, record).eta, wi, wo);
     choice c = choice_at(t, n, record, uv, wi);
     ir_ref normal = normal_density(t, n, record, &a, uv), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
     if (t->tracked) /* exactly 0 only of what is refracted along the facet, where it says nothing */
@@ -259,6 +270,10 @@ static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3
     ir_ref sum = t_f32(t, 0), valid = parts_at(t, n, record, wi, wo, uv, part);
     for (uint32_t k = 0; k < PARTS; k++)
         sum = t_mad(t, part[k].chance, part[k].own, sum);
+    if (bends(n)) {
+        ir_ref index = facet_index(t, index_at(t, n, record).eta, wi);
+        sum = ir_mul(t->f, sum, ir_sub(t->f, t_f32(t, 1), chance_of_rim(t, n, record, uv, facet_turned(t, wi, wi), index)));
+    }
     return ir_select(t->f, valid, sum, t_f32(t, 0));
 }
 
@@ -299,6 +314,13 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), number = t_u32(t, 0);
     choice c = choice_at(t, n, record, uv, wi);
+    vec3 from = facet_turned(t, wi, wi);
+    ir_ref index = {0}, chance = {0}, is_rim = ir_bool(f, false);
+    if (bends(n)) {
+        index = facet_index(t, index_at(t, n, record).eta, wi);
+        chance = chance_of_rim(t, n, record, uv, from, index);
+        is_rim = ir_lt(f, u_lobe, chance), u_lobe = ir_div(f, ir_sub(f, u_lobe, chance), ir_sub(f, one, chance));
+    }
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
     if (has_coat(n))
@@ -308,11 +330,15 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     ir_ref pdf = principled_pdf(t, n, record, wi, wo, uv);
     if (n->variant & ATTACHES)
         number = ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
-    return (bsdf_sample){.wo = wo,
-                         .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero),
-                         .eta = s.eta,
-                         .delta = ir_bool(f, false),
-                         .lobe = number};
+    bsdf_sample r = {.wo = wo, .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero), .eta = s.eta, .delta = is_rim, .lobe = number};
+    if (bends(n)) {
+        rim_sample rim = rim_sampled(t, index, from, u1);
+        r.wo = v3_select(t, is_rim, facet_turned(t, wi, rim.wo), r.wo);
+        r.pdf = ir_select(f, is_rim, ir_mul(f, chance, rim.pdf), r.pdf);
+        r.eta = ir_select(f, is_rim, index, r.eta);
+        r.lobe = ir_select(f, is_rim, t_u32(t, LOBE_RIM), r.lobe);
+    }
+    return r;
 }
 
 /* ---- attached sampling ---- */
@@ -402,13 +428,34 @@ static color base_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, 
     return r;
 }
 
+static color refracted_at(tracer *t, const facet *a, color base, ir_ref glass, ir_ref reflectance)
+{
+    ir_func *f = t->f;
+    ir_ref crosses = ir_div(f, ir_mul(f, t_f32(t, 4), ir_abs(f, ir_mul(f, a->wi_m, a->wo_m))), a->h2);
+    ir_ref scale = ir_mul(f, ir_mul(f, glass, ir_sub(f, t_f32(t, 1), reflectance)), crosses);
+    COLOR_EACH(r, ir_mul(f, root(t, base.c[c]), scale));
+    return r;
+}
+
+/* As in roughdielectric.c. */
+static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    tracer still = t_deciding(t);
+    wi = v3_detach(t, wi), wo = v3_detach(t, wo);
+    facet a = rim_facet(t, facet_index(t, index_at(&still, n, record).eta, wi), wi, wo);
+    ir_ref glass = ir_mul(t->f, weights_at(&still, n, record, uv).glass, principled_facets(t, alpha_at(&still, n, record, uv), &a));
+    color refracted = refracted_at(t, &a, plan_texture(&still, n, record, "base_color", uv), glass, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
+    ir_ref growth = rim_growth(t, &a, facet_index(t, index_at(t, n, record).eta, wi));
+    return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
+}
+
 static color principled_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
-    (void)delta, (void)lobe;
+    (void)lobe;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), front = ir_gt(f, wi.z, zero);
+    ir_ref zero = t_f32(t, 0), front = ir_gt(f, wi.z, zero);
     index_of index = index_at(t, n, record);
-    facet a = facet_of(t, n, index.eta, wi, wo);
+    facet a = facet_of(t, n, record, index.eta, wi, wo);
     weights w = weights_at(t, n, record, uv);
     color base = plan_texture(t, n, record, "base_color", uv), nothing = color_all(zero);
     ir_ref facets = principled_facets(t, alpha_at(t, n, record, uv), &a);
@@ -425,13 +472,12 @@ static color principled_value(tracer *t, const class_node *n, ir_ref record, vec
     }
     if (has_glass(n)) {
         ir_ref glass = ir_mul(f, w.glass, facets);
-        ir_ref crosses = ir_div(f, ir_mul(f, t_f32(t, 4), ir_abs(f, ir_mul(f, a.wi_m, a.wo_m))), a.h2);
-        ir_ref scale = ir_mul(f, ir_mul(f, glass, ir_sub(f, one, dielectric)), crosses);
-        COLOR_EACH(refracted, ir_mul(f, root(t, base.c[c]), scale));
+        color refracted = refracted_at(t, &a, base, glass, dielectric);
         value = color_select(t, front, value, color_all(ir_mul(f, glass, dielectric)));
         value = color_select(t, a.reflects, value, refracted);
     }
-    return color_select(t, a.valid, value, nothing);
+    value = color_select(t, a.valid, value, nothing);
+    return bends(n) ? color_select(t, delta, rim_value(t, n, record, wi, wo, uv), value) : value;
 }
 
 static const plugin_param principled_params[] = {

@@ -6,9 +6,9 @@
  *     transmission  f cos = specular_transmittance * (1-F(m)) D(m) G(wi) G(wo) |wi.m wo.m| / (cos wi |h|^2),  m along h = wi + n wo.
  *
  * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed solid angle. Sampled
- * by a normal, then by F there. At given directions all is smooth in alpha and eta, so their gradients are complete. */
-#include "render/bsdf/facet.h"
-#include "render/bsdf/microfacet.h"
+ * by a normal, then by F there. At given directions all is smooth in alpha and eta, but for the step at GGX's vertical facets, whose place moves with eta:
+ * while that is differentiated, the step is a discrete lobe of value 0 (rim.h), so that gradients are complete. */
+#include "render/bsdf/rim.h"
 
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -27,6 +27,13 @@ static ir_ref eta_seen_from(tracer *t, const class_node *n, ir_ref record, vec3 
     return facet_index(t, interface_eta(t, n, record), wi);
 }
 
+static facet facet_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo)
+{
+    tracer deciding = t_deciding(t);
+    ir_ref index = eta_seen_from(t, n, record, wi);
+    return facet_between(t, index, t->frozen ? eta_seen_from(&deciding, n, record, wi) : index, wi, wo);
+}
+
 /* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a root: from 0, but with a derivative by
  * eta without bound. Chosen by its share alone that would have an infinite variance (estimators.md 4). */
 static ir_ref reflection_probability(tracer *t, const class_node *n, const fresnel *at)
@@ -35,7 +42,15 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, const fresn
     return ir_select(t->f, crosses, plan_probability(t, n, "eta", at->reflectance), at->reflectance);
 }
 
-/* from: wi, on the side of +z; n: the index over there. */
+/* Whether the rim of the lobe is sampled, and how likely. from: wi, on the side of +z. */
+static bool has_rim(const class_node *n) { return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX; }
+
+static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
+{
+    return rim_chance(t, microfacet_held(t, n, record, uv), index, microfacet_alpha(t, n, record, uv), from);
+}
+
+/* from: wi, on the side of +z; index: that over there. */
 static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 from, ir_ref index, vec2 uv, ir_ref u1, ir_ref u2)
 {
     microfacet_kind kind = microfacet_kind_of(n);
@@ -63,20 +78,23 @@ static ir_ref leaving_cosine(tracer *t, const facet *a)
 static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
-    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
+    facet a = facet_at(t, n, record, wi, wo);
     ir_ref of_normal = normal_density(t, n, record, &a, uv);
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
     ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
     ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), leaving_cosine(t, &a)));
     ir_ref refracted = ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
-    return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
+    ir_ref density = ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted));
+    if (has_rim(n))
+        density = ir_mul(f, density, ir_sub(f, one, chance_of_rim(t, n, record, uv, a.wi, a.n)));
+    return ir_select(f, a.valid, density, t_f32(t, 0));
 }
 
-/* The density of wo given the normals' and that it was chosen to reflect or to refract. */
+/* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples, beside which there is no rim. */
 static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
-    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
+    facet a = facet_at(t, n, record, wi, wo);
     ir_ref of_normal = normal_density(t, n, record, &a, uv);
     ir_ref reflected = ir_div(f, t_f32(t, 0.25f), leaving_cosine(t, &a));
     ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
@@ -102,34 +120,69 @@ static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref
     vec3 from = facet_turned(t, wi, wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     ir_ref index = eta_seen_from(t, n, record, wi);
+    bsdf_sample r = {.delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
+    ir_ref chance = {0};
+    if (has_rim(n)) {
+        chance = chance_of_rim(t, n, record, uv, from, index);
+        r.delta = ir_lt(f, u_lobe, chance);
+        u_lobe = ir_div(f, ir_sub(f, u_lobe, chance), ir_sub(f, t_f32(t, 1), chance));
+    }
     vec3 m = sampled_normal(t, n, record, from, index, uv, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, index);
     ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, n, &at));
     facet_sample s = facet_scatter(t, from, m, cosine, &at, reflects);
-    vec3 wo = facet_turned(t, wi, s.wo);
-    return (bsdf_sample){.wo = wo,
-                         .pdf = ir_select(f, s.right, roughdielectric_pdf(t, n, record, wi, wo, uv), t_f32(t, 0)),
-                         .eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it),
-                         .delta = ir_bool(f, false),
-                         .lobe = t_u32(t, 0)};
+    r.wo = facet_turned(t, wi, s.wo);
+    r.pdf = ir_select(f, s.right, roughdielectric_pdf(t, n, record, wi, r.wo, uv), t_f32(t, 0));
+    r.eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it);
+    if (has_rim(n)) {
+        rim_sample rim = rim_sampled(t, index, from, u1);
+        r.wo = v3_select(t, r.delta, facet_turned(t, wi, rim.wo), r.wo);
+        r.pdf = ir_select(f, r.delta, ir_mul(f, chance, rim.pdf), r.pdf);
+        r.eta = ir_select(f, r.delta, index, r.eta);
+        r.lobe = ir_select(f, r.delta, t_u32(t, LOBE_RIM), r.lobe);
+    }
+    return r;
+}
+
+/* D G G / cos, that both directions have in common. */
+static ir_ref facets_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a)
+{
+    ir_func *f = t->f;
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
+    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a->wi), microfacet_visible(t, microfacet_kind_of(n), alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a->m), seen), a->wi.z);
+}
+
+static color refracted_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref reflectance)
+{
+    ir_func *f = t->f;
+    ir_ref bent = ir_div(f, ir_abs(f, ir_mul(f, a->wi_m, a->wo_m)), a->h2);
+    return color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), bent));
+}
+
+/* 0, but for its derivative by eta: all but that is as it stays. */
+static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    tracer still = t_deciding(t);
+    wi = v3_detach(t, wi), wo = v3_detach(t, wo);
+    facet a = rim_facet(t, eta_seen_from(&still, n, record, wi), wi, wo);
+    color refracted = refracted_at(&still, n, record, uv, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
+    ir_ref growth = ir_mul(t->f, facets_at(&still, n, record, uv, &a), rim_growth(t, &a, eta_seen_from(t, n, record, wi)));
+    return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
 static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
 {
-    (void)delta, (void)lobe;
+    (void)lobe;
     ir_func *f = t->f;
-    facet a = facet_between(t, eta_seen_from(t, n, record, wi), wi, wo);
-    ir_ref one = t_f32(t, 1);
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a.wi), microfacet_visible(t, microfacet_kind_of(n), alpha, a.wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a.m), seen), a.wi.z);
+    facet a = facet_at(t, n, record, wi, wo);
     ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance;
-    ir_ref bent = ir_div(f, ir_abs(f, ir_mul(f, a.wi_m, a.wo_m)), a.h2);
     color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), ir_mul(f, reflectance, t_f32(t, 0.25f)));
-    color refracted = color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), ir_mul(f, ir_sub(f, one, reflectance), bent));
-    color value = color_scale(t, color_select(t, a.reflects, reflected, refracted), facets);
-    return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
+    color refracted = refracted_at(t, n, record, uv, &a, reflectance);
+    color value = color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(t, n, record, uv, &a));
+    value = color_select(t, a.valid, value, color_all(t_f32(t, 0)));
+    return has_rim(n) ? color_select(t, delta, rim_value(t, n, record, wi, wo, uv), value) : value;
 }
 
 static const plugin_param roughdielectric_params[] = {
