@@ -11,6 +11,8 @@
  * sides of both normals nothing goes that way. */
 #include "render/integrator/light_path.h"
 
+#include "render/bsdf/perturbed.h"
+
 light_position light_before(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
@@ -151,48 +153,85 @@ static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p
 
 /* ---- surfaces ---- */
 
-/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)| with cosines to the shading normal; 0
+/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, `cosines` being that of wi over that of wo, to the shading normal; 0
  * where a direction is on different sides of both. */
-static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref wi_ng, ir_ref wo_z, ir_ref wo_ng)
+static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_ref wi_ng, ir_ref wo_z, ir_ref wo_ng)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), to = ir_mul(f, wo_z, wo_ng), from = ir_mul(f, v->wi.z, wi_ng);
-    ir_ref ratio = t_ratio(t, ir_abs(f, ir_mul(f, v->wi.z, wo_ng)), ir_abs(f, ir_mul(f, wo_z, wi_ng)));
+    ir_ref ratio = ir_mul(f, cosines, t_ratio(t, ir_abs(f, wo_ng), ir_abs(f, wi_ng)));
     return ir_select(f, ir_and(f, ir_gt(f, to, zero), ir_gt(f, from, zero)), ratio, zero);
 }
 
-/* Something of the class goes through to where the index of refraction may be another. */
-static bool refracts(const class_node *n)
+static ir_ref cosines_of(walk *w, vec3 wi, vec3 wo) { return t_ratio(&w->t, ir_abs(w->t.f, wi.z), ir_abs(w->t.f, wo.z)); }
+
+/* The same of a sample of a discrete lobe: to the normal that has mirrored or refracted it, which a normal map may have turned. */
+static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), eta = v->sample.eta, crosses = ir_lt(f, ir_mul(f, v->wi.z, v->wo.z), t_f32(t, 0));
+    vec3 h = v3_add(t, v->wi, v3_scale(t, v->wo, ir_select(f, crosses, eta, one)));
+    ir_ref near = ir_abs(f, v3_dot(t, v->wi, h)), far = ir_abs(f, v3_dot(t, v->wo, h)), rim = ir_and(f, v->sample.lobe, t_u32(t, LOBE_RIM));
+    ir_ref bent = ir_gt(f, far, t_f32(t, 1e-6f)), ratio = ir_select(f, bent, ir_div(f, near, ir_select(f, bent, far, one)), one);
+    return ir_select(f, ir_ne(f, rim, t_u32(t, 0)), eta, ratio);
+}
+
+/* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the shading normal: it refracts to where the index
+ * may be another, or turns the normal. */
+static bool one_way(const class_node *n)
 {
     if (n->cls->plugin.category != PLUGIN_BSDF)
         return false;
-    bool any = (bsdf_of(n)->transmits && !bsdf_of(n)->null) || bsdf_of(n)->transmits_by;
+    const bsdf_class *cls = bsdf_of(n);
+    bool any = (cls->transmits && !cls->null) || cls->transmits_by || cls->value == perturbed_value;
     for (uint32_t k = 0; k < n->child_count; k++)
-        any |= refracts(n->child[k]);
+        any |= one_way(n->child[k]);
     return any;
 }
 
-static bool transmits(const walk *w)
+static bool some_one_way(const walk *w)
 {
     bool any = false;
     for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        any |= refracts(w->plan->bsdfs.data[i]);
+        any |= one_way(w->plan->bsdfs.data[i]);
     return any;
 }
 
+/* Values are those of radiance, which comes against the light: where they are one-way, from the side that the light leaves to. That is so by what they
+ * depend on, too: from wi to wo times the squared index would hide that index from derivatives. Discrete lobes are no functions of two directions,
+ * and have the index; light tracing has no derivatives of theirs by it. */
 void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample)
 {
     tracer *t = &w->t;
-    walk_values(w, &v->v, tracked, for_sensor, for_sample);
-    if (!transmits(w))
+    if (!some_one_way(w)) {
+        walk_values(w, &v->v, tracked, for_sensor, for_sample);
         return;
-    walk_vertex reversed = v->v;
+    }
+    walk_vertex sampled = v->v, seen = v->v;
     color unused;
-    reversed.wi = v->v.to_light, reversed.to_light = v->v.wi;
-    walk_values(w, &reversed, tracked, for_sensor, &unused);
-    ir_ref by = t_ratio(t, ir_abs(t->f, v->v.to_light.z), ir_abs(t->f, v->v.wi.z));
-    *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, by));
+    sampled.wi = v3_select(t, v->v.sample.delta, v->v.wi, v->v.wo), sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
+    walk_values(w, &sampled, tracked, &unused, for_sample);
+    ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
+    *for_sample = color_scale(t, *for_sample, ir_detach(t->f, by));
+    seen.wi = v->v.to_light, seen.to_light = v->v.wi;
+    walk_values(w, &seen, tracked, for_sensor, &unused);
+    *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
+}
+
+/* What a sample's value is multiplied by, for light. */
+static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref wo_ng)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_vertex *v = &l->v;
+    ir_ref cosines = cosines_of(w, v->wi, v->wo), squared = t_f32(t, 1);
+    if (some_one_way(w)) {
+        cosines = ir_select(f, v->sample.delta, cosines_of_discrete(w, v), cosines);
+        squared = ir_select(f, v->sample.delta, t_sqr(t, v->sample.eta), squared);
+    }
+    return ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared);
 }
 
 /* The surface that the ray has met, and where it scatters to. */
@@ -211,9 +250,8 @@ static void scatter(walk *w, const light_position *at, const connection *c, ligh
     walk_sample_bsdf(w, v, r.u[0], r.u[1], r.u[2], &toward_pdf);
     l->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
     ir_ref wi_ng = ir_neg(f, v3_dot(t, at->d, v->si.ng));
-    ir_ref sensor_adjoint = shading_adjoint(w, v, wi_ng, v->to_light.z, v3_dot(t, c->to, v->si.ng));
-    l->onward = ir_mul(f, shading_adjoint(w, v, wi_ng, v->wo.z, v3_dot(t, l->next_d, v->si.ng)),
-                       t_sqr(t, v->sample.eta));
+    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z, v3_dot(t, c->to, v->si.ng));
+    l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
     ir_ref scatters = ir_and(f, ir_gt(f, toward_pdf, t_f32(t, 0)), ir_gt(f, sensor_adjoint, t_f32(t, 0)));
     l->splat.there = ir_and(f, l->splat.there, ir_or(f, l->begins, ir_and(f, l->goes_on, scatters)));
     l->scale = ir_select(f, l->begins, l->scale, ir_mul(f, sensor_adjoint, c->link.weight));
