@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See rough_interface.h. Quadrature over the visible normals in coordinates where these have no edge inside: for GGX the spherical cap of
- * Dupuy and Benyoub (2023), for Beckmann slopes along and across wi (beckmann.h). Light comes along the x axis. */
+ * See rough_interface.h. Of light from one direction: quadrature over the visible normals in coordinates where these have no edge inside: for GGX the
+ * spherical cap of Dupuy and Benyoub (2023), for Beckmann slopes along and across wi (beckmann.h). Light comes along the x axis.
+ *
+ * Of light from all directions: over facets and, around each facet, over directions, by what lies between them alone. Total reflection begins at one angle
+ * to the facet, with an infinite slope; beyond it everything is reflected, and before, the angle t on the other side is the coordinate, in which
+ * nothing is steep: with c = wi.m and c dc = n^2 cos t d(cos t)
+ *
+ *     mean F  =  integral of all, over c  -  integral of 1 - F, over cos t.
+ *
+ * Nodes of normals stay where they are when alpha changes, and their share of the density does (density_ratio): if they moved with it, steep and
+ * bent places would pass between them, which the integral hardly notices, but its derivative does. */
 #include "render/bsdf/rough_interface.h"
 
 #include "render/bsdf/beckmann.h"
@@ -8,46 +17,35 @@
 
 static const float pi = 3.14159265358979323846f;
 
-enum { NODES_GGX = 16, TURNS_GGX = 12, NODES_BECKMANN = 24, TURNS_BECKMANN = 8, NODES = NODES_GGX * TURNS_GGX };
+enum { NODES_GGX = 96, TURNS_GGX = 16, NODES_BECKMANN = 96, TURNS_BECKMANN = 16, NODES = NODES_GGX * TURNS_GGX };
 _Static_assert(NODES == NODES_BECKMANN * TURNS_BECKMANN, "one count for both");
+enum { FACETS = 64, ANGLES = 16, TURNS = 8, PLACES = FACETS * ANGLES * TURNS };
 
 typedef struct node {
     vec3 m;
     ir_ref weight;
 } node;
 
-/* Which node of a grid of NODES, and by which part of their distance its rows and columns are shifted, in [0, 1). */
-typedef struct grid_place {
-    ir_ref k;
-    ir_ref along, across;
-} grid_place;
-
 static void split(tracer *t, ir_ref k, uint32_t columns, ir_ref out[2])
 {
     out[0] = ir_div(t->f, k, t_u32(t, columns)), out[1] = ir_sub(t->f, k, ir_mul(t->f, out[0], t_u32(t, columns)));
 }
 
-/* Number `at` of `count` numbers in (0, 1), and its weight: equal steps of s, and 3 s^2 - 2 s^3, which flattens what is steep at the ends. */
-static ir_ref flattened(tracer *t, ir_ref at, ir_ref shift, uint32_t count, ir_ref *weight)
+/* Number `at` of `count` in equal steps that make up `width`, of which the first begins `shift` of a step after 0. */
+static ir_ref step(tracer *t, ir_ref at, float shift, uint32_t count, float width)
+{
+    return ir_mul(t->f, ir_add(t->f, ir_to_f32(t->f, at), t_f32(t, shift)), t_f32(t, width / (float)count));
+}
+
+/* Number `at` of `count` numbers in (0, 1), and its weight: equal steps of s, and 3 s^2 - 2 s^3, which flattens what is steep at the ends. Weights
+ * add up to 1: without the last factor, to 1 + 1 / (2 count^2). */
+static ir_ref flattened(tracer *t, ir_ref at, uint32_t count, ir_ref *weight)
 {
     ir_func *f = t->f;
-    ir_ref s = ir_mul(f, ir_add(f, ir_to_f32(f, at), shift), t_f32(t, 1.0f / (float)count));
-    *weight = ir_mul(f, ir_mul(f, s, ir_sub(f, t_f32(t, 1), s)), t_f32(t, 6.0f / (float)count));
+    ir_ref s = step(t, at, 0.5f, count, 1);
+    float square = (float)(count * count), scale = 6.0f / (float)count * (2 * square / (2 * square + 1));
+    *weight = ir_mul(f, ir_mul(f, s, ir_sub(f, t_f32(t, 1), s)), t_f32(t, scale));
     return ir_mul(f, t_sqr(t, s), ir_sub(f, t_f32(t, 3), ir_add(f, s, s)));
-}
-
-/* What the weights of `flattened` add up to: by Euler and Maclaurin 1 - (6 shift^2 - 6 shift + 1) / count^2. */
-static ir_ref flattened_sum(tracer *t, ir_ref shift, uint32_t count)
-{
-    ir_func *f = t->f;
-    float square = 1.0f / (float)(count * count);
-    return t_mad(t, ir_mul(f, shift, ir_sub(f, t_f32(t, 1), shift)), t_f32(t, 6 * square), t_f32(t, 1 - square));
-}
-
-/* Number `at` of `count` in equal steps that make up `width`. */
-static ir_ref step(tracer *t, ir_ref at, ir_ref shift, uint32_t count, float width)
-{
-    return ir_mul(t->f, ir_add(t->f, ir_to_f32(t->f, at), shift), t_f32(t, width / (float)count));
 }
 
 /* wi = (sine, 0, mu) with the roughness scaled away. */
@@ -56,49 +54,34 @@ static vec3 stretched(tracer *t, ir_ref alpha, ir_ref sine, ir_ref mu)
     return v3_normalize(t, v3(ir_mul(t->f, alpha, sine), t_f32(t, 0), mu));
 }
 
-static node ggx_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
+static node ggx_node(tracer *t, ir_ref alpha, vec3 wi, ir_ref k)
 {
     ir_func *f = t->f;
     node r;
     ir_ref at[2], one = t_f32(t, 1);
-    split(t, place->k, TURNS_GGX, at);
-    ir_ref u = flattened(t, at[0], place->along, NODES_GGX, &r.weight), turn = step(t, at[1], place->across, TURNS_GGX, 2 * pi);
-    r.weight = ir_div(f, r.weight, ir_mul(f, flattened_sum(t, place->along, NODES_GGX), t_f32(t, TURNS_GGX)));
+    split(t, k, TURNS_GGX, at);
+    ir_ref u = flattened(t, at[0], NODES_GGX, &r.weight), turn = step(t, at[1], 0.25f, TURNS_GGX, 2 * pi);
+    r.weight = ir_mul(f, r.weight, t_f32(t, 1.0f / TURNS_GGX));
     ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u), ir_add(f, one, wi.z)), wi.z), radius = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, z)));
     vec3 h = v3_add(t, v3(ir_mul(f, radius, ir_cos(f, turn)), ir_mul(f, radius, ir_sin(f, turn)), z), wi);
     r.m = v3_normalize(t, v3(ir_mul(f, alpha, h.x), ir_mul(f, alpha, h.y), ir_max(f, h.z, t_f32(t, 1e-7f))));
     return r;
 }
 
-static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
+static node beckmann_node(tracer *t, ir_ref alpha, vec3 wi, ir_ref k)
 {
     const float far = BECKMANN_FAR, half_root_pi = 0.886226925452758f;
     ir_func *f = t->f;
     node r;
     ir_ref at[2], last = beckmann_edge(t, wi.x, wi.z);
-    split(t, place->k, TURNS_BECKMANN, at);
-    ir_ref width = ir_add(f, last, t_f32(t, far)), u = flattened(t, at[0], place->along, NODES_BECKMANN, &r.weight);
-    ir_ref x = ir_sub(f, ir_mul(f, u, width), t_f32(t, far)), y = ir_sub(f, step(t, at[1], place->across, TURNS_BECKMANN, 2 * far), t_f32(t, far));
+    split(t, k, TURNS_BECKMANN, at);
+    ir_ref width = ir_add(f, last, t_f32(t, far)), u = flattened(t, at[0], NODES_BECKMANN, &r.weight);
+    ir_ref x = ir_sub(f, ir_mul(f, u, width), t_f32(t, far)), y = ir_sub(f, step(t, at[1], 0.25f, TURNS_BECKMANN, 2 * far), t_f32(t, far));
     ir_ref seen = ir_max(f, ir_sub(f, wi.z, ir_mul(f, wi.x, x)), t_f32(t, 0));
     ir_ref density = ir_mul(f, ir_exp(f, ir_neg(f, t_mad(t, x, x, t_sqr(t, y)))), ir_div(f, ir_mul(f, seen, width), beckmann_area(t, wi.x, wi.z, last)));
     r.weight = ir_mul(f, ir_mul(f, r.weight, density), t_f32(t, far / half_root_pi / TURNS_BECKMANN));
     r.m = v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha, x)), ir_neg(f, ir_mul(f, alpha, y)), t_f32(t, 1)));
     return r;
-}
-
-/* The fraction of v. */
-static ir_ref fraction(tracer *t, ir_ref v) { return ir_sub(t->f, v, ir_to_f32(t->f, ir_to_u32(t->f, v))); }
-
-/* One of equal weights, by a lattice (golden ratio) that covers the slopes as they are seen. Smooth integrands get less of it than of beckmann_node; but that
- * spends most of its nodes where there is next to nothing, so that a mean over many of its grids was off by 1 % around total reflection. */
-static node beckmann_lattice_node(tracer *t, ir_ref alpha, vec3 wi, const grid_place *place)
-{
-    ir_func *f = t->f;
-    ir_ref k = ir_to_f32(f, place->k), u1 = ir_mul(f, ir_add(f, k, place->along), t_f32(t, 1.0f / NODES));
-    ir_ref u2 = fraction(t, t_mad(t, k, t_f32(t, 0.6180340f), place->across));
-    vec2 slope = beckmann_slopes(t, wi.x, wi.z, u1, u2);
-    vec3 h = v3(ir_neg(f, ir_mul(f, alpha, slope.x)), ir_neg(f, ir_mul(f, alpha, slope.y)), t_f32(t, 1));
-    return (node){.m = v3_normalize(t, h), .weight = t_f32(t, 1.0f / NODES)};
 }
 
 /* A multiple, the same for every alpha, of the density of visible normals at m. wi = (sine, 0, mu). */
@@ -113,13 +96,13 @@ static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi,
     return ir_div(f, d, beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z)));
 }
 
-/* 1, but with the derivative that a node's share has by alpha while the node stays where it is. If nodes moved with alpha, the kink of total
- * reflection, whose slope is infinite, would pass between them: the integral hardly notices, its derivative does. */
-static ir_ref density_ratio(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi, vec3 m)
+/* now over before, whose values are the same: 1, but with a derivative. */
+static ir_ref relative(tracer *t, ir_ref density)
 {
-    ir_ref density = density_at(t, kind, alpha, wi, m);
     return t->tracked ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f))) : t_f32(t, 1);
 }
+
+/* ---- from one direction ---- */
 
 typedef enum side { REFLECTED, TRANSMITTED } side;
 
@@ -141,34 +124,17 @@ static ir_ref share_at(tracer *t, side to, microfacet_kind kind, ir_ref alpha, i
     return ir_select(f, leaves, ir_mul(f, share, microfacet_visible(t, kind, (vec2){alpha, alpha}, wo)), zero);
 }
 
-/* Node k of a cosine's grid. One grid alone is best symmetric about wi; the grids that a mean is taken over lie each shifted otherwise, so that
- * the kink of total reflection does not fall on the same place of all of them. */
-static grid_place place_of(tracer *t, side to, ir_ref row, ir_ref k)
-{
-    if (to == TRANSMITTED)
-        return (grid_place){k, t_f32(t, 0.5f), t_f32(t, 0.25f)};
-    ir_ref count = ir_to_f32(t->f, row);
-    return (grid_place){k, fraction(t, ir_mul(t->f, count, t_f32(t, 0.7548777f))), fraction(t, ir_mul(t->f, count, t_f32(t, 0.5698403f)))};
-}
-
-/* Sum over cosines first <= k < last; reflected: each times 2 mu / ROUGH_COSINES. */
-static ir_ref sum_of_shares(tracer *t, side to, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref first, ir_ref last)
+/* wi at cosine number `row`. where: bool, else 0 and no work. */
+static ir_ref share_of_row(tracer *t, side to, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref row, ir_ref where)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), nodes = t_u32(t, NODES);
-    ir_ref state[2] = {ir_mul(f, first, nodes), t_f32(t, 0)}, end = ir_mul(f, last, nodes);
+    ir_ref one = t_f32(t, 1), end = ir_select(f, where, t_u32(t, NODES), t_u32(t, 0)), fixed = ir_detach(f, alpha);
+    ir_ref mu = ir_max(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, 1.0f / (ROUGH_COSINES - 1))), t_f32(t, 1e-6f));
+    ir_ref sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, mu))), state[2] = {t_u32(t, 0), t_f32(t, 0)};
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], end));
-    ir_ref row = ir_div(f, state[0], nodes);
-    grid_place place = place_of(t, to, row, ir_sub(f, state[0], ir_mul(f, row, nodes)));
-    ir_ref mu = ir_max(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, 1.0f / (ROUGH_COSINES - 1))), t_f32(t, 1e-6f));
-    ir_ref sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, mu)));
-    ir_ref fixed = ir_detach(f, alpha);
-    vec3 wi = stretched(t, fixed, sine, mu);
-    node at = (kind == MICROFACET_GGX ? ggx_node : to == TRANSMITTED ? beckmann_node : beckmann_lattice_node)(t, fixed, wi, &place);
-    ir_ref weight = ir_mul(f, at.weight, density_ratio(t, kind, alpha, v3(sine, t_f32(t, 0), mu), at.m));
-    if (to == REFLECTED)
-        weight = ir_mul(f, weight, ir_mul(f, mu, t_f32(t, 2.0f / ROUGH_COSINES)));
+    node at = (kind == MICROFACET_GGX ? ggx_node : beckmann_node)(t, fixed, stretched(t, fixed, sine, mu), state[0]);
+    ir_ref weight = ir_mul(f, at.weight, relative(t, density_at(t, kind, alpha, v3(sine, t_f32(t, 0), mu), at.m)));
     ir_ref term = ir_mul(f, weight, share_at(t, to, kind, alpha, eta, sine, mu, at.m));
     ir_ref next[2] = {ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], term)};
     ir_endloop(f, loop, next, 2);
@@ -177,12 +143,88 @@ static ir_ref sum_of_shares(tracer *t, side to, microfacet_kind kind, ir_ref alp
 
 ir_ref rough_transmittance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref k, ir_ref there)
 {
-    ir_ref last = ir_add(t->f, k, ir_select(t->f, there, t_u32(t, 1), t_u32(t, 0)));
-    return sum_of_shares(t, TRANSMITTED, kind, alpha, eta, k, last);
+    return share_of_row(t, TRANSMITTED, kind, alpha, eta, k, there);
 }
 
+/* ---- from all directions ---- */
+
+/* Facet number k, by its angle to the normal. Weights, times the cosine, are shares of the density that alpha makes of what `alpha` was, not yet scaled to
+ * add up to 1. */
+typedef struct tilt {
+    ir_ref sine, cosine, weight;
+} tilt;
+
+static tilt tilt_at(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref k)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), fixed = ir_detach(f, alpha), share, left = ir_sub(f, one, flattened(t, k, FACETS, &share));
+    ir_ref steep = kind == MICROFACET_GGX ? ir_sub(f, ir_div(f, one, left), one) : ir_neg(f, ir_log(f, left)); /* square of the slope over alpha */
+    ir_ref slope = ir_mul(f, fixed, ir_sqrt(f, steep)), cosine = ir_div(f, one, ir_sqrt(f, t_mad(t, slope, slope, one)));
+    tilt r = {.sine = ir_mul(f, slope, cosine), .cosine = cosine};
+    ir_ref density = microfacet_distribution(t, kind, (vec2){alpha, alpha}, v3(r.sine, t_f32(t, 0), cosine));
+    r.weight = ir_div(f, ir_mul(f, share, relative(t, density)), cosine);
+    return r;
+}
+
+/* Direction at cosine c to the facet, that at this azimuth around it; and the mirrored one. Shares of the facet that both see. */
+static ir_ref both_see(tracer *t, microfacet_kind kind, ir_ref alpha, const tilt *m, ir_ref c, ir_ref azimuth)
+{
+    ir_func *f = t->f;
+    ir_ref along = ir_mul(f, c, m->cosine), across = ir_mul(f, ir_mul(f, t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, c))), azimuth), m->sine);
+    ir_ref z[2] = {ir_sub(f, along, across), ir_add(f, along, across)}, both = t_f32(t, 1), least = t_f32(t, 1e-6f);
+    for (int k = 0; k < 2; k++) {
+        ir_ref above = ir_gt(f, z[k], least), safe = ir_select(f, above, z[k], t_f32(t, 0.5f));
+        vec3 w = v3(t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, safe))), t_f32(t, 0), safe);
+        both = ir_mul(f, both, ir_select(f, above, microfacet_visible(t, kind, (vec2){alpha, alpha}, w), t_f32(t, 0)));
+    }
+    return both;
+}
+
+static ir_ref sqr_ratio(tracer *t, ir_ref a, ir_ref b) { return t_sqr(t, ir_div(t->f, ir_sub(t->f, a, b), ir_add(t->f, a, b))); }
+
+/* 1 - F, by both cosines. */
+static ir_ref crosses(tracer *t, ir_ref n, ir_ref c, ir_ref cos_t)
+{
+    ir_func *f = t->f;
+    ir_ref across = sqr_ratio(t, c, ir_mul(f, n, cos_t)), along = sqr_ratio(t, ir_mul(f, n, c), cos_t);
+    return ir_sub(f, t_f32(t, 1), ir_mul(f, t_f32(t, 0.5f), ir_add(f, across, along)));
+}
+
+/* The integral of 2 mu times what one direction reflects. */
+static ir_ref reflectance_of_all(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref n, ir_ref where)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_u32(t, 0), one = t_f32(t, 1), n2 = t_sqr(t, n), shares[2] = {zero, t_f32(t, 0)}, sums[2] = {zero, t_f32(t, 0)};
+    ir_ref loop = ir_loop(f, shares, 2);
+    ir_while(f, ir_lt(f, shares[0], ir_select(f, where, t_u32(t, FACETS), zero)));
+    tilt m = tilt_at(t, kind, alpha, shares[0]);
+    ir_ref next[2] = {ir_add(f, shares[0], t_u32(t, 1)), t_mad(t, m.weight, m.cosine, shares[1])};
+    ir_endloop(f, loop, next, 2);
+
+    ir_ref denser = ir_lt(f, n, one), at[2], around[2], weight; /* the side that light comes from: else there is no total reflection, and c will do */
+    loop = ir_loop(f, sums, 2);
+    ir_while(f, ir_lt(f, sums[0], ir_select(f, where, t_u32(t, PLACES), zero)));
+    split(t, sums[0], ANGLES * TURNS, at), split(t, at[1], TURNS, around);
+    m = tilt_at(t, kind, alpha, at[0]);
+    ir_ref azimuth = ir_cos(f, step(t, around[1], 0.5f, TURNS, pi)), c = flattened(t, around[0], ANGLES, &weight);
+    ir_ref all = ir_mul(f, ir_mul(f, weight, c), both_see(t, kind, alpha, &m, c, azimuth));
+    ir_ref even = step(t, around[0], 0.5f, ANGLES, 1), missing = ir_sub(f, one, t_sqr(t, even));
+    c = ir_select(f, denser, t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, n2, missing))), even);
+    ir_ref cos_t = ir_select(f, denser, even, t_safe_sqrt(t, ir_sub(f, one, ir_div(f, missing, n2))));
+    ir_ref measure = ir_mul(f, even, ir_select(f, denser, n2, one));
+    ir_ref lost = ir_mul(f, measure, ir_mul(f, crosses(t, n, c, cos_t), both_see(t, kind, alpha, &m, c, azimuth)));
+    ir_ref term = ir_mul(f, m.weight, ir_sub(f, all, ir_mul(f, lost, t_f32(t, 1.0f / ANGLES))));
+    ir_ref after[2] = {ir_add(f, sums[0], t_u32(t, 1)), t_mad(t, term, t_f32(t, 2.0f / TURNS), sums[1])};
+    ir_endloop(f, loop, after, 2);
+    return t_ratio(t, sums[1], shares[1]);
+}
+
+/* Mitsuba's sum over cosines mu_k weighs each by 2 mu_k / ROUGH_COSINES. With the trapezoidal rule that is the integral times (ROUGH_COSINES - 1), and the
+ * last of them once, over ROUGH_COSINES. */
 ir_ref rough_mean_reflectance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref there)
 {
-    ir_ref zero = t_u32(t, 0), last = ir_select(t->f, there, t_u32(t, ROUGH_COSINES), zero);
-    return sum_of_shares(t, REFLECTED, kind, alpha, eta, zero, last);
+    ir_func *f = t->f;
+    ir_ref integral = reflectance_of_all(t, kind, alpha, eta, there);
+    ir_ref last = share_of_row(t, REFLECTED, kind, alpha, eta, t_u32(t, ROUGH_COSINES - 1), there);
+    return ir_mul(f, t_mad(t, integral, t_f32(t, ROUGH_COSINES - 1), last), t_f32(t, 1.0f / ROUGH_COSINES));
 }

@@ -13,7 +13,7 @@
 
 enum { ROUGH_COSINES = 64 };
 
-/* At the cosine k / (ROUGH_COSINES - 1), k: u32. There is one loop in it, which only adds, so it can be differentiated in both modes. there: bool; else 0. */
+/* At the cosine k / (ROUGH_COSINES - 1), k: u32. Loops in it only add, so it can be differentiated in both modes. there: bool; else 0. */
 ir_ref rough_transmittance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref k, ir_ref there);
 /* The mean of 2 mu times it over all these cosines (Mitsuba's mean over a hemisphere). Likewise. */
 ir_ref rough_mean_reflectance(tracer *t, microfacet_kind kind, ir_ref alpha, ir_ref eta, ir_ref there);
