@@ -33,6 +33,8 @@ static const format formats[] = {
     {"one pixel", "point light", 3, 1, 1, 3001},
     {"several tiles of whole lanes", "point light", 2, 128, 64, 67}, /* 549,000 samples; a tile of a CPU device holds 262,144 */
     {"several tiles of samples", "point light", 2, 64, 64, 130},
+    {"masks and panes in fog", "nothing that scatters, nothing there", 5, 16, 12, 48},
+    {"homogeneous fog", "homogeneous", 5, 16, 12, 48},
     {"beyond the notes", "closed room", 60, 5, 5, 64},
 };
 /* No path leaves it, so all of them are as long as depth allows. */
@@ -54,6 +56,9 @@ static const scene_case *find_case(const char *name)
     for (uint32_t i = 0; i < scene_case_count; i++)
         if (strcmp(scene_cases[i].name, name) == 0)
             return &scene_cases[i];
+    for (uint32_t i = 0; i < scene_media_case_count; i++)
+        if (strcmp(scene_media_cases[i].name, name) == 0)
+            return &scene_media_cases[i];
     fail_msg("no case %s", name);
     return NULL;
 }
