@@ -104,11 +104,12 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
 {
     uint32_t at = plan_reserve(p, 3 * count);
     for (uint32_t i = 0; i < count; i++) {
-        float v[3], out[3];
+        float v[3];
         memcpy(v, p->words.data + from + 3 * i, sizeof v);
-        for (int k = 0; k < 3; k++)
-            out[k] = (float)(by[4 * k] * (double)v[0] + by[4 * k + 1] * (double)v[1] + by[4 * k + 2] * (double)v[2] + w * by[4 * k + 3]);
-        memcpy(p->words.data + at + 3 * i, out, sizeof out);
+        double own[3] = {(double)v[0], (double)v[1], (double)v[2]};
+        matrix_apply(by, own, w, own);
+        for (uint32_t k = 0; k < 3; k++)
+            p->words.data[at + 3 * i + k] = float_word((float)own[k]);
     }
     return at;
 }
