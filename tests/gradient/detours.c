@@ -215,9 +215,6 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree), cmocka_unit_test(jobs_choose)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena a = {0};
-    remove(arena_printf(&a, "%s/layers.vol", folder));
-    arena_free(&a);
     scene_files_remove(folder);
     if (!failed) /* a test that failed has left its objects behind */
         scene_device_close(&device);

@@ -128,13 +128,16 @@ static void refused(void **state)
 
 int main(void)
 {
-    folder = scene_files_create();
-    if (!folder || !scene_device_open(&device))
+    if (!scene_device_open(&device))
         return scene_device_missing();
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(refused), cmocka_unit_test(gradient_is_that_of_copies)};
     size_t count = getenv("BL_LONG") ? 3 : 2;
     int failed = _cmocka_run_group_tests("moved instances", tests, count, NULL, NULL);
-    scene_device_close(&device);
     scene_files_remove(folder);
+    if (!failed) /* a test that failed has left its objects behind */
+        scene_device_close(&device);
     return failed;
 }
