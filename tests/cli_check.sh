@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # LABELS: swiftshader
 # SPDX-License-Identifier: BSD-3-Clause
-# backlight check where rays follow the parameter: long steps cross kinks, which the report says, without calling that agreement.
+# backlight check where rays follow the parameter: long steps cross kinks, which the report says, without calling that agreement. Nor does it say so
+# where the kink is at the parameter's value, as that of the least roughness is, and shorter steps show no better.
 set -u
 
 program=$BL_PROGRAM
@@ -14,7 +15,7 @@ bad=0
 expect() {
     local status=$1 verdict=$2
     shift 2
-    "$program" check "$scene" --param glass.eta -D material=glass -D attached=always -D resolution=16 --spp 4 --seeds 2 --quiet "$@" >.out 2>.err
+    "$program" check "$scene" -D resolution=16 --spp 4 --seeds 2 --quiet "$@" >.out 2>.err
     local got=$?
     grep -q 'no device\|not found' .err && exit 77
     if [ $got -ne "$status" ] || ! grep -q "$verdict" .out; then
@@ -22,6 +23,8 @@ expect() {
         bad=1
     fi
 }
-expect 1 "the step is too large" --epsilon 0.05
-expect 0 "agrees" --epsilon 0.0002
+index=(--param glass.eta -D material=glass -D attached=always)
+expect 1 "the step is too large" "${index[@]}" --epsilon 0.05
+expect 0 "agrees" "${index[@]}" --epsilon 0.0002
+expect 1 "WRONG" --param metal.alpha.value -D material=metal -D alpha=0.0001 --epsilon 0.00005
 exit $bad
