@@ -44,11 +44,11 @@ def run(page, tiny):
                 zs.append(plain["z"])
                 rows.append([case[0], "smooth" if alpha == 0 else "%g" % alpha, gradient["value"], gradient["std_err"], plain["value"], plain["std_err"], plain["z"]])
                 for way, d in (("gradient", gradient), ("difference", plain)):
-                    curves.setdefault(case[0], {}).setdefault(way, []).append((alpha, d["value"]))
+                    curves.setdefault(case[0], {}).setdefault(way, []).append((alpha, d["value"], d["std_err"]))
     page.write("Attached gradients against differences of images, by roughness", [
         "A sheet, or a ball, of metal or glass (GGX; smooth: the plugins without roughness) amid a smooth sky, where nothing has an edge in view (`assets/papers/sheet.xml`), %d x %d pixels,"
         " %d samples per pixel, %d seeds: the derivative of the image's mean red by a component of the normal, or by the index of refraction (the ball with up to six segments, inner reflections included),"
-        " with directions attached at every roughness (`attached` is `always`); differences are central, of whole images with the same random numbers, and share no code with gradients."
+        " with directions attached at every roughness (`attached` is `always`); differences are central, of whole images with the same random numbers, and share no code with gradients. Bars in the plots are one standard error to both sides."
         % (RESOLUTION, RESOLUTION, SPP, 2 if tiny else 24),
         "Root mean square of z: %.2f; the largest: %.1f of %d. Rows of a kind share their random numbers, so their z go together. A smooth mirror's derivative has next to no noise: there z counts"
         " roundings of the differences. At 0.5 some tenths of a percent are missing by eta: light sampling does not see that refraction by GGX ends with a step, where facets are vertical."

@@ -3,7 +3,7 @@
 import math
 
 COLOURS = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#ccbb44", "#66ccee", "#000000"]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 320, 66, 10, 28, 74
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 306, 66, 18, 28, 66
 
 
 class Axis:
@@ -41,7 +41,7 @@ def text(x, y, what, anchor="middle", colour="#000"):
 def lines(curve, x, y):
     """A curve as one line, or several: what a logarithmic axis has no place for interrupts it."""
     out = [[]]
-    for a, b in curve:
+    for a, b, *_ in curve:
         if x.has(a) and y.has(b):
             out[-1].append("%.1f,%.1f" % (x.at(a), y.at(b)))
         elif out[-1]:
@@ -49,11 +49,16 @@ def lines(curve, x, y):
     return [" ".join(line) for line in out if len(line) > 1]
 
 
+def errors(curve, x, y):
+    """Bars of one standard error to both sides, where the curve has them."""
+    return " ".join("M%.1f %.1fV%.1f" % (x.at(a), y.at(b - e[0]), y.at(b + e[0])) for a, b, *e in curve if e)
+
+
 def panel(left, p):
-    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)]."""
+    """p: title, x, y (labels), log_x, log_y, curves: name -> [(x, y)], or [(x, y, standard error of y)] where y is linear."""
     points = [q for c in p["curves"].values() for q in c]
     x = Axis(p["x"], [q[0] for q in points], p.get("log_x"), left + LEFT, left + WIDTH - RIGHT)
-    y = Axis(p["y"], [q[1] for q in points], p.get("log_y"), HEIGHT - BOTTOM, TOP)
+    y = Axis(p["y"], [q[1] + side * sum(q[2:]) for q in points for side in (-1, 1)], p.get("log_y"), HEIGHT - BOTTOM, TOP)
     out = [text((x.begin + x.end) / 2, 16, p["title"])]
     for v in x.ticks():
         out += ['<path d="M%.1f %d V%d" stroke="#ddd"/>' % (x.at(v), TOP, HEIGHT - BOTTOM), text(x.at(v), HEIGHT - BOTTOM + 15, "%g" % v)]
@@ -68,6 +73,7 @@ def panel(left, p):
         if along > x.begin and along + width > x.end:
             along, row = x.begin, row + 1
         out += ['<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>' % (line, colour) for line in lines(curve, x, y)]
+        out += ['<path d="%s" stroke="%s"/>' % (bars, colour) for bars in [errors(curve, x, y)] if bars]
         out.append(text(along, HEIGHT - BOTTOM + 47 + 13 * row, name, "start", colour))
         along += 16 + width
     return out

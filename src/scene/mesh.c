@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Triangle meshes: transforms, vertex normals, memory; and the inverse of a 4x4 matrix. Computed in double, stored in float. */
+ * Triangle meshes: transforms, vertex normals, memory; and what else is done with 4x4 matrices. Computed in double, stored in float. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -46,6 +46,13 @@ bool matrix_invert(const double m[16], double out[16])
     return finite;
 }
 
+void matrix_apply(const double m[16], const double v[3], double w, double out[3])
+{
+    const double x = v[0], y = v[1], z = v[2];
+    for (int row = 0; row < 3; row++)
+        out[row] = m[4 * row] * x + m[4 * row + 1] * y + m[4 * row + 2] * z + m[4 * row + 3] * w;
+}
+
 double matrix_determinant3(const double m[16])
 {
     return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
@@ -77,9 +84,10 @@ bl_result mesh_transform(scene_mesh *mesh, const double m[16], bool flip_normals
     TRY(check_matrix(m, inverse, err));
     for (uint32_t i = 0; i < mesh->vertex_count; i++) {
         float *p = &mesh->positions[3 * (size_t)i];
-        double x = p[0], y = p[1], z = p[2];
+        double moved[3] = {p[0], p[1], p[2]};
+        matrix_apply(m, moved, 1, moved);
         for (int row = 0; row < 3; row++) {
-            p[row] = (float)(m[4 * row] * x + m[4 * row + 1] * y + m[4 * row + 2] * z + m[4 * row + 3]);
+            p[row] = (float)moved[row];
             if (!isfinite(p[row]))
                 return error_set(err, BL_ERROR_SCENE,
                                  "vertex %u of a mesh is out of range after its transform", i);

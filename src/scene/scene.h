@@ -175,6 +175,8 @@ bl_result mesh_transform(scene_mesh *m, const double matrix[16], bool flip_norma
 void mesh_free(scene_mesh *m);
 
 bool matrix_invert(const double m[16], double out[16]); /* false: singular */
+/* The upper three rows times (v, w): points have w = 1, directions 0. out may be v. */
+void matrix_apply(const double m[16], const double v[3], double w, double out[3]);
 double matrix_determinant3(const double m[16]);         /* of the upper left 3x3; negative: mirrors */
 
 /* ---- images ---- */

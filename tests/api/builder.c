@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "support/scene_cases.h"
 #include "support/scene_device.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static const char xml[] =
     "<sensor type='perspective'><float name='fov' value='35.1'/><transform name='to_world'><matrix value='-1,0,0,0.1, 0,1,0,0.3, 0,0,-1,5, 0,0,0,1'/></transform>"
     "<film type='hdrfilm'><integer name='width' value='24'/><integer name='height' value='18'/><rfilter type='box'/></film>"
     "<sampler type='independent'><integer name='sample_count' value='8'/></sampler></sensor>"
-    "<shape type='ply' id='tent'><string name='filename' value='builder_tent.ply'/><transform name='to_world'><matrix value='.9,0,0,0, 0,.9,.1,0, 0,0,1.1,0, 0,0,0,1'/></transform>"
+    "<shape type='ply' id='tent'><string name='filename' value='tent.ply'/><transform name='to_world'><matrix value='.9,0,0,0, 0,.9,.1,0, 0,0,1.1,0, 0,0,0,1'/></transform>"
     "<bsdf type='twosided' id='paint'><bsdf type='diffuse'><texture type='checkerboard' name='reflectance'><rgb name='color0' value='.1,.2,.7'/>"
     "<transform name='to_uv'><matrix value='5,0,0,0, 0,7,0,0, 0,0,1,0, 0,0,0,1'/></transform></texture></bsdf></bsdf></shape>"
     "<shape type='sphere'><point name='center' value='.6,-.5,.9'/><float name='radius' value='.31'/><ref id='paint'/></shape>"
@@ -95,11 +96,16 @@ static void equals_a_file(void **state)
 {
     (void)state;
     static float from_calls[3 * PIXELS], from_file[3 * PIXELS];
-    FILE *f = fopen("builder_tent.ply", "w");
+    arena memory = {0};
+    char *folder = scene_files_create();
+    assert_non_null(folder);
+    FILE *f = fopen(arena_printf(&memory, "%s/tent.ply", folder), "w");
     assert_non_null(f);
     assert_true(fputs(ply, f) >= 0);
     assert_int_equal(fclose(f), 0);
-    bl_scene *file = scene_device_load(&device, xml, "."), *calls = made();
+    bl_scene *file = scene_device_load(&device, xml, folder), *calls = made();
+    scene_files_remove(folder);
+    arena_free(&memory);
     assert_int_equal(bl_scene_parameter_count(calls), bl_scene_parameter_count(file));
     for (uint32_t k = 0; k < bl_scene_parameter_count(file); k++) {
         bl_parameter_info a, b;

@@ -21,7 +21,8 @@
 enum { SIDE = 9 /* vertices */, VERTICES = SIDE * SIDE, FACES = 2 * (SIDE - 1) * (SIDE - 1), SPP = 4 };
 
 static scene_device device;
-static const char *const files[2] = {"geometry_ground.ply", "geometry_lamp.ply"};
+static const char *const files[2] = {"ground.ply", "lamp.ply"};
+static char *folder;
 
 /* A square grid over [-1, 1]^2 at this height; every vertex is moved by up to `by`. */
 static void grid(float *positions, double height, double by, uint32_t seed)
@@ -33,9 +34,10 @@ static void grid(float *positions, double height, double by, uint32_t seed)
     }
 }
 
-static void write_grid(const char *path, const float *positions)
+static void write_grid(const char *name, const float *positions)
 {
-    FILE *f = fopen(path, "w");
+    arena a = {0};
+    FILE *f = fopen(arena_printf(&a, "%s/%s", folder, name), "w");
     assert_non_null(f);
     fprintf(f, "ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\nelement face %d\n"
                "property list uchar int vertex_indices\nend_header\n", VERTICES, FACES);
@@ -43,10 +45,11 @@ static void write_grid(const char *path, const float *positions)
         fprintf(f, "%.9g %.9g %.9g\n", (double)positions[3 * i], (double)positions[3 * i + 1], (double)positions[3 * i + 2]);
     for (int y = 0; y < SIDE - 1; y++)
         for (int x = 0; x < SIDE - 1; x++) {
-            int a = y * SIDE + x, b = a + 1, c = a + SIDE, d = c + 1;
-            fprintf(f, "3 %d %d %d\n3 %d %d %d\n", a, b, d, a, d, c);
+            int p = y * SIDE + x, q = p + 1, r = p + SIDE, s = r + 1;
+            fprintf(f, "3 %d %d %d\n3 %d %d %d\n", p, q, s, p, s, r);
         }
     assert_int_equal(fclose(f), 0);
+    arena_free(&a);
 }
 
 #define PLY(id, file, more) "<shape type='ply' id='" id "'><string name='filename' value='" file "'/>" more "</shape>"
@@ -60,11 +63,11 @@ static const struct {
     bool lamp; /* a mesh that moves, too: numbers that are not the same to the last bit */
 } cases[] = {
     {"instances", "<integrator type='depth'/>",
-     "<shape type='shapegroup' id='group'>" PLY("ground", "geometry_ground.ply", FLAT MATTE) BALL "</shape>"
+     "<shape type='shapegroup' id='group'>" PLY("ground", "ground.ply", FLAT MATTE) BALL "</shape>"
      "<shape type='instance'><ref id='group'/></shape><shape type='instance'>" TURNED "<ref id='group'/></shape>", false},
     {"smooth, and a light", "<integrator type='direct'/>",
-     PLY("ground", "geometry_ground.ply", MATTE) BALL
-     PLY("lamp", "geometry_lamp.ply", FLAT "<boolean name='flip_normals' value='true'/><emitter type='area'><rgb name='radiance' value='3,4,5'/></emitter>"),
+     PLY("ground", "ground.ply", MATTE) BALL
+     PLY("lamp", "lamp.ply", FLAT "<boolean name='flip_normals' value='true'/><emitter type='area'><rgb name='radiance' value='3,4,5'/></emitter>"),
      true},
 };
 
@@ -81,7 +84,7 @@ static scene_picture load(uint32_t k, bool requested)
 {
     static const char *const names[] = {"ground.vertex_positions"};
     arena a = {0};
-    scene_picture p = {.d = &device, .scene = scene_device_load(&device, scene_of(&a, k), ".")};
+    scene_picture p = {.d = &device, .scene = scene_device_load(&device, scene_of(&a, k), folder)};
     bl_scene_info info;
     SCENE_MUST(&device, bl_scene_info_get(p.scene, &info));
     p.width = info.width, p.height = info.height, p.values = 3 * info.width * info.height;
@@ -227,8 +230,13 @@ int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(instances), cmocka_unit_test(smooth), cmocka_unit_test(timing)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
+    scene_files_remove(folder);
+    if (!failed) /* a test that failed has left its objects behind */
+        scene_device_close(&device);
     return failed;
 }

@@ -24,16 +24,19 @@ static bl_scene *fog(void)
 {
     static const float box[6] = {0, 0, 0, 1, 1, 1}, value = 0.01f;
     static const int32_t sizes[5] = {1, 1, 1, 1, 1};
-    FILE *f = fopen("one.vol", "wb");
+    arena a = {0};
+    char *folder = scene_files_create();
+    assert_non_null(folder);
+    FILE *f = fopen(arena_printf(&a, "%s/one.vol", folder), "wb");
     assert_non_null(f);
     assert_true(fwrite("VOL\003", 1, 4, f) == 4 && fwrite(sizes, 4, 5, f) == 5 && fwrite(box, 4, 6, f) == 6 && fwrite(&value, 4, 1, f) == 1);
     fclose(f);
-    arena a = {0};
     const char *body = "<shape type='cube'><bsdf type='null'/><medium type='heterogeneous' name='interior' id='fog'><volume type='gridvolume' name='sigma_t'>"
                        "<string name='filename' value='one.vol'/><transform name='to_world'><translate x='-.5' y='-.5' z='-.5'/><scale value='2'/></transform>"
                        "</volume></medium></shape><emitter type='constant'/>";
     bl_scene *s = scene_device_load(&device, scene_xml(&a, "<integrator type='volpath'><integer name='max_depth' value='2'/></integrator>",
-                                                       arena_printf(&a, scene_sensor_format, SIDE, SIDE), body), ".");
+                                                       arena_printf(&a, scene_sensor_format, SIDE, SIDE), body), folder);
+    scene_files_remove(folder);
     arena_free(&a);
     return s;
 }

@@ -12,6 +12,7 @@
 #include "support/scene_device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,7 @@ static void heights_are_found(void **state)
         assert_true(i % 3 == 2 || whole[i] == flat[i]);
     fit = begin(scene);
     SCENE_MUST(&device, bl_fit_restore(fit, "fit_relief.checkpoint", NULL, NULL));
+    remove("fit_relief.checkpoint");
     steps(fit, STEPS - PART);
     SCENE_MUST(&device, bl_fit_get(fit, 0, resumed));
     assert_memory_equal(resumed, whole, sizeof whole);

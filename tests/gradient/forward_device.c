@@ -160,9 +160,11 @@ static const scene_case *case_named(const char *name)
 
 int main(void)
 {
-    folder = scene_files_create();
-    if (!folder || !scene_device_open(&device))
+    if (!scene_device_open(&device))
         return scene_device_missing();
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
     /* every kind of light and texture, several classes at once, roulette, direct; the interpreter walks all cases (forward.c) */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("all lights at once")),

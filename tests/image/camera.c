@@ -301,9 +301,6 @@ int main(void)
                                        cmocka_unit_test(clipping), cmocka_unit_test(gaussian),
                                        cmocka_unit_test(default_filter)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena a = {0};
-    unlink(arena_printf(&a, "%s/coordinates.pfm", folder));
-    arena_free(&a);
     scene_files_remove(folder);
     return failed;
 }

@@ -388,20 +388,13 @@ static void write_files(void)
     arena_free(&a);
 }
 
-static void remove_files(void)
-{
-    arena a = {0};
-    remove(arena_printf(&a, "%s/tilts.pfm", folder));
-    remove(arena_printf(&a, "%s/smooth.obj", folder));
-    remove(arena_printf(&a, "%s/picture.pfm", folder));
-    arena_free(&a);
-}
-
 int main(void)
 {
-    folder = scene_files_create();
-    if (!folder || !scene_device_open(&device))
+    if (!scene_device_open(&device))
         return scene_device_missing();
+    folder = scene_files_create();
+    if (!folder)
+        return 1;
     write_files();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_equal_those_of_paths),
@@ -411,8 +404,8 @@ int main(void)
         cmocka_unit_test(refuses),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    remove_files();
     scene_files_remove(folder);
+    if (!failed) /* a test that failed has left its objects behind */
+        scene_device_close(&device);
     return failed;
 }

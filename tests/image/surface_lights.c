@@ -206,12 +206,6 @@ int main(void)
         return 1;
     write_files();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const names[] = {"corners.pfm", "panel.ply", "corners.vol"};
-    for (int i = 0; i < 3; i++) {
-        arena a = {0};
-        remove(arena_printf(&a, "%s/%s", folder, names[i]));
-        arena_free(&a);
-    }
     scene_files_remove(folder);
     scene_device_close(&device);
     return failed;

@@ -39,7 +39,8 @@ moved_scene moved_load(scene_device *d, const moved_case *c, const char *integra
 void moved_free(moved_scene *m);
 /* Along the motion; size: of the parts that make it up. */
 double moved_gradient(moved_scene *m, uint32_t seed, double *size);
-/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the scene really moved agree. Returns the derivative. */
+/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the scene really moved agree, these also from a place that
+ * the scene has been moved to. Returns the derivative. */
 double moved_expect(scene_device *d, const moved_case *c, const char *folder);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include "scene/scene.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -522,13 +524,18 @@ static bl_result write_curves(const char *folder, bl_error *err)
 
 char *scene_files_create(void)
 {
-    char *folder = malloc(32);
-    if (!folder)
-        return NULL;
-    strcpy(folder, "scene_files_XXXXXX");
+    const char *temporary = getenv("TMPDIR");
+    char *folder;
     bl_error err = {0};
     static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85}, high[3] = {.65, .65, .95};
-    if (!mkdtemp(folder) || write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
+    if (asprintf(&folder, "%s/scene_files_XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
+        return NULL;
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "no folder %s for test files\n", folder);
+        free(folder);
+        return NULL;
+    }
+    if (write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
         write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
@@ -536,8 +543,8 @@ char *scene_files_create(void)
         write_flakes(folder, &err) != BL_OK ||
         write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK ||
         write_gaussian(folder, &err) != BL_OK || write_curves(folder, &err) != BL_OK) {
-        fprintf(stderr, "no folder for test files: %s\n", err.text);
-        free(folder);
+        fprintf(stderr, "no test files: %s\n", err.text);
+        scene_files_remove(folder);
         return NULL;
     }
     return folder;
@@ -545,11 +552,12 @@ char *scene_files_create(void)
 
 void scene_files_remove(char *folder)
 {
-    static const char *const names[] = {"texture.pfm", "grey.pfm", "sky.pfm", "normals.pfm", "patch.ply", "smoke.vol", "tint.vol", "cloud.vol", "ball.vol", "flakes.vol", "gaussian.ply",
-                                        "rod.curves", "strand.curves"};
     arena a = {0};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(arena_printf(&a, "%s/%s", folder, names[i]));
+    DIR *d = opendir(folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        unlink(arena_printf(&a, "%s/%s", folder, e->d_name)); /* . and .. stay */
+    if (d)
+        closedir(d);
     rmdir(folder);
     arena_free(&a);
     free(folder);

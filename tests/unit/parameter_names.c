@@ -23,7 +23,8 @@ static void parameters_have_paths(void **state)
         "<medium name='interior' type='homogeneous' id='fog'><phase type='hg' id='lobe'/></medium></shape>"
         "<shape type='merge' id='both'><shape type='sphere' id='s6'><bsdf type='diffuse' id='b6'/></shape></shape>"
         "<shape type='shapegroup' id='group'><shape type='sphere' id='s7'><bsdf type='diffuse' id='b7'/></shape></shape>"
-        "<shape type='instance'><ref id='group'/></shape></scene>";
+        "<shape type='instance'><ref id='group'/></shape>"
+        "<shape type='sphere' id='s8'><bsdf type='diffuse' id='b8'/></shape><shape type='sphere'><bsdf type='diffuse' id='s8.bsdf'/></shape></scene>";
     static const struct {
         const char *name, *path;
     } expected[] = {{"in.reflectance.value", "s1.bsdf.brdf_0.reflectance.value"}, {"below.reflectance.value", "top.nested_bsdf.reflectance.value"},
@@ -40,6 +41,10 @@ static void parameters_have_paths(void **state)
         assert_int_equal(render_parameter_called(l.scene, expected[k].path), index);
     }
     assert_int_equal(render_parameter_called(l.scene, "s4.bsdf.nested_bsdf.reflectance.color0.value"), PLAN_NONE); /* the way by s3 came first */
+    uint32_t first = render_parameter_called(l.scene, "b8.reflectance.value"), named = render_parameter_called(l.scene, "s8.bsdf.reflectance.value");
+    assert_true(first != PLAN_NONE && named != PLAN_NONE && named > first);
+    assert_string_equal(l.scene->parameters.data[first].path, "s8.bsdf.reflectance.value");
+    assert_string_equal(l.scene->parameters.data[named].name, "s8.bsdf.reflectance.value"); /* names come before paths, also of what was met first */
     traced_unload(&l);
 }
 

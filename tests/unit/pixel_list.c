@@ -164,6 +164,8 @@ static void one_pixel_may_have_them_all(void **state)
     adjoint[0] = 1e-30f;
     g = draw(adjoint, 5, 12345, &lanes);
     assert_true(g.samples[0] <= 1 && g.samples[17] + g.samples[0] == lanes.samples);
+    g = draw(adjoint, 5, 0, &lanes); /* the first sample is where pixel 0 begins, however small that is */
+    assert_int_equal(g.samples[0], 1);
 }
 
 static void nothing_needs_no_samples(void **state)

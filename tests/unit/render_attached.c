@@ -24,6 +24,10 @@ static char *folder;
 #define ROUGH(kind, alpha, attached)                                                                                   \
     "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/><float name='alpha' value='" alpha  \
     "'/><string name='attached' value='" attached "'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
+/* Which is decided where light falls, for what is not known of all texels. */
+#define TEXTURED(alpha)                                                                                                \
+    "<bsdf type='roughdielectric' id='it'><string name='distribution' value='ggx'/><texture type='checkerboard' name='alpha'>"                      \
+    "<rgb name='color0' value='" alpha "'/><rgb name='color1' value='" alpha "'/></texture><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
 static const material_case glasses[] = {
     {.name = "ggx", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}},
     {.name = "ggx, eta wanted", .xml = GLASS("ggx", ".1"), .parameters = {"it.eta"}, .requested = true},
@@ -119,12 +123,15 @@ static double jump(const material_case *c)
 static void continuous(void **state)
 {
     (void)state;
-    static const char *const ways[] = {"never", "auto", "always"};
-    static const char *const xml[] = {ROUGH("ggx", ".3", "never"), ROUGH("ggx", ".3", "auto"), ROUGH("ggx", ".3", "always")};
-    for (int k = 0; k < 3; k++) {
-        double most = jump(&(material_case){.name = ways[k], .xml = xml[k], .parameters = {"it.eta"}, .requested = true});
-        print_message("attached %s: densities jump by up to %.3g\n", ways[k], most);
-        if (k == 2)
+    static const struct {
+        const char *name, *xml;
+        bool attached;
+    } ways[] = {{"never", ROUGH("ggx", ".3", "never"), false}, {"auto", ROUGH("ggx", ".3", "auto"), false}, {"always", ROUGH("ggx", ".3", "always"), true},
+                {"auto, a rough texel", TEXTURED(".3"), false}, {"auto, a smooth texel", TEXTURED(".03"), true}};
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        double most = jump(&(material_case){.name = ways[k].name, .xml = ways[k].xml, .parameters = {"it.eta"}, .requested = true});
+        print_message("attached %s: densities jump by up to %.3g\n", ways[k].name, most);
+        if (ways[k].attached)
             assert_true(most < 1.2); /* the choice is held: its probability, at least a tenth for either, may jump */
         else
             assert_true(most > 10);

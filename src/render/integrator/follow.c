@@ -351,7 +351,7 @@ void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivative
 walk_ray follow_camera(walk *w, ir_ref sample)
 {
     walk own = *w;
-    own.t.tracked = true, own.t.frozen = w->pass == RENDER_FROZEN;
+    own.t = walk_tracked(w);
     walk_position at = walk_camera(&own, sample);
     return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
 }

@@ -33,8 +33,7 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
 
 static affine_map level_motion(walk *w, ir_ref level)
 {
-    tracer reads = w->t;
-    reads.tracked = true, reads.frozen = w->pass == RENDER_FROZEN;
+    tracer reads = walk_tracked(w);
     return place_level_motion(&reads, level);
 }
 

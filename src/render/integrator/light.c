@@ -62,8 +62,7 @@ void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
 {
     if (!walk_locates(w->plan) || !environment_turns(w->plan))
         return;
-    tracer t = w->t;
-    t.tracked = true, t.frozen = w->pass == RENDER_FROZEN;
+    tracer t = walk_tracked(w);
     vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
     const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
     for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */

@@ -97,8 +97,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)), usable = ir_and(f, follows, ir_gt(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
     if (walk_moves(w, MOVE_PLACES)) {
-        tracer reads = *t;
-        reads.tracked = true, reads.frozen = w->pass == RENDER_FROZEN;
+        tracer reads = walk_tracked(w);
         ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
         moved_with(&reads, shape, w->plan->scene->has_groups ? ir_select(f, follows, v->next.level, here->level) : (ir_ref){0}, &target, &n);
     }

@@ -205,6 +205,14 @@ typedef struct walk_vertex {
     ir_ref decisions;     /* u32: mixes what was decided here, for the drift test */
 } walk_vertex;
 
+/* The walk's tracer, its values carrying derivatives (or being the frozen ones). */
+static inline tracer walk_tracked(const walk *w)
+{
+    tracer t = w->t;
+    t.tracked = true, t.frozen = w->pass == RENDER_FROZEN;
+    return t;
+}
+
 /* functions.c */
 void walk_begin(walk *w, ir_func *f);
 bool walk_has_null(const walk *w);           /* some material of the scene has a null lobe */

@@ -31,9 +31,10 @@ static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *e
         return scene_error(err, BL_ERROR_SCENE, o->where, "%s: to_world must be affine (last row 0 0 0 1)", o->cls->name);
     for (uint32_t i = 0; i < c->point_count; i++) {
         float *p = c->points + 4 * (size_t)i;
-        const double q[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        double moved[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        matrix_apply(m, moved, 1, moved);
         for (int k = 0; k < 3; k++) {
-            p[k] = (float)(m[4 * k] * q[0] + m[4 * k + 1] * q[1] + m[4 * k + 2] * q[2] + m[4 * k + 3]);
+            p[k] = (float)moved[k];
             if (!isfinite(p[k]))
                 return scene_error(err, BL_ERROR_SCENE, o->where, "%s: control point %u is out of range after to_world", o->cls->name, i);
         }
@@ -376,12 +377,12 @@ static uint32_t curve_own(const render_scene *s, const render_shape *shape, floa
     double inverse[16];
     matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
     for (uint32_t i = 0; own && i < shape->vertex_count; i++) {
-        float p[4];
-        memcpy(p, s->geometry.data + shape->data + CURVE_POINTS + 4 * (size_t)i, sizeof p);
+        float *p = own + 4 * (size_t)i;
+        memcpy(p, s->geometry.data + shape->data + CURVE_POINTS + 4 * (size_t)i, 4 * sizeof *p);
+        double back[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        matrix_apply(inverse, back, 1, back);
         for (int k = 0; k < 3; k++)
-            own[4 * (size_t)i + (size_t)k] =
-                (float)(inverse[4 * k] * (double)p[0] + inverse[4 * k + 1] * (double)p[1] + inverse[4 * k + 2] * (double)p[2] + inverse[4 * k + 3]);
-        own[4 * (size_t)i + 3] = p[3];
+            p[k] = (float)back[k];
     }
     return 4 * shape->vertex_count;
 }

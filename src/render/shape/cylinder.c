@@ -23,12 +23,6 @@ static void frame_axes(const double n[3], double s[3], double t[3])
     t[0] = b, t[1] = sign + n[1] * n[1] * a, t[2] = -n[1];
 }
 
-static void turn(const double m[16], const double v[3], double out[3])
-{
-    for (int k = 0; k < 3; k++)
-        out[k] = m[4 * k] * v[0] + m[4 * k + 1] * v[1] + m[4 * k + 2] * v[2];
-}
-
 typedef struct tube {
     double base[3], axis[3], s[3], t[3]; /* s and t of length radius */
     double radius;
@@ -55,12 +49,10 @@ static bool transform_tube(const scene_object *o, tube *out)
 {
     const double *m = scene_get(o, "to_world")->matrix;
     const tube own = own_tube(o);
-    turn(m, own.base, out->base);
-    turn(m, own.axis, out->axis);
-    turn(m, own.s, out->s);
-    turn(m, own.t, out->t);
-    for (int k = 0; k < 3; k++)
-        out->base[k] += m[4 * k + 3];
+    matrix_apply(m, own.base, 1, out->base);
+    matrix_apply(m, own.axis, 0, out->axis);
+    matrix_apply(m, own.s, 0, out->s);
+    matrix_apply(m, own.t, 0, out->t);
     out->radius = sqrt(dot3(out->s, out->s));
     double other = sqrt(dot3(out->t, out->t)), high = sqrt(dot3(out->axis, out->axis)), slack = 1e-4 * out->radius;
     return out->radius > 0 && high > 0 && fabs(out->radius - other) <= slack && fabs(dot3(out->s, out->t)) <= slack * other &&

@@ -143,20 +143,19 @@ static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec
 /* Rows of a map are axes over their halves, at right angles. */
 static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, float *own)
 {
-    double inverse[16], back[3];
+    double inverse[16];
     matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
     for (uint32_t i = 0; own && i < shape->primitive_count; i++) {
         float words[ELLIPSOID_WORDS];
         memcpy(words, s->geometry.data + s->primitives.data[shape->first_entry_primitive + i].entry[0], sizeof words);
         for (int column = 0; column < 4; column++) {
             const float *from = words + 3 * column;
-            double square = 0, w = column == 3;
+            double back[3] = {(double)from[0], (double)from[1], (double)from[2]}, square = 0;
             for (int k = 0; k < 3; k++)
-                square += (double)from[k] * (double)from[k];
+                square += back[k] * back[k];
+            matrix_apply(inverse, back, column == 3, back);
             for (int k = 0; k < 3; k++)
-                back[k] = inverse[4 * k] * (double)from[0] + inverse[4 * k + 1] * (double)from[1] + inverse[4 * k + 2] * (double)from[2];
-            for (int k = 0; k < 3; k++)
-                own[ELLIPSOID_WORDS * (size_t)i + 3 * (size_t)column + (size_t)k] = (float)(w > 0 ? back[k] + inverse[4 * k + 3] : back[k] / square);
+                own[ELLIPSOID_WORDS * (size_t)i + 3 * (size_t)column + (size_t)k] = (float)(column == 3 ? back[k] : back[k] / square);
         }
     }
     return ELLIPSOID_WORDS * shape->primitive_count;

@@ -104,11 +104,12 @@ static uint32_t own_space(plan *p, uint32_t from, uint32_t count, const double b
 {
     uint32_t at = plan_reserve(p, 3 * count);
     for (uint32_t i = 0; i < count; i++) {
-        float v[3], out[3];
+        float v[3];
         memcpy(v, p->words.data + from + 3 * i, sizeof v);
-        for (int k = 0; k < 3; k++)
-            out[k] = (float)(by[4 * k] * (double)v[0] + by[4 * k + 1] * (double)v[1] + by[4 * k + 2] * (double)v[2] + w * by[4 * k + 3]);
-        memcpy(p->words.data + at + 3 * i, out, sizeof out);
+        double own[3] = {(double)v[0], (double)v[1], (double)v[2]};
+        matrix_apply(by, own, w, own);
+        for (uint32_t k = 0; k < 3; k++)
+            p->words.data[at + 3 * i + k] = float_word((float)own[k]);
     }
     return at;
 }
@@ -250,7 +251,10 @@ static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
     return m;
 }
 
-static affine_map motion_of(tracer *t, ir_ref place)
+/* Column k of the identity. */
+static vec3 column_of_one(tracer *t, uint32_t k) { return v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)); }
+
+affine_map place_motion_of_points(tracer *t, ir_ref place)
 {
     ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, PLACE_INVERSE), t_u32(t, 0));
     tracer now = *t;
@@ -259,13 +263,11 @@ static affine_map motion_of(tracer *t, ir_ref place)
     for (int k = 0; k < 4; k++)
         change.column[k] = v3_sub(t, change.column[k], from.column[k]);
     for (uint32_t k = 0; k < 4; k++) {
-        vec3 unit = v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), back = v3_select(t, moves(t, place), v3_load(t, at, 3 * k), unit);
+        vec3 unit = column_of_one(t, k), back = v3_select(t, moves(t, place), v3_load(t, at, 3 * k), unit);
         r.column[k] = v3_add(t, unit, k < 3 ? affine_vector(t, &change, back) : affine_point(t, &change, back));
     }
     return r;
 }
-
-affine_map place_motion_of_points(tracer *t, ir_ref place) { return motion_of(t, place); }
 
 static bool kind_in_use(tracer *t, enum place_as as)
 {
@@ -282,9 +284,9 @@ static ir_ref moves_as(tracer *t, ir_ref place, enum place_as as)
 
 affine_map place_motion(tracer *t, ir_ref place)
 {
-    affine_map r = motion_of(t, place);
+    affine_map r = place_motion_of_points(t, place);
     for (uint32_t k = 0; k < 4 && kind_in_use(t, PLACE_AS_POINTS); k++)
-        r.column[k] = v3_select(t, moves_as(t, place, PLACE_AS_POINTS), v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), r.column[k]);
+        r.column[k] = v3_select(t, moves_as(t, place, PLACE_AS_POINTS), column_of_one(t, k), r.column[k]);
     if (!kind_in_use(t, PLACE_AS_BALL))
         return r;
     ir_func *f = t->f;
@@ -296,7 +298,7 @@ affine_map place_motion(tracer *t, ir_ref place)
     return r;
 }
 
-affine_map place_level_motion(tracer *t, ir_ref level) { return motion_of(t, t_word(t, level, LEVEL_PLACE)); }
+affine_map place_level_motion(tracer *t, ir_ref level) { return place_motion_of_points(t, t_word(t, level, LEVEL_PLACE)); }
 
 static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
 {
@@ -311,9 +313,9 @@ static affine_map seen_from_outside(tracer *t, const affine_map *r, ir_ref level
 {
     affine_map change, to_world = level_map(t, level, LEVEL_TO_WORLD), to_group = level_map(t, level, LEVEL_TO_GROUP), out;
     for (uint32_t k = 0; k < 4; k++)
-        change.column[k] = v3_sub(t, r->column[k], v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)));
+        change.column[k] = v3_sub(t, r->column[k], column_of_one(t, k));
     for (uint32_t k = 0; k < 4; k++) {
-        vec3 unit = v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)), c = to_group.column[k];
+        vec3 unit = column_of_one(t, k), c = to_group.column[k];
         out.column[k] = v3_add(t, unit, affine_vector(t, &to_world, k < 3 ? affine_vector(t, &change, c) : affine_point(t, &change, c)));
     }
     return out;

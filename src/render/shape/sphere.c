@@ -27,10 +27,11 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
         return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: the radius must be positive");
     render_primitive p = {.entry[9] = SHAPE_SPHERE, .entry[10] = s->shapes.count};
     uint32_t words[SPHERE_WORDS + 1] = {0};
+    double x[3];
+    matrix_apply(m, c, 1, x);
     for (int k = 0; k < 3; k++) {
-        double x = m[4 * k] * c[0] + m[4 * k + 1] * c[1] + m[4 * k + 2] * c[2] + m[4 * k + 3];
-        p.bounds[k] = (float)(x - radius * (1 + 1e-6)), p.bounds[3 + k] = (float)(x + radius * (1 + 1e-6));
-        p.entry[k] = words[SPHERE_CENTER + k] = float_word((float)x);
+        p.bounds[k] = (float)(x[k] - radius * (1 + 1e-6)), p.bounds[3 + k] = (float)(x[k] + radius * (1 + 1e-6));
+        p.entry[k] = words[SPHERE_CENTER + k] = float_word((float)x[k]);
         for (int j = 0; j < 3; j++) /* the inverse of a rotation times scale is its transpose over scale^2 */
             words[SPHERE_ROTATION + 3 * k + j] = float_word((float)(m[4 * j + k] / scale));
     }
