@@ -14,6 +14,7 @@
 #include "support/scene_traced.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { TRIES = 200 };
 static const double pi = 3.14159265358979323846;
@@ -71,7 +72,8 @@ typedef struct line {
 static probe probe_begin(const char *sensor)
 {
     arena a = {0};
-    probe p = {.l = traced_load(arena_printf(&a, "<scene version='3.0.0'>" BODY "%s</scene>", sensor), "."), .seed = 1};
+    const char *source = getenv("BL_SOURCE_DIR");
+    probe p = {.l = traced_load(arena_printf(&a, "<scene version='3.0.0'>" BODY "%s</scene>", sensor), source ? source : "."), .seed = 1};
     p.f = traced_begin(&p.l, 4);
     const sensor_view view = {p.l.scene->sensor, t_word(&p.f.t, t_u32(&p.f.t, 0), HEADER_SENSOR), NULL};
     ray r = sensor_ray(&p.f.t, &view, (vec2){p.f.in[0], p.f.in[1]}, (vec2){p.f.in[2], p.f.in[3]});
@@ -206,16 +208,18 @@ static void distant(void **state)
 {
     (void)state;
     static const char *const targets[] = {"<point name='target' value='.5,-.3,.2'/>", "", "<ref name='target' id='floor'/>",
-                                          "<shape type='disk' name='target'><transform name='to_world'><translate z='.25'/></transform></shape>"};
+                                          "<shape type='disk' name='target'><transform name='to_world'><translate z='.25'/></transform></shape>",
+                                          "<shape type='cube' name='target'><transform name='to_world'><scale value='1, 1, 1e-6'/><translate z='.25'/></transform></shape>",
+                                          "<shape type='ply' name='target'><string name='filename' value='tests/data/colours_ascii.ply'/></shape>"};
     const double d[3] = {2. / 7, 3. / 7, -6. / 7};
     arena a = {0};
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         probe p = probe_begin(arena_printf(&a, "<sensor type='distant'><vector name='direction' value='2,3,-6'/>%s" FILM(1, 1, "") "</sensor>", targets[kind]));
         assert_int_equal(p.l.scene->primitives.count, 3); /* a target of the sensor's own is not seen */
         double in[4], mean = 0, square = 0, radius = (double)p.l.scene->radius;
         for (int i = 0; i < TRIES; i++) {
             line r = look_anywhere(&p, in);
-            double from[3], at[3], height = kind == 3 ? 0.25 : 0;
+            double from[3], at[3], height = kind == 3 || kind == 4 ? 0.25 : 0;
             for (int k = 0; k < 3; k++)
                 expect_near("direction", r.d[k], d[k], 1e-6), from[k] = r.o[k] - (double)p.l.scene->center[k];
             for (int k = 0; k < 3; k++)
@@ -229,7 +233,7 @@ static void distant(void **state)
             mean += kind == 1 ? 0 : at[0] / TRIES, square += size / TRIES;
         }
         if (kind) {
-            const double wanted[] = {0, radius * radius / 2, 4. / 3, 1. / 4};
+            const double wanted[] = {0, radius * radius / 2, 4. / 3, 1. / 4, 1. / 3, 1. / 3};
             expect_near("mean", mean, 0, 0.3), expect_near("mean square", square / wanted[kind], 1, 0.2);
         }
         probe_end(&p);
