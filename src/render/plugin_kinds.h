@@ -106,6 +106,10 @@ typedef struct bsdf_class {
     bool (*turns_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what holds materials, what it makes of theirs. Both
+     * NULL: pi times the value toward the normal. */
+    const char *albedo_param;
+    color (*albedo)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;
 
 typedef struct emitter_sample {

@@ -196,6 +196,19 @@ static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
+static ir_func *make_bsdf_albedo(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_albedo");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[5];
+    params_f32(f, p, 5);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    color c = bsdf_albedo(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    ir_return(f, c.c, 3);
+    return f;
+}
+
 static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
@@ -424,6 +437,9 @@ void walk_begin(walk *w, ir_func *f)
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
         fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
+    fn->bsdf_albedo = func_array(w, p->bsdfs.count);
+    for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
+        fn->bsdf_albedo[i] = make_bsdf_albedo(w, p->bsdfs.data[i]);
     fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
     fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {
