@@ -139,6 +139,7 @@ typedef struct emitter_hit {
 typedef struct emitter_ray {
     vec3 p, d;           /* starts on the light itself and goes along d, unit */
     vec3 n;              /* geometric normal of a light on a shape, else 0 */
+    vec3 ns;             /* of a light on a shape, a vector on the side of the surface that shines; else none */
     vec2 uv;             /* where radiance(.., uv, 1, true) is what goes along d */
     ir_ref face;         /* as emitter_sample's, and b */
     vec2 b;

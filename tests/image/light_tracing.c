@@ -49,6 +49,10 @@ typedef struct light_case {
 #define GLASS                                                                                                \
     "<shape type='sphere'><float name='radius' value='1'/><point name='center' x='.8' y='-.5' z='2.2'/>"     \
     "<bsdf type='roughdielectric'><float name='alpha' value='.4'/></bsdf></shape>"
+/* Its normals lean so far over that it shines back past its own plane. */
+#define TILTED                                                                                               \
+    "<shape type='obj'><string name='filename' value='tilted.obj'/><emitter type='area'><rgb "               \
+    "name='radiance' value='60,40,20'/></emitter></shape>"
 #define POSE "<transform name='to_world'><lookat origin='2,3,4' target='0,0,0' up='0,1,0'/></transform>"
 #define DOWN                                                                                                 \
     "<transform name='to_world'><scale value='.9'/><rotate x='1' angle='150'/><translate x='1' y='2' "       \
@@ -82,7 +86,7 @@ static const light_case cases[] = {
     {"panels", "thinlens", "<rfilter type='gaussian'/>",
      WALL SMOOTH PANEL(PICTURE("radiance")) "<shape type='sphere'><float name='radius' value='.5'/><point "
                                             "name='center' x='-1.5' y='-1' z='2'/><emitter type='area'>"
-                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>",
+                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>" TILTED,
      "3", 48, panels},
     {"sky", "perspective", "<rfilter type='mitchell'/>",
      WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
@@ -350,6 +354,10 @@ static void write_files(void)
     fprintf(f, "v -2 -1 1\nv 0 -1 1.4\nv 0 1 .7\nv -2 1 1.4\nvn -.5 0 1\nvn .5 .2 1\nvn 0 .6 1\nvn -.3 .4 "
                ".8\nf 1//1 2//2 3//3\nf 1//1 3//3 4//4\n");
     fclose(f);
+    f = fopen(arena_printf(&a, "%s/tilted.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v 1 1 .5\nv 2 1 .5\nv 2 2 .5\nv 1 2 .5\nvn -1 .2 .4\nf 1//1 2//1 3//1 4//1\n");
+    fclose(f);
     f = fopen(arena_printf(&a, "%s/picture.pfm", folder), "wb");
     assert_non_null(f);
     fprintf(f, "PF\n3 2\n-1\n");
@@ -365,6 +373,7 @@ static void remove_files(void)
 {
     arena a = {0};
     remove(arena_printf(&a, "%s/smooth.obj", folder));
+    remove(arena_printf(&a, "%s/tilted.obj", folder));
     remove(arena_printf(&a, "%s/picture.pfm", folder));
     arena_free(&a);
 }

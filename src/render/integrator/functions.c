@@ -265,14 +265,14 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), u[4], out[16], zero = t_f32(&t, 0);
+    ir_ref record = ir_param(f, IR_U32), u[4], out[19], zero = t_f32(&t, 0);
     params_f32(f, u, 4);
     emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
-    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6);
-    out[9] = r.uv.x, out[10] = r.uv.y, out[11] = r.weight, out[12] = r.point_weight;
+    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6), vec3_put(ir_is_none(r.ns.x) ? r.n : r.ns, out + 9);
+    out[12] = r.uv.x, out[13] = r.uv.y, out[14] = r.weight, out[15] = r.point_weight;
     bool on_mesh = !ir_is_none(r.face);
-    out[13] = on_mesh ? r.face : t_u32(&t, 0), out[14] = on_mesh ? r.b.x : zero, out[15] = on_mesh ? r.b.y : zero;
-    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 16 : 13);
+    out[16] = on_mesh ? r.face : t_u32(&t, 0), out[17] = on_mesh ? r.b.x : zero, out[18] = on_mesh ? r.b.y : zero;
+    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 19 : 16);
     return f;
 }
 

@@ -161,8 +161,9 @@ static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, 
 static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     vec3 n = warp_uniform_sphere(t, u1, u2);
-    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))),
-                         .ng = v3_scale(t, n, t_real(t, data, SPHERE_SIGN)), .uv = sphere_uv(t, data, n)};
+    vec3 out = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
+    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))), .ng = out, .ns = out,
+                         .uv = sphere_uv(t, data, n)};
 }
 
 /* ---- moving: centre and radius in its own space ---- */
