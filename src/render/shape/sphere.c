@@ -21,6 +21,8 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
 {
     const double *m = scene_get(o, "to_world")->matrix, *c = scene_get(o, "center")->vector;
     double scale = uniform_scale(m), radius = scale * scene_number(o, "radius");
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: to_world must be affine (last row 0 0 0 1)");
     if (!(scale > 0))
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "sphere: to_world must scale all axes alike and not be singular");
     if (!(radius > 0))
