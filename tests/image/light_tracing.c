@@ -290,18 +290,15 @@ static void slices_change_nothing(void **state)
     arena_free(&a);
 }
 
-/* Collimated light is found by light tracing alone. A panel that shines straight down on a floor below it:
- * its exitance is the floor's irradiance. */
-static void collimated_light_lands_below(void **state)
+static void expect_below(const char *light, double factor)
 {
-    (void)state;
     arena a = {0};
-    const char *body =
+    const char *body = arena_printf(
+        &a,
         "<shape type='rectangle'><transform name='to_world'><scale value='4'/></transform><bsdf "
         "type='diffuse'><rgb name='reflectance' value='.5,.25,.75'/></bsdf>"
-        "</shape><shape type='rectangle'><boolean name='flip_normals' value='true'/><transform "
-        "name='to_world'><scale value='2'/><translate z='9'/></transform>"
-        "<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>";
+        "</shape><shape %s<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>",
+        light);
     const char *sensor = "<sensor type='perspective'><float name='fov' value='15'/><transform "
                          "name='to_world'><lookat origin='0,0,6' target='0,0,0' up='0,1,0'/></transform>"
                          "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' "
@@ -313,8 +310,8 @@ static void collimated_light_lands_below(void **state)
         folder, NULL, 0);
     const bl_render_desc d = {.spp = 2000, .seed = 5};
     SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, NULL));
-    const double expected[3] = {4 * .5 / 3.14159265358979, 2 * .25 / 3.14159265358979,
-                                .75 / 3.14159265358979};
+    const double expected[3] = {factor * 4 * .5 / 3.14159265358979, factor * 2 * .25 / 3.14159265358979,
+                                factor * .75 / 3.14159265358979};
     double mean[3] = {0};
     for (int i = 0; i < 3 * 64; i++)
         mean[i % 3] += (double)p.image[i] / 64;
@@ -322,6 +319,18 @@ static void collimated_light_lands_below(void **state)
         assert_true(fabs(mean[c] / expected[c] - 1) < 0.035);
     scene_picture_free(&p);
     arena_free(&a);
+}
+
+/* Collimated light is found by light tracing alone. A panel that shines straight down on a floor below it:
+ * its exitance is the floor's irradiance. One that is tilted by 60 degrees, but whose shading normals are
+ * not, has twice the area. */
+static void collimated_light_lands_below(void **state)
+{
+    (void)state;
+    expect_below("type='rectangle'><boolean name='flip_normals' value='true'/><transform name='to_world'><scale "
+                 "value='2'/><translate z='9'/></transform>",
+                 1);
+    expect_below("type='obj'><string name='filename' value='leaning.obj'/>", 2);
 }
 
 static void refuses(void **state)
@@ -358,6 +367,10 @@ static void write_files(void)
     assert_non_null(f);
     fprintf(f, "v 1 1 .5\nv 2 1 .5\nv 2 2 .5\nv 1 2 .5\nvn -1 .2 .4\nf 1//1 2//1 3//1 4//1\n");
     fclose(f);
+    f = fopen(arena_printf(&a, "%s/leaning.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v -2 -2 7\nv -2 2 7\nv 2 2 13.9282\nv 2 -2 13.9282\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\n");
+    fclose(f);
     f = fopen(arena_printf(&a, "%s/picture.pfm", folder), "wb");
     assert_non_null(f);
     fprintf(f, "PF\n3 2\n-1\n");
@@ -374,6 +387,7 @@ static void remove_files(void)
     arena a = {0};
     remove(arena_printf(&a, "%s/smooth.obj", folder));
     remove(arena_printf(&a, "%s/tilted.obj", folder));
+    remove(arena_printf(&a, "%s/leaning.obj", folder));
     remove(arena_printf(&a, "%s/picture.pfm", folder));
     arena_free(&a);
 }
