@@ -108,6 +108,7 @@ set(scene_sources
     src/scene/volume_vol.c
     src/scene/xml.c)
 set(render_sources
+    src/render/bsdf/albedo.c
     src/render/bsdf/beckmann.c
     src/render/bsdf/blendbsdf.c
     src/render/bsdf/bumpmap.c

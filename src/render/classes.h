@@ -98,6 +98,10 @@ static inline const emitter_class *emitter_of(const class_node *n) { return (con
 bool bsdf_lets_through(const class_node *n);
 color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 
+/* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it holds (bsdf/albedo.c). */
+color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+
 /* The `pdf` of materials that have discrete lobes only. */
 ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
 

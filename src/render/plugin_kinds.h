@@ -107,6 +107,10 @@ typedef struct bsdf_class {
     bool (*turns_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what holds materials, what it makes of theirs. Both
+     * NULL: pi times the value toward the normal. */
+    const char *albedo_param;
+    color (*albedo)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;
 
 typedef struct emitter_sample {
@@ -136,6 +140,7 @@ typedef struct emitter_hit {
 typedef struct emitter_ray {
     vec3 p, d;           /* starts on the light itself and goes along d, unit */
     vec3 n;              /* geometric normal of a light on a shape, else 0 */
+    vec3 ns;             /* of a light on a shape, a vector on the side of the surface that shines; else none */
     vec2 uv;             /* where radiance(.., uv, 1, true) is what goes along d */
     ir_ref face;         /* as emitter_sample's, and b */
     vec2 b;

@@ -50,6 +50,10 @@ typedef struct light_case {
 #define GLASS                                                                                                \
     "<shape type='sphere'><float name='radius' value='1'/><point name='center' x='.8' y='-.5' z='2.2'/>"     \
     "<bsdf type='roughdielectric'><float name='alpha' value='.4'/></bsdf></shape>"
+/* Its normals lean so far over that it shines back past its own plane. */
+#define TILTED                                                                                               \
+    "<shape type='obj'><string name='filename' value='tilted.obj'/><emitter type='area'><rgb "               \
+    "name='radiance' value='60,40,20'/></emitter></shape>"
 #define POSE "<transform name='to_world'><lookat origin='2,3,4' target='0,0,0' up='0,1,0'/></transform>"
 #define DOWN                                                                                                 \
     "<transform name='to_world'><scale value='.9'/><rotate x='1' angle='150'/><translate x='1' y='2' "       \
@@ -66,7 +70,7 @@ typedef struct light_case {
 #define ROUGH_PANE                                                                                           \
     "<bsdf type='roughdielectric' id='pane'><string name='distribution' value='ggx'/><float name='alpha' "   \
     "value='.4'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
-#define TILTED(inside)                                                                                       \
+#define MAPPED(inside)                                                                                       \
     "<bsdf type='normalmap'><texture type='bitmap' name='normalmap'><string name='filename' value='tilts.pfm'/>" \
     "<boolean name='raw' value='true'/></texture>" inside "</bsdf>"
 
@@ -95,14 +99,14 @@ static const light_case cases[] = {
     {"panels", "thinlens", "<rfilter type='gaussian'/>",
      WALL SMOOTH PANEL(PICTURE("radiance")) "<shape type='sphere'><float name='radius' value='.5'/><point "
                                             "name='center' x='-1.5' y='-1' z='2'/><emitter type='area'>"
-                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>",
-     "3", 48, panels, false},
+                                            "<rgb name='radiance' value='3,4,5'/></emitter></shape>" TILTED,
+     "3", 48, panels, true},
     {"pane", "perspective", "<rfilter type='box'/>", WALL PANE(ROUGH_PANE) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 1200, panes, true},
     {"tilted", "perspective", "<rfilter type='box'/>",
-     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><translate z='-2'/></transform>" TILTED(
+     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><translate z='-2'/></transform>" MAPPED(
          "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,.3'/></bsdf>") "</shape>" PANEL("<rgb name='radiance' value='8,7,6'/>"),
      "3", 64, tilts, true},
-    {"tilted pane", "perspective", "<rfilter type='box'/>", WALL PANE(TILTED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
+    {"tilted pane", "perspective", "<rfilter type='box'/>", WALL PANE(MAPPED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
     {"sky", "perspective", "<rfilter type='mitchell'/>",
      WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
      "4", 400, NULL, false},
@@ -307,18 +311,15 @@ static void slices_change_nothing(void **state)
     arena_free(&a);
 }
 
-/* Collimated light is found by light tracing alone. A panel that shines straight down on a floor below it:
- * its exitance is the floor's irradiance. */
-static void collimated_light_lands_below(void **state)
+static void expect_below(const char *light, double factor)
 {
-    (void)state;
     arena a = {0};
-    const char *body =
+    const char *body = arena_printf(
+        &a,
         "<shape type='rectangle'><transform name='to_world'><scale value='4'/></transform><bsdf "
         "type='diffuse'><rgb name='reflectance' value='.5,.25,.75'/></bsdf>"
-        "</shape><shape type='rectangle'><boolean name='flip_normals' value='true'/><transform "
-        "name='to_world'><scale value='2'/><translate z='9'/></transform>"
-        "<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>";
+        "</shape><shape %s<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>",
+        light);
     const char *sensor = "<sensor type='perspective'><float name='fov' value='15'/><transform "
                          "name='to_world'><lookat origin='0,0,6' target='0,0,0' up='0,1,0'/></transform>"
                          "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' "
@@ -330,8 +331,8 @@ static void collimated_light_lands_below(void **state)
         folder, NULL, 0);
     const bl_render_desc d = {.spp = 2000, .seed = 5};
     SCENE_MUST(&device, bl_job_render(p.job, &d, p.image, NULL));
-    const double expected[3] = {4 * .5 / 3.14159265358979, 2 * .25 / 3.14159265358979,
-                                .75 / 3.14159265358979};
+    const double expected[3] = {factor * 4 * .5 / 3.14159265358979, factor * 2 * .25 / 3.14159265358979,
+                                factor * .75 / 3.14159265358979};
     double mean[3] = {0};
     for (int i = 0; i < 3 * 64; i++)
         mean[i % 3] += (double)p.image[i] / 64;
@@ -339,6 +340,18 @@ static void collimated_light_lands_below(void **state)
         assert_true(fabs(mean[c] / expected[c] - 1) < 0.035);
     scene_picture_free(&p);
     arena_free(&a);
+}
+
+/* Collimated light is found by light tracing alone. A panel that shines straight down on a floor below it:
+ * its exitance is the floor's irradiance. One that is tilted by 60 degrees, but whose shading normals are
+ * not, has twice the area. */
+static void collimated_light_lands_below(void **state)
+{
+    (void)state;
+    expect_below("type='rectangle'><boolean name='flip_normals' value='true'/><transform name='to_world'><scale "
+                 "value='2'/><translate z='9'/></transform>",
+                 1);
+    expect_below("type='obj'><string name='filename' value='leaning.obj'/>", 2);
 }
 
 static void refuses(void **state)
@@ -371,6 +384,14 @@ static void write_files(void)
     assert_non_null(f);
     fprintf(f, "v -2 -1 1\nv 0 -1 1.4\nv 0 1 .7\nv -2 1 1.4\nvn -.5 0 1\nvn .5 .2 1\nvn 0 .6 1\nvn -.3 .4 "
                ".8\nf 1//1 2//2 3//3\nf 1//1 3//3 4//4\n");
+    fclose(f);
+    f = fopen(arena_printf(&a, "%s/tilted.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v 1 1 .5\nv 2 1 .5\nv 2 2 .5\nv 1 2 .5\nvn -1 .2 .4\nf 1//1 2//1 3//1 4//1\n");
+    fclose(f);
+    f = fopen(arena_printf(&a, "%s/leaning.obj", folder), "w");
+    assert_non_null(f);
+    fprintf(f, "v -2 -2 7\nv -2 2 7\nv 2 2 13.9282\nv 2 -2 13.9282\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\n");
     fclose(f);
     f = fopen(arena_printf(&a, "%s/picture.pfm", folder), "wb");
     assert_non_null(f);

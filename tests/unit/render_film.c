@@ -79,6 +79,44 @@ static void geometry(void **state)
     }
 }
 
+/* Mitsuba's diffuse reflectance: of coats, masks and turned normals that of what lies below; on both sides, but where it is the value toward the normal. */
+static void albedos(void **state)
+{
+    (void)state;
+#define BASE(type, name) "<bsdf type='" type "'><rgb name='" name "' value='.1,.3,.5'/></bsdf>"
+#define METAL "<bsdf type='roughconductor'><rgb name='specular_reflectance' value='0'/></bsdf>"
+    static const struct {
+        const char *material;
+        double front, back; /* times (.1, .3, .5) */
+    } cases[] = {
+        {BASE("diffuse", "reflectance"), 1, 1},
+        {BASE("plastic", "diffuse_reflectance"), 1, 1},
+        {BASE("roughplastic", "diffuse_reflectance"), 1, 1},
+        {BASE("principled", "base_color"), 1, 1},
+        {BASE("principledthin", "base_color"), 1, 1},
+        {"<bsdf type='mask'><float name='opacity' value='.3'/>" BASE("diffuse", "reflectance") "</bsdf>", 1, 1},
+        {"<bsdf type='normalmap'><rgb name='normalmap' value='.7,.6,.8'/>" BASE("plastic", "diffuse_reflectance") "</bsdf>", 1, 1},
+        {"<bsdf type='blendbsdf'><float name='weight' value='.25'/>" BASE("diffuse", "reflectance") METAL "</bsdf>", 0.75, 0.75},
+        {"<bsdf type='twosided'>" BASE("diffuse", "reflectance") METAL "</bsdf>", 1, 0},
+        {"<bsdf type='twosided'>" METAL BASE("roughplastic", "diffuse_reflectance") "</bsdf>", 0, 1},
+        {"<bsdf type='twosided'>" BASE("principled", "base_color") "</bsdf>", 1, 1},
+        {"<bsdf type='conductor'/>", 0, 0},
+        {"<bsdf type='dielectric'/>", 0, 0},
+    };
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+        arena a = {0};
+        bool back = k % 2;
+        scene_eval *e = one_pixel("<integrator type='aov'><string name='aovs' value='c:albedo'/></integrator>", PIXEL(""),
+                                  arena_printf(&a, "<shape type='rectangle'><transform name='to_world'><scale value='9'/><rotate x='1' angle='%d'/></transform>%s</shape>",
+                                               back ? 170 : 10, cases[k / 2].material));
+        run(e, RENDER_CHANNELS, 0);
+        for (int c = 0; c < 3; c++)
+            expect(cases[k / 2].material, e->film[c], (0.1 + 0.2 * c) * (back ? cases[k / 2].back : cases[k / 2].front), 1e-6);
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
 /* Alpha: what is seen through a mask counts, an environment counts unless it is hidden. */
 static void alpha(void **state)
 {
@@ -247,7 +285,7 @@ static void refuses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(geometry), cmocka_unit_test(alpha),  cmocka_unit_test(depth),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(geometry), cmocka_unit_test(albedos), cmocka_unit_test(alpha),  cmocka_unit_test(depth),
                                        cmocka_unit_test(formats),  cmocka_unit_test(names), cmocka_unit_test(refuses)};
     return cmocka_run_group_tests_name("film", tests, NULL, NULL);
 }

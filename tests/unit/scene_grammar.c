@@ -202,6 +202,7 @@ static const grammar_case cases[] = {
     {"<shape type='cube'><transform name='to_world'><matrix value='1 0 0 0 1 0 0 0 a'/></transform></shape>", "\"a\" in <matrix> is not a number"},
     {"<shape type='cube'><transform name='to_world'><lookat origin='0 0 0' target='0 0 0' up='0 1 0'/></transform></shape>", "origin and target are the same"},
     {"<shape type='cube'><transform name='to_world'><lookat origin='0 0 0' target='0 2 0' up='0 1 0'/></transform></shape>", "up is parallel"},
+    {"<shape type='cube'><transform name='to_world'><lookat origin='1 2 3' target='2 4 6' up='-3 -6 -9'/></transform></shape>", "up is parallel"},
     {"<shape type='cube'><transform name='to_world'><lookat origin='0 0' target='0 2 0'/></transform></shape>", "\"origin\" of <lookat> needs three numbers, not 2"},
     {"<shape type='cube'><transform name='to_world'><lookat origin='0 0 0'/></transform></shape>", "missing attribute \"target\""},
     {"<shape type='cube'><transform name='to_world'><scale value='1e20'/><scale value='1e20'/></transform></shape>", "too large"},

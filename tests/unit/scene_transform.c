@@ -48,6 +48,10 @@ static const transform_case cases[] = {
      {1, 0, 0},
      {0, -1, 0}}, /* up = (1,0,0), left = up x z = (0,-1,0) */
     {"<lookat origin='0,0,0' target='0,0,9' up='0,0,0'/>", {0, 1, 0}, {1, 0, 0}},
+    /* up is nearly parallel to the direction (1, 0, -5000), but not quite: no error (Mitsuba 3.9) */
+    {"<lookat origin='0,0,5' target='.001,0,0' up='0,0,1'/>", {0, 1, 0}, {0.9999999800000006, 0, 5.000199999996}},
+    {"<lookat origin='0,0,5' target='.001,0,0' up='0,0,1'/>", {1, 0, 0}, {0, 1, 5}},
+    {"<scale x='0'/><translate y='1'/>", {3, 2, 1}, {0, 3, 1}}, /* has no inverse: shapes refuse it, transforms do not */
 };
 
 static scene_description *load(const char *steps)

@@ -676,9 +676,32 @@ static void bad_shapes_say_why(void **state)
     }
 }
 
+/* What Mitsuba shows as nothing, or as if the last row were another, is an error for all shapes alike. */
+static void no_shape_takes_a_transform_without_inverse(void **state)
+{
+    (void)state;
+    static const char *const ops[][2] = {{"<scale value='0'/>", ""}, {"<scale x='0'/>", ""}, {"<scale y='0'/>", ""}, {"<scale z='0'/>", ""},
+                                         {"<matrix value='1 0 0 0  2 0 0 0  0 0 1 0  0 0 0 1'/>", ""}, {"<matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 0 2'/>", "affine"},
+                                         {"<matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 .5 0 1'/>", "affine"}};
+    write_gaussian(), write_sdf(0);
+    const char *const shapes[][2] = {{"rectangle", ""}, {"cube", ""}, {"sphere", ""}, {"disk", ""}, {"cylinder", ""}, {"ellipsoids", gaussian_file}, {"sdfgrid", sdf_file}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+            arena a = {0};
+            render_scene *s = NULL;
+            bl_error err = {0};
+            char *file = *shapes[i][1] ? arena_printf(&a, "<string name='filename' value='%s'/>", shapes[i][1]) : "";
+            char *xml = arena_printf(&a, "<shape type='%s'>%s<transform name='to_world'>%s</transform></shape>", shapes[i][0], file, ops[k][0]);
+            if (try_load(xml, &s, &err) == BL_OK || !strstr(err.text, shapes[i][0]) || !(strstr(err.text, "to_world") || strstr(err.text, "transform")) || !strstr(err.text, ops[k][1]))
+                fail_msg("%s: %s", xml, err.text);
+            arena_free(&a);
+        }
+    unlink(sdf_file), unlink(gaussian_file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(misses_are_finite), cmocka_unit_test(lights_are_sampled_by_area),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_shape_takes_a_transform_without_inverse), cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(misses_are_finite), cmocka_unit_test(lights_are_sampled_by_area),
                                        cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances),
                                        cmocka_unit_test(curves_have_one_side), cmocka_unit_test(bad_curves_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);

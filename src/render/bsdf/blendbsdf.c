@@ -137,6 +137,15 @@ static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 w
     return r;
 }
 
+static color blend_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    ir_ref share[2];
+    shares(t, weight_of(t, n, record, uv), share);
+    color a = bsdf_albedo(t, n->child[0], child_record(t, n, record, 0), wi, uv), b = bsdf_albedo(t, n->child[1], child_record(t, n, record, 1), wi, uv);
+    COLOR_EACH(r, t_mad(t, share[0], a.c[c], ir_mul(t->f, share[1], b.c[c])));
+    return r;
+}
+
 static const plugin_param blend_params[] = {
     {"weight", PLUGIN_TEXTURED, PLUGIN_REQUIRED | PLUGIN_REFLECTANCE | PLUGIN_SCALAR, NULL, 0, 0, "share of the second material; of a colour, its luminance"},
 };
@@ -151,4 +160,5 @@ const bsdf_class bsdf_blend = {
     .roughness = blend_roughness,
     .mixes = true,
     .through = blend_through,
+    .albedo = blend_albedo,
 };

@@ -44,6 +44,7 @@ const perturbed_class bsdf_bumpmap = {
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
              .value = perturbed_value,
+             .albedo = bsdf_nested_albedo,
              .turned = perturbed_turned,
              .attached = perturbed_attached,
              .roughness = perturbed_roughness,

@@ -38,4 +38,5 @@ const bsdf_class bsdf_diffuse = {
     .sample = diffuse_sample,
     .pdf = diffuse_pdf,
     .value = diffuse_value,
+    .albedo_param = "reflectance",
 };

@@ -85,4 +85,5 @@ const bsdf_class bsdf_mask = {
     .attached = mask_attached,
     .roughness = mask_roughness,
     .through = mask_through,
+    .albedo = bsdf_nested_albedo,
 };

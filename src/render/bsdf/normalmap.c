@@ -23,6 +23,7 @@ const perturbed_class bsdf_normalmap = {
              .sample = perturbed_sample,
              .pdf = perturbed_pdf,
              .value = perturbed_value,
+             .albedo = bsdf_nested_albedo,
              .turned = perturbed_turned,
              .attached = perturbed_attached,
              .roughness = perturbed_roughness,

@@ -104,5 +104,6 @@ const bsdf_class bsdf_plastic = {
     .sample = plastic_sample,
     .pdf = plastic_pdf,
     .value = plastic_value,
+    .albedo_param = "diffuse_reflectance",
     .turned = fresnel_mirrored,
 };

@@ -507,6 +507,7 @@ const bsdf_class bsdf_principled = {
     .sample = principled_sample,
     .pdf = principled_pdf,
     .value = principled_value,
+    .albedo_param = "base_color",
     .attached = principled_attached,
     .mixes = true,
     .roughness = principled_roughness,

@@ -228,4 +228,5 @@ const bsdf_class bsdf_principledthin = {
     .sample = thin_sample,
     .pdf = thin_pdf,
     .value = thin_value,
+    .albedo_param = "base_color",
 };

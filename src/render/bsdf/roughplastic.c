@@ -144,6 +144,7 @@ const bsdf_class bsdf_roughplastic = {
     .sample = roughplastic_sample,
     .pdf = roughplastic_pdf,
     .value = roughplastic_value,
+    .albedo_param = "diffuse_reflectance",
     .attached = roughplastic_attached,
     .mixes = true,
     .roughness = roughplastic_roughness,

@@ -101,6 +101,18 @@ static ir_ref twosided_roughness(tracer *t, const class_node *n, ir_ref record, 
     return n->child_count == 2 ? ir_select(t->f, back, r[1], r[0]) : r[0];
 }
 
+static color twosided_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+{
+    ir_ref back = is_back(t, wi);
+    color v[2];
+    wi = turned(t, back, wi);
+    for (uint32_t k = 0; k < n->child_count; k++) {
+        side face = side_of(t, n, record, k);
+        v[k] = bsdf_albedo(t, face.node, face.record, wi, uv);
+    }
+    return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
+}
+
 static bool transmits(const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
@@ -134,4 +146,5 @@ const bsdf_class bsdf_twosided = {
     .turned = twosided_turned,
     .attached = twosided_attached,
     .roughness = twosided_roughness,
+    .albedo = twosided_albedo,
 };

@@ -65,7 +65,9 @@ static emitter_ray area_ray(tracer *t, const class_node *n, ir_ref record, const
     ir_ref density;
     interaction at = area_point(t, n, record, u[0], u[1], &density);
     ir_ref area = ir_div(t->f, t_f32(t, 1), ir_mul(t->f, inverse_area(t, n, record), density));
-    return (emitter_ray){.p = at.p, .d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3])), .n = at.ng, .uv = at.uv,
+    vec3 d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3]));
+    d = v3_select(t, ir_lt(t->f, v3_dot(t, d, at.ns), t_f32(t, 0)), v3_neg(t, d), d); /* still by the cosine to ng, and to the side that shines */
+    return (emitter_ray){.p = at.p, .d = d, .n = at.ng, .ns = at.ns, .uv = at.uv,
                          .face = at.face, .b = at.b, .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)), .point_weight = area};
 }
 

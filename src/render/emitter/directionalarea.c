@@ -16,12 +16,12 @@ static color directionalarea_radiance(tracer *t, const class_node *n, ir_ref rec
     return color_all(t_f32(t, 0));
 }
 
-/* Along the normal, uniformly in area; what is met by no path from the camera is what the light gives along such a ray. */
+/* Along the shading normal, uniformly in area; what is met by no path from the camera is what the light gives along such a ray. */
 static emitter_ray directionalarea_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     interaction at = shape_kinds[n->variant]->point(t, t_word(t, record, n->extra_word + AREA_SHAPE_DATA), u[0], u[1]);
     ir_ref area = ir_div(t->f, t_f32(t, 1), t_real(t, record, n->extra_word + AREA_INVERSE_AREA));
-    return (emitter_ray){.p = at.p, .d = at.ng, .n = at.ng, .uv = at.uv, .face = at.face, .b = at.b, .weight = area, .point_weight = t_f32(t, 0)};
+    return (emitter_ray){.p = at.p, .d = v3_normalize(t, at.ns), .n = at.ng, .uv = at.uv, .face = at.face, .b = at.b, .weight = area, .point_weight = t_f32(t, 0)};
 }
 
 static color directionalarea_emission(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)

@@ -4,8 +4,6 @@
  * where nothing is hit a channel is 0. Detached. */
 #include "render/integrator/kernel.h"
 
-static const float pi = 3.14159265358979323846f;
-
 /* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something else. */
 static ir_ref coverage_behind_null(walk *w, walk_position at)
 {
@@ -40,20 +38,16 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 
-/* Mitsuba's default for the diffuse reflectance: pi times the value toward the normal, on the side of wi. */
 static color albedo(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0);
-    walk_vertex v = {.si = *si, .bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), .bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD)};
-    v.frame = surface_frame(t, si);
-    v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
-    v.to_light = v.wo = v3(zero, zero, ir_select(f, ir_lt(f, v.wi.z, zero), t_f32(t, -1), t_f32(t, 1)));
-    v.sample = (bsdf_sample){.delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
-    color for_light, for_sample;
-    walk_values(w, &v, false, &for_light, &for_sample);
-    return color_scale(t, for_light, t_f32(t, pi));
+    frame around = surface_frame(t, si);
+    vec3 wi = frame_to_local(t, around, v3_neg(t, at.d));
+    ir_ref in[6 + SURFACE_ARGS] = {t_word(t, si->shape, SHAPE_BSDF_RECORD), wi.x, wi.y, wi.z, si->uv.x, si->uv.y};
+    color c = color_all(t_f32(t, 0));
+    if (w->plan->bsdfs.count > 0)
+        ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in, 6 + surface_args(t, si, around, in + 6), c.c);
+    return c;
 }
 
 /* Values of a channel's kind at the hit, as many as it has components. */

@@ -196,6 +196,19 @@ static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
+static ir_func *make_bsdf_albedo(walk *w, const class_node *n)
+{
+    ir_func *f = ir_func_create(w->t.f->module, "bsdf_albedo");
+    tracer t = sub_tracer(w, f, false);
+    ir_ref record = ir_param(f, IR_U32), p[5];
+    params_f32(f, p, 5);
+    surface at = surface_params(&t);
+    t.surface = &at;
+    color c = bsdf_albedo(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    ir_return(f, c.c, 3);
+    return f;
+}
+
 static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
 {
     ir_func *f = ir_func_create(w->t.f->module, "bsdf_turn");
@@ -252,14 +265,14 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_ray");
     tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), u[4], out[16], zero = t_f32(&t, 0);
+    ir_ref record = ir_param(f, IR_U32), u[4], out[19], zero = t_f32(&t, 0);
     params_f32(f, u, 4);
     emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
-    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6);
-    out[9] = r.uv.x, out[10] = r.uv.y, out[11] = r.weight, out[12] = r.point_weight;
+    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6), vec3_put(ir_is_none(r.ns.x) ? r.n : r.ns, out + 9);
+    out[12] = r.uv.x, out[13] = r.uv.y, out[14] = r.weight, out[15] = r.point_weight;
     bool on_mesh = !ir_is_none(r.face);
-    out[13] = on_mesh ? r.face : t_u32(&t, 0), out[14] = on_mesh ? r.b.x : zero, out[15] = on_mesh ? r.b.y : zero;
-    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 16 : 13);
+    out[16] = on_mesh ? r.face : t_u32(&t, 0), out[17] = on_mesh ? r.b.x : zero, out[18] = on_mesh ? r.b.y : zero;
+    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 19 : 16);
     return f;
 }
 
@@ -424,6 +437,9 @@ void walk_begin(walk *w, ir_func *f)
         fn->bsdf_value[i] = make_bsdf_value(w, p->bsdfs.data[i], false);
         fn->bsdf_value_tracked[i] = make_bsdf_value(w, p->bsdfs.data[i], true);
     }
+    fn->bsdf_albedo = func_array(w, p->bsdfs.count);
+    for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
+        fn->bsdf_albedo[i] = make_bsdf_albedo(w, p->bsdfs.data[i]);
     fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
     fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {

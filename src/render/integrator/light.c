@@ -3,11 +3,11 @@
  * seen, and its weight against the material's sample (power heuristic, Veach 1997). */
 #include "render/integrator/walk.h"
 
-/* a^2 / (a^2 + b^2) */
+/* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 {
-    ir_ref a2 = t_sqr(t, a);
-    return t_ratio(t, a2, ir_add(t->f, a2, t_sqr(t, b)));
+    const ir_ref most = t_f32(t, 1e18f), a2 = t_sqr(t, ir_min(t->f, a, most)), b2 = t_sqr(t, ir_min(t->f, b, most));
+    return t_ratio(t, a2, ir_add(t->f, a2, b2));
 }
 
 /* ---- emission at the hit ---- */

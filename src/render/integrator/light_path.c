@@ -59,17 +59,18 @@ static emission choose_emission(walk *w, ir_ref sample)
     random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
             r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
     ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record),
-           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[16];
+           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[19];
     e.choice = t_ratio(t, t_f32(t, 1), probability);
     ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in, 5, out);
     e.ray = (emitter_ray){.p = vec3_at(out),
                           .d = vec3_at(out + 3),
                           .n = vec3_at(out + 6),
-                          .uv = {out[9], out[10]},
-                          .weight = out[11],
-                          .point_weight = out[12]};
+                          .ns = vec3_at(out + 9),
+                          .uv = {out[12], out[13]},
+                          .weight = out[14],
+                          .point_weight = out[15]};
     if (w->plan->light_needs & NEED_FACE)
-        e.ray.face = out[13], e.ray.b = (vec2){out[14], out[15]};
+        e.ray.face = out[16], e.ray.b = (vec2){out[17], out[18]};
     e.far = light_is_environment(w, e.cls);
     e.radiance = walk_radiance(w, emission_light(w, &e), false);
     return e;
@@ -87,7 +88,7 @@ static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
            record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
     ir_endif(f);
     ir_ref *all[] = {&e.ray.p.x,       &e.ray.p.y,      &e.ray.p.z,          &e.ray.d.x, &e.ray.d.y,
-                     &e.ray.d.z,       &e.ray.n.x,      &e.ray.n.y,          &e.ray.n.z, &e.ray.uv.x,
+                     &e.ray.d.z,       &e.ray.n.x,      &e.ray.n.y,          &e.ray.n.z, &e.ray.ns.x, &e.ray.ns.y, &e.ray.ns.z, &e.ray.uv.x,
                      &e.ray.uv.y,      &e.ray.weight,   &e.ray.point_weight, &e.choice,  &e.radiance.c[0],
                      &e.radiance.c[1], &e.radiance.c[2]};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
@@ -272,7 +273,8 @@ light_vertex light_visit(walk *w, const light_position *at)
     l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.hit_place);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     connection c = connect(w, at, p, &e);
-    ir_ref cosine = ir_select(f, e.far, t_f32(t, 1), ir_max(f, zero, v3_dot(t, e.ray.n, c.to)));
+    ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);
+    ir_ref cosine = ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
     l.splat.at = (vec2){ir_mul(f, c.link.position.x, ir_to_f32(f, width)),
                         ir_mul(f, c.link.position.y, ir_to_f32(f, height))};

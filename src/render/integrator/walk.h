@@ -16,9 +16,10 @@ typedef struct walk_functions {
     ir_func **bsdf_sample;     /* record, wi 3, uv 2, to light 3, u 3 -> pdf of the light's direction, wo 3, pdf, eta, delta, lobe */
     ir_func **bsdf_value;      /* record, wi 3, uv 2, to light 3, wo 3, delta, lobe -> value for the light 3, value of the sample 3 */
     ir_func **bsdf_value_tracked;
+    ir_func **bsdf_albedo;     /* record, wi 3, uv 2 -> 3; of channels alone */
     ir_func **emitter_sample;  /* record, reference 3, u 2 -> d 3, distance, pdf, uv 2, facing, normal 3, smooth pdf, face, b 2;
                                   but for the first eight only up to what is asked for */
-    ir_func **emitter_ray;     /* record, u 4 -> p 3, d 3, normal 3, uv 2, weight, point weight, face, b 2; of light tracing alone */
+    ir_func **emitter_ray;     /* record, u 4 -> p 3, d 3, normal 3, shining side 3, uv 2, weight, point weight, face, b 2; of light tracing alone */
     ir_func **emitter_radiance; /* record, uv 2, distance, facing, then surface_light_args -> 3 */
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place;   /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions of what moves the light; NULL

@@ -2,8 +2,8 @@
  * Sensors that measure at a place: along one ray (radiancemeter), from infinitely far along one direction (distant), on a shape (irradiancemeter).
  *
  * Densities, in Mitsuba's terms: the distant sensor averages over its target, which is a point, a shape (uniformly in area), or without one the
- * cross section of the scene's bounding sphere; the irradiancemeter draws points uniformly in area by the film's position, directions by their cosine,
- * so rays weigh pi. */
+ * cross section of the scene's bounding sphere; the irradiancemeter draws points uniformly in area by the film's position, directions by their cosine
+ * to the shading normal, so rays weigh pi. */
 #include "render/classes.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -166,7 +166,7 @@ static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, v
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);
     ir_ref u1 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.x)), 0, most), u2 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.y)), 0, most);
     interaction at = point_on(t, carrier(t->plan->scene, v->object), u1, u2);
-    vec3 d = v3_normalize(t, frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, lens.x, lens.y)));
+    vec3 d = v3_normalize(t, frame_to_world(t, frame_around(t, v3_normalize(t, at.ns)), warp_cosine_hemisphere(t, lens.x, lens.y)));
     return (ray){ray_offset(t, at.p, at.ng, d), d, t_f32(t, 1e30f)};
 }
 

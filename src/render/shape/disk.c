@@ -98,7 +98,8 @@ static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, 
 static interaction disk_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     vec2 q = warp_disk_concentric(t, u1, u2);
-    return (interaction){.p = disk_point(t, data, q.x, q.y), .ng = v3_load(t, data, DISK_NORMAL), .uv = disk_uv(t, q.x, q.y)};
+    vec3 n = v3_load(t, data, DISK_NORMAL);
+    return (interaction){.p = disk_point(t, data, q.x, q.y), .ng = n, .ns = n, .uv = disk_uv(t, q.x, q.y)};
 }
 
 static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)

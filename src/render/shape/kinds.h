@@ -69,7 +69,7 @@ typedef struct shape_kind_class {
     /* As a light; NULL: cannot be one. */
     emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
     ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
-    /* A point chosen uniformly in area: p, ng, uv. NULL: not there yet. */
+    /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: not there yet. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
     /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);

@@ -321,6 +321,12 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     vec3 e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), v0), e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), v0);
     interaction at = {.p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
                       .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b, .b = b, .face = face};
+    at.ns = at.ng;
+    if (t->plan->scene->has_normals) {
+        ir_ref n[3] = {at.ng.x, at.ng.y, at.ng.z};
+        attribute_or(t, data, MESH_ARRAY_NORMALS, face, weight, 3, n);
+        at.ns = v3(n[0], n[1], n[2]);
+    }
     if (t->plan->scene->has_uvs) {
         ir_ref uv[2] = {b.x, b.y};
         attribute_or(t, data, MESH_ARRAY_UVS, face, weight, 2, uv);

@@ -14,6 +14,9 @@ uint32_t mesh_find_attribute(const render_scene *s, const char *name)
     return PLAN_NONE;
 }
 
+/* Shapes that only lend a sensor their points have no name, nor parameters. */
+static bool has_parameters(const render_scene *s, const scene_object *o) { return s->names[o->index].name; }
+
 /* Bounds are those of a texture's data, unless the file goes below them. */
 static float least_of(const float *values, size_t count)
 {
@@ -25,7 +28,7 @@ static float least_of(const float *values, size_t count)
 
 void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m)
 {
-    for (uint32_t k = 0; k < m->attribute_count; k++) {
+    for (uint32_t k = 0; k < m->attribute_count && has_parameters(s, o); k++) {
         const scene_attribute *a = &m->attributes[k];
         uint32_t index = mesh_find_attribute(s, a->name);
         if (index == PLAN_NONE) {
@@ -85,7 +88,7 @@ void mesh_add_parameters(render_scene *s)
                   [MESH_ARRAY_UVS] = {"vertex_texcoords", 2, MESH_UVS}};
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        for (uint32_t k = 0; k < MESH_ATTRIBUTE && is_mesh(shape); k++) {
+        for (uint32_t k = 0; k < MESH_ATTRIBUTE && is_mesh(shape) && has_parameters(s, shape->object); k++) {
             const uint32_t at = s->geometry.data[shape->data + arrays[k].word], shape_of[2] = {shape->vertex_count, arrays[k].channels};
             if (at == PLAN_NONE)
                 continue;

@@ -21,6 +21,8 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
 {
     const double *m = scene_get(o, "to_world")->matrix, *c = scene_get(o, "center")->vector;
     double scale = uniform_scale(m), radius = scale * scene_number(o, "radius");
+    if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
+        return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: to_world must be affine (last row 0 0 0 1)");
     if (!(scale > 0))
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "sphere: to_world must scale all axes alike and not be singular");
     if (!(radius > 0))
@@ -162,8 +164,9 @@ static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, 
 static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     vec3 n = warp_uniform_sphere(t, u1, u2);
-    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))),
-                         .ng = v3_scale(t, n, t_real(t, data, SPHERE_SIGN)), .uv = sphere_uv(t, data, n)};
+    vec3 out = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
+    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))), .ng = out, .ns = out,
+                         .uv = sphere_uv(t, data, n)};
 }
 
 /* ---- moving: centre and radius in its own space ---- */
