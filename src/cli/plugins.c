@@ -296,14 +296,13 @@ static int run(void *argument)
         return usage_error("plugins", "--markdown is about all plugins, and not JSON");
     if (args->output && args->common.json)
         return usage_error("plugins", "JSON goes to standard output, not to a file");
-    cli_session session;
-    int status = session_open(&session, &args->common, NULL);
-    if (status == CLI_OK) {
-        listing l = list_plugins(session.ctx);
-        status = show(&l, args);
-        free(l.plugins);
-    }
-    session_close(&session);
+    bl_context *context = NULL;
+    if (bl_context_create(&(bl_context_desc){0}, &context) != BL_OK) /* what devices there are interests nobody */
+        return fail("out of memory");
+    listing l = list_plugins(context);
+    int status = show(&l, args);
+    free(l.plugins);
+    bl_context_destroy(context);
     return status;
 }
 

@@ -14,7 +14,7 @@
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
-enum { RAYS = 60, PLACES = 12, RESULTS = 5, CELLS_MOST = 60 };
+enum { RAYS = 60, PLACES = 12, RESULTS = 5, CELLS_MOST = 100 };
 
 typedef struct probe {
     scene_eval *e;
@@ -22,15 +22,16 @@ typedef struct probe {
     ir_func *f; /* o 3, d 3, distance, part -> bound, where the cell ends, bound of all, extinction a part of the way there, bound from below */
 } probe;
 
-static probe open_probe(const char *folder, bool wanted)
+/* cells: majorant_cells, 0 being 5 of the 20 voxels along a side */
+static probe open_probe(const char *folder, bool wanted, uint32_t cells)
 {
     arena a = {0};
     bl_error err = {0};
     static const char *const names[] = {"fog.sigma_t.data"};
-    static const scene_case room = {
-        .body = "<medium type='heterogeneous' id='fog'><float name='scale' value='3'/><volume type='gridvolume' name='sigma_t'><string name='filename' value='cloud.vol'/>"
-                "<transform name='to_world'><scale value='1.6,.7,1.2'/><rotate x='1' z='1' angle='40'/></transform></volume></medium>"
-                "<shape type='sphere'><ref id='fog' name='interior'/></shape><emitter type='constant'/>",
+    const scene_case room = {
+        .body = arena_printf(&a, "<medium type='heterogeneous' id='fog'><float name='scale' value='3'/><volume type='gridvolume' name='sigma_t'><string name='filename' value='cloud.vol'/>"
+                "<integer name='majorant_cells' value='%u'/><transform name='to_world'><scale value='1.6,.7,1.2'/><rotate x='1' z='1' angle='40'/></transform></volume></medium>"
+                "<shape type='sphere'><ref id='fog' name='interior'/></shape><emitter type='constant'/>", cells),
         .volumetric = true};
     probe s = {.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, names, wanted), .module = ir_module_create()};
     const plan *p = s.e->plan;
@@ -42,7 +43,7 @@ static probe open_probe(const char *folder, bool wanted)
     for (int k = 0; k < 8; k++)
         in[k] = ir_param(t.f, IR_F32);
     vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]), o_in, d_in;
-    assert_int_equal(medium_cells(&t, n), 5);
+    assert_int_equal(medium_cells(&t, n), cells ? cells : 5);
     medium_into(&t, n, record, o, d, &o_in, &d_in);
     medium_cell(&t, n, record, o_in, d_in, in[6], &out[0], &out[4], &out[1]);
     out[2] = medium_majorant(&t, n, record);
@@ -100,10 +101,10 @@ static void along_ray(const probe *s, uint32_t *state, bool f64, uint32_t *cells
 
 static char *folder;
 
-static void check(bool wanted, bool f64, bool changed)
+static void check(bool wanted, bool f64, bool changed, uint32_t given)
 {
     bl_error err = {0};
-    probe s = open_probe(folder, wanted);
+    probe s = open_probe(folder, wanted, given);
     uint32_t state = 4, cells = 0, low = 0, data = scene_eval_find(s.e, "fog.sigma_t.data");
     const render_parameter *p = &s.e->scene->parameters.data[data];
     for (uint32_t i = 0; changed && i < p->count; i++)
@@ -112,7 +113,7 @@ static void check(bool wanted, bool f64, bool changed)
         fail_msg("%s", err.text);
     for (int i = 0; i < RAYS; i++)
         along_ray(&s, &state, f64, &cells, &low);
-    assert_true(cells > 2 * RAYS && (changed || low > cells / 20));
+    assert_true(cells > (given == 2 ? 1 : 2) * RAYS && (changed || given == 2 || low > cells / 20));
     ir_module_destroy(s.module);
     scene_eval_destroy(s.e);
 }
@@ -121,7 +122,31 @@ static void bounds_hold(void **state)
 {
     (void)state;
     for (int k = 0; k < 8; k++)
-        check(k & 1, k >> 1 & 1, k >> 2);
+        check(k & 1, k >> 1 & 1, k >> 2, 0);
+}
+
+/* Also of more cells than voxels. */
+static void bounds_hold_for_any_number_of_cells(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[] = {2, 7, 20, 31};
+    for (int k = 0; k < 4; k++)
+        check(k & 1, true, k >> 1, numbers[k]);
+}
+
+static void one_bound_is_for_all(void **state)
+{
+    (void)state;
+    arena a = {0};
+    const scene_case room = {.body = "<medium type='heterogeneous' id='fog'><volume type='gridvolume' name='sigma_t'><string name='filename' value='cloud.vol'/>"
+                                     "<integer name='majorant_cells' value='1'/></volume></medium><shape type='sphere'><ref id='fog' name='interior'/></shape>",
+                             .volumetric = true};
+    scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, NULL, 0);
+    const plan *p = e->plan;
+    tracer t = {.plan = p};
+    assert_int_equal(medium_cells(&t, p->media.data[p->words.data[p->words.data[HEADER_MEDIA] + MEDIUM_CLASS]]), 0);
+    scene_eval_destroy(e);
+    arena_free(&a);
 }
 
 int main(void)
@@ -129,7 +154,7 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells), cmocka_unit_test(one_bound_is_for_all)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -37,11 +37,16 @@ static void place_in_box(const scene_object *o, const scene_volume *v)
     }
 }
 
+/* Voxels beyond a border that wraps would count for cells on the other side. */
+static bool can_have_cells(const scene_object *o) { return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP; }
+
 static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
     TRY(texture_check_choice(o, "filter_type", filters, err));
     TRY(texture_check_choice(o, "wrap_mode", wraps, err));
+    if (scene_number(o, "majorant_cells") > 1 && !can_have_cells(o))
+        return scene_error(err, BL_ERROR_SCENE, o->where, "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\"; without it there is one bound for all");
     const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
     scene_volume v;
     bl_error reason = {0};
@@ -152,15 +157,16 @@ static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref la
 
 /* ---- cells ---- */
 
-enum { CELLED_LEAST = 16 /* voxels along the longest side */, CELL_VOXELS = 4, CELLS_MOST = 16 };
+enum { CELLED_LEAST = 16 /* voxels along the longest side */, CELL_VOXELS = 4, CELLS_MOST = 16, CELLS_ASKED_MOST = 64 };
 
-/* Voxels beyond a border that wraps would count for cells on the other side. */
 static uint32_t grid_cells(const render_scene *s, const scene_object *o)
 {
-    const uint32_t *shape = grid_data(s, o)->shape;
+    const uint32_t *shape = grid_data(s, o)->shape, asked = (uint32_t)scene_number(o, "majorant_cells");
+    if (asked > 0)
+        return asked > 1 ? asked : 0;
     uint32_t most = shape[0] > shape[1] ? shape[0] : shape[1], cells;
     most = shape[2] > most ? shape[2] : most, cells = most / CELL_VOXELS;
-    if (most < CELLED_LEAST || texture_wrap_named(scene_get(o, "wrap_mode")->text) != WRAP_CLAMP)
+    if (most < CELLED_LEAST || !can_have_cells(o))
         return 0;
     return cells < CELLS_MOST ? cells : CELLS_MOST;
 }
@@ -231,9 +237,11 @@ static const plugin_param grid_params[] = {
     {"use_grid_bbox", PLUGIN_BOOLEAN, 0, "false", 0, 0, "the grid fills the box in the file, not the unit cube"},
     {"max_value", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0, "accepted; bounds of densities are found, and follow the values"},
     {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
+    {"majorant_cells", PLUGIN_INTEGER, 0, "0", 0, CELLS_ASKED_MOST,
+     "cells along each side with bounds of their own; 1: one bound for all; 0: as many as pay, for grids of 16 voxels or more along a side. Not in Mitsuba"},
 };
 const volume_class volume_grid = {
-    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, 8, NULL, 0, "a grid of values from a file"},
+    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, sizeof grid_params / sizeof *grid_params, NULL, 0, "a grid of values from a file"},
              .data_name = "data",
              .least_side = 1,
              .extra_words = EXTRA_WORDS,
