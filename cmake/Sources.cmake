@@ -279,6 +279,7 @@ set(api_sources
     src/api/pixels.c
     src/api/rays.c
     src/api/reference.c
+    src/api/refused.c
     src/api/render.c
     src/api/resample.c
     src/api/see.c

@@ -248,8 +248,9 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
     bool of_mesh = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
-    *out = (bl_parameter_info){.name = p->name, .path = p->path, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most, .differentiable = true,
-                               .reason = p->reason, .resizable = p->least_side > 0, .geometry = of_mesh || p->object == scene->render->sensor->index};
+    const char *refused = parameter_refused(scene->render, index);
+    *out = (bl_parameter_info){.name = p->name, .path = p->path, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most,
+                               .differentiable = !refused, .reason = refused ? refused : p->reason, .resizable = p->least_side > 0, .geometry = of_mesh || p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }

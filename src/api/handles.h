@@ -146,6 +146,12 @@ bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_e
 /* For code generation. */
 spv_rays rays_lowering(const plan *p);
 
+/* ---- refused.c ---- */
+
+/* Why a parameter has no gradient with the scene's integrator; NULL: it has one. And whether it turns an environment. */
+const char *parameter_refused(const render_scene *s, uint32_t parameter);
+bool parameter_turns_environment(const render_scene *s, uint32_t parameter);
+
 /* ---- job.c ---- */
 
 uint32_t job_pixels(const render_scene *s);

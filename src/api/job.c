@@ -25,46 +25,14 @@ static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_
     return BL_OK;
 }
 
-/* The class of the light that a parameter moves; NULL: it moves none. */
-static const emitter_class *light_moved_by(const render_scene *s, uint32_t parameter)
-{
-    const render_parameter *p = &s->parameters.data[parameter];
-    for (uint32_t i = 0; i < s->emitters.count; i++) {
-        const scene_object *light = s->emitters.data[i];
-        const emitter_class *cls = (const emitter_class *)(const void *)light->cls;
-        if (light->index == p->object && p->slot < 32 && cls->place_params >> p->slot & 1)
-            return cls;
-    }
-    return NULL;
-}
-
-static bool turns_environment(const render_scene *s, uint32_t parameter)
-{
-    const emitter_class *light = light_moved_by(s, parameter);
-    return light && light->environment;
-}
-
-/* What moves rays has no derivative in light tracing yet: the sensor, meshes, places of lights that are somewhere. */
-static bl_result check_light_tracing(const bl_job *job, bl_error *err)
+static bl_result check_refused(const bl_job *job, bl_error *err)
 {
     for (uint32_t k = 0; k < job->requested_count; k++) {
-        const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        const emitter_class *light = light_moved_by(job->scene, job->requested[k]);
-        bool place = light && !light->environment;
-        bool vertices = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
-        if (place || vertices || place_is(job->scene, job->requested[k]) || job->plan->sensor)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "%s: gradients of what moves are not implemented for ptracer", p->name);
+        const char *why = parameter_refused(job->scene, job->requested[k]);
+        if (why)
+            return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no gradient: %s", job->scene->parameters.data[job->requested[k]].name, why);
     }
     return BL_OK;
-}
-
-/* The tape has surfaces and directions as they were. */
-static bl_result check_tape(const bl_job *job, bl_error *err)
-{
-    bool moves = job->plan->moves;
-    for (uint32_t k = 0; k < job->requested_count; k++)
-        moves |= turns_environment(job->scene, job->requested[k]);
-    return !moves ? BL_OK : error_set(err, BL_ERROR_UNSUPPORTED, "gradients by vertices, normals, texture coordinates and what turns the sky are not implemented for the tape");
 }
 
 /* to_world of shapes that are no meshes is among the parameters. */
@@ -156,10 +124,10 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     if (r == BL_OK)
         r = pixels_check(job, &err);
-    if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image))
+    if (r == BL_OK)
+        r = check_refused(job, &err);
+    if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image)) /* poses that a caller gives are no parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
-    if (r == BL_OK && job->scene->volumetric && job->plan->moves & MOVE_SURFACE)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by places of shapes, vertices, normals and texture coordinates are not implemented for volumetric integrators yet");
     if (r == BL_OK)
         r = check_places(job, &err);
     if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_HITS)
@@ -167,10 +135,6 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
                                                   "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for this integrator");
-    if (r == BL_OK && job->scene->method == METHOD_TAPE)
-        r = check_tape(job, &err);
-    if (r == BL_OK && job->scene->light_tracing)
-        r = check_light_tracing(job, &err);
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK && job->context->checked)
@@ -210,7 +174,7 @@ bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
     const render_parameter *p = &job->scene->parameters.data[index];
     if (job->plan->gradient_offset[index] == PLAN_NONE && place_is(job->scene, index))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: this stays where it is: the job was created without this parameter", p->name);
-    if (job->plan->gradient_offset[index] == PLAN_NONE && turns_environment(job->scene, index))
+    if (job->plan->gradient_offset[index] == PLAN_NONE && parameter_turns_environment(job->scene, index))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: the sky of this job stays as it is: the job was created without this parameter", p->name);
     if (p->source != PLAN_NONE && job->plan->baked && job->plan->value_offset[index] == PLAN_NONE)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`", p->name);
@@ -225,7 +189,7 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
         return context_fail(job->context, &err);
-    if ((place_is(job->scene, index) || turns_environment(job->scene, index)) && place_check(job->scene, index, values, &err) != BL_OK)
+    if ((place_is(job->scene, index) || parameter_turns_environment(job->scene, index)) && place_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {

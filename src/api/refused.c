@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of a job that asks for one. */
+#include "api/handles.h"
+#include "render/shape/kinds.h"
+
+/* The class of the light that a parameter moves; NULL: it moves none. */
+static const emitter_class *light_moved_by(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    for (uint32_t i = 0; i < s->emitters.count; i++) {
+        const scene_object *light = s->emitters.data[i];
+        const emitter_class *cls = (const emitter_class *)(const void *)light->cls;
+        if (light->index == p->object && p->slot < 32 && cls->place_params >> p->slot & 1)
+            return cls;
+    }
+    return NULL;
+}
+
+bool parameter_turns_environment(const render_scene *s, uint32_t parameter)
+{
+    const emitter_class *light = light_moved_by(s, parameter);
+    return light && light->environment;
+}
+
+const char *parameter_refused(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || (p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE);
+    const emitter_class *light = light_moved_by(s, parameter);
+    if (camera && (s->volumetric || s->depth_image || s->light_tracing))
+        return "the camera's are not implemented for this integrator";
+    if (moved && s->volumetric)
+        return "those of places of shapes, vertices, normals and texture coordinates are not implemented for volumetric integrators";
+    if (s->light_tracing && (moved || (light && !light->environment)))
+        return "those of what moves are not implemented for ptracer";
+    if (s->method == METHOD_TAPE && (moved || (light && light->environment)))
+        return "those of what moves or turns the sky are not implemented for the tape";
+    return NULL;
+}
