@@ -13,7 +13,7 @@
 static bool notes(const walk *w)
 {
     bool separate = w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
-    return separate && plan_notes_crossed(w->plan) > 0 && w->next_event && w->plan->scene->emitters.count > 0;
+    return separate && w->volumetric && plan_notes_crossed(w->plan) > 0 && w->next_event && w->plan->scene->emitters.count > 0;
 }
 
 /* bool: there is a place for what is crossed from this vertex. */
