@@ -23,12 +23,17 @@ vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2)
     return v3(d.x, d.y, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_mad(t, d.x, d.x, t_sqr(t, d.y)))));
 }
 
+static vec3 at_azimuth(tracer *t, ir_ref sine, ir_ref cosine, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref phi = ir_mul(f, t_f32(t, 2 * pi), u2);
+    return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), cosine);
+}
+
 /* direction with cosine z around +z and azimuth 2 pi u2 */
 static vec3 around_axis(tracer *t, ir_ref z, ir_ref u2)
 {
-    ir_func *f = t->f;
-    ir_ref r = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, z))), phi = ir_mul(f, t_f32(t, 2 * pi), u2);
-    return v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z);
+    return at_azimuth(t, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_sqr(t, z))), z, u2);
 }
 
 vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2)
@@ -43,7 +48,9 @@ vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine, ir_ref u)
 
 vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos)
 {
-    return around_axis(t, ir_sub(t->f, t_f32(t, 1), ir_mul(t->f, u1, one_minus_cos)), u2);
+    ir_func *f = t->f;
+    ir_ref x = ir_mul(f, u1, one_minus_cos), sine = ir_sqrt(f, ir_mul(f, x, ir_sub(f, t_f32(t, 2), x))); /* of a narrow cone 1 - cos^2 has few digits left */
+    return at_azimuth(t, sine, ir_sub(f, t_f32(t, 1), x), u2);
 }
 
 vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2)

@@ -124,6 +124,16 @@ static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
 
 static ir_ref cone_pdf(tracer *t, ir_ref omc) { return t_ratio(t, t_f32(t, 0.5f / pi), omc); }
 
+/* Of the angle at which a ray that was sampled in the cone by u meets the sphere. From points this could not be told near the horizon, where it is 0,
+ * the difference of two squares that are almost the same; and derivatives there are divided by it. */
+static ir_ref cone_cosine(tracer *t, ir_ref u, ir_ref omc)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2), whole = ir_sub(f, two, omc);
+    ir_ref square = ir_mul(f, ir_sub(f, one, u), ir_sub(f, two, ir_mul(f, omc, ir_add(f, one, u))));
+    return ir_sqrt(f, ir_div(f, square, whole));
+}
+
 static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
@@ -136,8 +146,10 @@ static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area,
     frame fr = frame_around(t, v3_scale(t, to, ir_div(f, one, ir_sqrt(f, ir_max(f, distance2, t_f32(t, 1e-30f))))));
     vec3 d_out = frame_to_world(t, fr, warp_uniform_cone(t, u1, u2, omc));
     ir_ref middle = v3_dot(t, to, d_out);
-    vec3 nearest = v3_sub(t, v3_scale(t, d_out, middle), to);
-    ir_ref t_out = ir_sub(f, middle, t_safe_sqrt(t, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest))));
+    vec3 nearest = v3_sub(t, v3_scale(t, d_out, middle), to); /* from the centre to where the ray comes nearest to it */
+    ir_ref cosine = cone_cosine(t, u1, omc), t_out = ir_sub(f, middle, ir_mul(f, r, cosine));
+    ir_ref length = ir_max(f, v3_length(t, nearest), t_f32(t, 1e-20f)), sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
+    vec3 n_out = v3_sub(t, v3_scale(t, nearest, ir_div(f, sine, length)), v3_scale(t, d_out, cosine));
     /* from inside: a point uniform in area */
     vec3 n_in = warp_uniform_sphere(t, u1, u2), p_in = v3_add(t, c, v3_scale(t, n_in, r)), to_in = v3_sub(t, p_in, ref);
     ir_ref t_in = ir_max(f, v3_length(t, to_in), t_f32(t, 1e-20f));
@@ -145,7 +157,7 @@ static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area,
     ir_ref pdf_in = t_ratio(t, ir_mul(f, t_sqr(t, t_in), inverse_area), ir_abs(f, v3_dot(t, d_in, n_in)));
     emitter_sample s = {.d = v3_select(t, outside, d_out, d_in), .distance = ir_select(f, outside, t_out, t_in),
                         .pdf = ir_select(f, outside, cone_pdf(t, omc), pdf_in)};
-    vec3 p = v3_add(t, ref, v3_scale(t, s.d, s.distance)), n = v3_normalize(t, v3_sub(t, p, c));
+    vec3 n = v3_select(t, outside, n_out, n_in);
     s.facing = ir_lt(f, ir_mul(f, v3_dot(t, s.d, n), sign), zero);
     s.uv = sphere_uv(t, data, n), s.n = n;
     return s;
