@@ -188,6 +188,8 @@ set(render_sources
     src/render/integrator/shadow.c
     src/render/integrator/sums.c
     src/render/integrator/surface.c
+    src/render/integrator/sway.c
+    src/render/integrator/sway_values.c
     src/render/integrator/tables.c
     src/render/integrator/tape.c
     src/render/integrator/throughput.c

@@ -85,7 +85,7 @@ static bool wants_detours(const bl_job *job)
 {
     bl_volume_gradient how = job->desc.volume_gradient;
     bool wanted = how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
-    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY;
+    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !plan_sways(job->plan);
 }
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
@@ -126,11 +126,11 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = pixels_check(job, &err);
     if (r == BL_OK)
         r = check_refused(job, &err);
-    if (r == BL_OK && job->plan->sensor && (job->scene->volumetric || job->scene->depth_image)) /* poses that a caller gives are no parameters */
+    if (r == BL_OK && job->plan->sensor && job->scene->depth_image) /* poses that a caller gives are no parameters */
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = check_places(job, &err);
-    if (r == BL_OK && plan_follows(job->plan) && job->plan->moves & MOVE_HITS)
+    if (r == BL_OK && plan_follows(job->plan) && !job->scene->volumetric && job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions or places of shapes, in one job with those of the camera or of what turns mirrors and glass, "
                                                   "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))

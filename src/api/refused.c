@@ -22,15 +22,55 @@ bool parameter_turns_environment(const render_scene *s, uint32_t parameter)
     return light && light->environment;
 }
 
+static bool may_let_through(const scene_object *bsdf)
+{
+    bool any = ((const bsdf_class *)(const void *)bsdf->cls)->null;
+    for (uint32_t k = 0; k < bsdf->child_count; k++)
+        any |= bsdf->children[k]->cls->category == PLUGIN_BSDF && may_let_through(bsdf->children[k]);
+    return any;
+}
+
+/* Light that a ray meets on its way to a vertex would have to move otherwise than that does (integrator/sway.c). */
+static bool shines_on_the_way(const render_scene *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->media.count; i++)
+        any |= scene_get(s->media.data[i], "emission")->given;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf && may_let_through(s->shapes.data[i].bsdf);
+    return any;
+}
+
+static bool shines(const render_scene *s, uint32_t object)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->shapes.count; i++)
+        any |= s->shapes.data[i].emitter && s->shapes.data[i].object->index == object;
+    return any;
+}
+
+static const char *refused_by_volumetric(const render_scene *s, uint32_t parameter)
+{
+    const render_parameter *p = &s->parameters.data[parameter];
+    bool camera = p->object == s->sensor->index, moves = place_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
+    if (moves && s->media.count > 0)
+        return "those of places of shapes and of vertices are not implemented in scenes with media";
+    if ((camera || moves) && shines_on_the_way(s))
+        return "those of what moves are not implemented where media emit light, or shapes that let light through do";
+    if (moves && shines(s, p->object))
+        return "those of places of shapes that shine are not implemented for volumetric integrators";
+    return NULL;
+}
+
 const char *parameter_refused(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || (p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE);
     const emitter_class *light = light_moved_by(s, parameter);
-    if (camera && (s->volumetric || s->depth_image || s->light_tracing))
+    if (s->volumetric)
+        return refused_by_volumetric(s, parameter);
+    if (camera && (s->depth_image || s->light_tracing))
         return "the camera's are not implemented for this integrator";
-    if (moved && s->volumetric)
-        return "those of places of shapes, vertices, normals and texture coordinates are not implemented for volumetric integrators";
     if (s->light_tracing && (moved || (light && !light->environment)))
         return "those of what moves are not implemented for ptracer";
     if (s->method == METHOD_TAPE && (moved || (light && light->environment)))

@@ -163,6 +163,14 @@ static void write_words(plan *p)
 bool plan_follows(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
 bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
 
+bool plan_sways(const plan *p)
+{
+    bool lights = false;
+    for (uint32_t i = 0; i < p->emitters.count; i++)
+        lights |= emitter_of(p->emitters.data[i])->delta && p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->place_params;
+    return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
+}
+
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
 bool plan_can_bake(const render_scene *s) { return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }

@@ -135,6 +135,7 @@ static inline vec3 v3(ir_ref x, ir_ref y, ir_ref z) { return (vec3){x, y, z}; }
 static inline vec3 vec3_at(const ir_ref *r) { return v3(r[0], r[1], r[2]); }
 static inline void vec3_put(vec3 v, ir_ref *out) { out[0] = v.x, out[1] = v.y, out[2] = v.z; }
 static inline vec3 v3_detach(tracer *t, vec3 v) { return v3(ir_detach(t->f, v.x), ir_detach(t->f, v.y), ir_detach(t->f, v.z)); }
+static inline vec3 v3_zero(tracer *t) { return v3(t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)); }
 static inline vec3 v3_none(void) { return (vec3){{0}, {0}, {0}}; } /* no references */
 static inline vec3 v3_add(tracer *t, vec3 a, vec3 b) { return v3(ir_add(t->f, a.x, b.x), ir_add(t->f, a.y, b.y), ir_add(t->f, a.z, b.z)); }
 static inline vec3 v3_sub(tracer *t, vec3 a, vec3 b) { return v3(ir_sub(t->f, a.x, b.x), ir_sub(t->f, a.y, b.y), ir_sub(t->f, a.z, b.z)); }

@@ -18,11 +18,11 @@ static float image[MOVED_VALUES];
 
 static double weight(int value) { return (1 + 0.5 * cos(0.7 * (value / 3 % MOVED_PIXELS) + 0.4 * (value / 3 / MOVED_PIXELS) + value % 3)) / MOVED_VALUES; }
 
-static double weighted(void)
+double moved_weighted(const float *values)
 {
     double sum = 0;
     for (int i = 0; i < MOVED_VALUES; i++)
-        sum += weight(i) * (double)image[i];
+        sum += weight(i) * (double)values[i];
     return sum;
 }
 
@@ -78,7 +78,7 @@ static double forward(moved_scene *m)
 {
     const float *tangents[] = {m->along};
     SCENE_MUST(m->d, bl_job_forward(m->job, &(bl_forward_desc){.spp = m->spp, .seed = MOVED_SEED, .tangents = tangents}, image, NULL));
-    return weighted();
+    return moved_weighted(image);
 }
 
 static double frozen(moved_scene *m, double step)
@@ -95,7 +95,7 @@ static double frozen(moved_scene *m, double step)
         at += info.count;
     }
     SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true, .frozen = all}, image, NULL));
-    return weighted();
+    return moved_weighted(image);
 }
 
 static double plain(moved_scene *m, double step)
@@ -105,7 +105,7 @@ static double plain(moved_scene *m, double step)
         there[i] = m->start[i] + (float)step * m->along[i];
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, there));
     SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true}, image, NULL));
-    return weighted();
+    return moved_weighted(image);
 }
 
 /* With a long step: samples that come to meet another face than before are noise, by 1 over the step. */

@@ -37,6 +37,8 @@ typedef struct moved_scene {
 /* integrator: NULL, the case's. */
 moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder);
 void moved_free(moved_scene *m);
+/* The sum of an image's values (MOVED_VALUES) whose derivative this is about. */
+double moved_weighted(const float *values);
 /* Along the motion; size: of the parts that make it up. */
 double moved_gradient(moved_scene *m, uint32_t seed, double *size);
 /* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the scene really moved agree, these also from a place that

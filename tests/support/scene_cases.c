@@ -369,6 +369,44 @@ const scene_case scene_media_cases[] = {
      .step = 1e-3,
      .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "smoke.sigma_t.data", "smoke.albedo.value.value",
                     "ground.specular_transmittance.value", "white.reflectance.value", "sky.radiance.value"}},
+    {.name = "a camera that moves before fog, with a ball in it and a lamp",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") HG(".4"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<shape type='sphere'><point name='center' value='.1,0,.7'/><float name='radius' value='.3'/>" REF("white") "</shape>"
+         LAMP(BLACK AREA("5,4,3")) "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>",
+     .sensor = "<sensor type='thinlens' id='eye'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-5,
+     .parameters = {"eye.to_world", "eye.x_fov", "eye.aperture_radius", "fog.sigma_t.value.value", "white.reflectance.value"}},
+    {.name = "a camera that moves in a grid",
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") GRID("albedo", "tint.vol") HG("-.3"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='-.4,-.6,2' target='0,0,.5' up='0,1,0'/>") RGB("intensity", "9,8,7") "</emitter>" SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='30'/><ref id='fog' name='medium'/>" TO_WORLD("<lookat origin='.1,-.5,.8' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .volumetric = true,
+     .step = 1e-5,
+     .parameters = {"eye.to_world", "eye.x_fov", "spot.to_world", "white.reflectance.value"}},
+    {.name = "bounds in cells, and lights that move",
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol") RGB("albedo", ".9,.7,.95") HG(".5"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>" SUN,
+     .volumetric = true,
+     .step = 1e-5,
+     .parameters = {"bulb.position", "sun.direction", "fog.scale"}},
+    {.name = "surfaces that move behind others that let through",
+     .body = DIFFUSE("white", ".7,.75,.8") "<bsdf type='thindielectric' id='veil'/><bsdf type='mask' id='net'>" BITMAP("opacity", "grey.pfm", "") DIFFUSE("cloth", "0,.5,.7") "</bsdf>"
+         "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("white") "</shape>" PATCH("patch", "<scale value='.9'/><rotate x='1' angle='55'/><translate value='-.2,-.3,.6'/>", REF("net"))
+         "<shape type='sphere' id='ball'><point name='center' value='-.3,0,.5'/><float name='radius' value='.45'/>" REF("veil") "</shape>" SUN SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .volumetric = true,
+     .crossings = 3,
+     .step = 1e-6,
+     .parameters = {"ground.to_world", "ball.to_world", "patch.vertex_texcoords", "eye.to_world", "cloth.reflectance.value"}},
+    {.name = "normals in fog",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95")) DIFFUSE("white", ".7,.75,.8")
+         PATCH("patch", "<scale value='1.5'/>", REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-5,
+     .parameters = {"patch.vertex_normals", "fog.scale"}},
 };
 const uint32_t scene_media_case_count = sizeof scene_media_cases / sizeof scene_media_cases[0];
 

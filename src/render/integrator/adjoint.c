@@ -2,6 +2,7 @@
  * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
  * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray (follow.c). */
 #include "render/integrator/replay.h"
+#include "render/integrator/sway.h"
 #include "spirv_gen/ad/ad.h"
 
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
@@ -33,53 +34,47 @@ void account(walk *w, replay_state *p, color light, ir_ref takes)
 
 /* ---- adjoints ---- */
 
-/* Code that runs where a condition holds; where walk.follows, it adds to the adjoint of the ray that leads to the vertex. */
+/* Code that runs where a condition holds, and adds to what arrives. */
 typedef struct branch {
-    ir_ref op, sum[RAY_MOST];
+    ir_ref op;
+    arrivals inside;
 } branch;
 
-static branch begin_branch(walk *w, ir_ref condition, const ir_ref arrived[RAY_MOST])
+static branch begin_branch(walk *w, ir_ref condition, const arrivals *arrived)
 {
-    branch b = {.op = ir_if(w->t.f, condition)};
-    memcpy(b.sum, arrived, sizeof b.sum);
-    return b;
+    return (branch){.op = ir_if(w->t.f, condition), .inside = *arrived};
 }
 
-static void end_branch(walk *w, const branch *b, ir_ref arrived[RAY_MOST])
+static void end_branch(walk *w, const branch *b, arrivals *arrived)
 {
     ir_else(w->t.f);
     ir_endif(w->t.f);
-    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
-        arrived[k] = ir_phi(w->t.f, b->op, b->sum[k], arrived[k]);
+    arrivals_join(&w->t, b->op, &b->inside, arrived);
 }
 
-/* Backpropagates, and adds what arrives at the ray. */
-static void backward(walk *w, const walk_position *at, branch *b, const ir_ref *outputs, const ir_ref *seeds,
-                     uint32_t count)
+arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
 {
-    ir_ref arrived[RAY_MOST], sum[RAY_MOST];
-    uint32_t width = follow_pack(w, at->now, arrived);
-    ad_backward(w->t.f, outputs, seeds, count, arrived, sum, w->follows ? width : 0);
-    for (uint32_t k = 0; w->follows && k < width; k++)
-        b->sum[k] = ir_add(w->t.f, b->sum[k], sum[k]);
+    arrivals a = {.count = w->follows ? follow_pack(w, p->at.now, a.at) : w->sways ? sway_pack(&v->sway, a.at) : 0};
+    for (uint32_t k = 0; k < a.count; k++)
+        a.sum[k] = t_f32(&w->t, 0);
+    return a;
 }
 
 /* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
-static void adjoint_light(walk *w, replay_state *p, walk_light light, ir_ref when, color seed,
-                          ir_ref arrived[RAY_MOST])
+static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed,
+                          arrivals *arrived)
 {
     branch b = begin_branch(w, ir_and(w->t.f, when, light.there), arrived);
-    backward(w, &p->at, &b, walk_radiance(w, light, true).c, seed.c, 3);
+    color_backward_into(&w->t, walk_radiance(w, light, true), seed, &b.inside);
     end_branch(w, &b, arrived);
 }
 
 /* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
-static void adjoint_hit(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, ir_ref when,
-                        color seed_whole, ir_ref arrived[RAY_MOST])
+static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir_ref when, color seed_whole, arrivals *arrived)
 {
     color seed = color_scale(&w->t, seed_whole, v->hit_mis), whole = color_mul(&w->t, seed_whole, k->hit_radiance);
     if (!w->attaches || !w->next_event) {
-        adjoint_light(w, p, v->hit, when, seed, arrived);
+        adjoint_light(w, v->hit, when, seed, arrived);
         return;
     }
     branch b = begin_branch(w, ir_and(w->t.f, when, v->hit.there), arrived);
@@ -87,7 +82,7 @@ static void adjoint_hit(walk *w, replay_state *p, const walk_vertex *v, const co
     ir_ref sum = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
     const ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2], attached_hit_mis(w, v)},
                  seeds[4] = {seed.c[0], seed.c[1], seed.c[2], sum};
-    backward(w, &p->at, &b, outputs, seeds, 4);
+    backward_into(&w->t, outputs, seeds, 4, &b.inside);
     end_branch(w, &b, arrived);
 }
 
@@ -110,27 +105,25 @@ static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, c
 }
 
 static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
-                         color seed_whole, color dL, ir_ref when)
+                         color seed_whole, color dL, ir_ref when, arrivals *arrived)
 {
-    ir_func *f = w->t.f;
     ir_ref outputs[6], seeds[6];
     bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
-    ir_if(f, ir_and(f, when, v->goes_on));
-    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
-    ir_else(f);
-    ir_endif(f);
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    backward_into(&w->t, outputs, seeds, 6, &b.inside);
+    end_branch(w, &b, arrived);
 }
 
 /* The same, and the ray that goes on, where rays follow. */
 static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
-                            color seed_whole, color dL, ir_ref when, ir_ref arrived[RAY_MOST])
+                            color seed_whole, color dL, ir_ref when, arrivals *arrived)
 {
     branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
     ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
     bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
     uint32_t width = follow_pack(w, follow_next(w, v), outputs + 6);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
-    backward(w, &p->at, &b, outputs, seeds, 6 + width);
+    backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
     end_branch(w, &b, arrived);
 }
 
@@ -148,49 +141,59 @@ static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
 
 /* Of what lets light through between the vertex and the light it has sampled. */
 static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
-                           color seed_whole)
+                           color seed_whole, arrivals *arrived)
 {
     tracer *t = &w->t;
     color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
     shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there),
-                   color_mul(t, seed_whole, unshadowed));
+                   color_mul(t, seed_whole, unshadowed), arrived);
 }
 
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
  * light is taken from them. */
-void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL)
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     color to_come = color_mul(t, dL, sums_L(t, &p->sums)), missing = color_mul(t, dL, sums_M(t, &p->sums));
     for (int c = 0; c < 3; c++)
         missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
-    flight_adjoint(w, &v->flight, p->phase, to_come, missing);
+    flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }
 
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when)
+/* What has arrived at how the vertex moves goes on to what moves it. */
+static void adjoint_sway(walk *w, const walk_vertex *v, ir_ref when, const arrivals *arrived)
+{
+    ir_func *f = w->t.f;
+    ir_ref numbers[SWAY_NUMBERS];
+    ir_if(f, when);
+    sway_pack(&v->sway, numbers);
+    ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when, arrivals *arrived)
 {
     tracer *t = &w->t;
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
     bool lights = w->plan->scene->emitters.count > 0;
-    ir_ref arrived[RAY_MOST];
-    for (int c = 0; c < RAY_MOST; c++)
-        arrived[c] = t_f32(t, 0);
     if (lights)
-        adjoint_hit(w, p, v, k, when, seed_whole, arrived);
+        adjoint_hit(w, v, k, when, seed_whole, arrived);
     if (lights && w->next_event)
-        adjoint_light(w, p, v->light, when,
-                      color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
+        adjoint_light(w, v->light, when, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
-        adjoint_shadow(w, p, v, k, seed_whole);
+        adjoint_shadow(w, p, v, k, seed_whole, arrived);
     if (!w->follows) {
-        adjoint_bsdf(w, p, v, k, seed_whole, dL, when);
+        adjoint_bsdf(w, p, v, k, seed_whole, dL, when, arrived);
+        if (w->sways)
+            adjoint_sway(w, v, when, arrived);
         return;
     }
     adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
-    follow_drop_singular(w, when, p->at.depth, arrived);
+    follow_drop_singular(w, when, p->at.depth, arrived->sum);
     for (uint32_t c = 0; c < follow_width(w); c++)
-        p->chain.ray[c] = ir_select(t->f, when, arrived[c], p->chain.ray[c]);
+        p->chain.ray[c] = ir_select(t->f, when, arrived->sum[c], p->chain.ray[c]);
     if (w->plan->sensor)
         adjoint_camera(w, p, when);
 }

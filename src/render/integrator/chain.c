@@ -210,7 +210,8 @@ ir_ref chain_vertex(walk *w, replay_state *p, color dL)
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, now.forth, light, none), p->phase);
     replay_sums behind = p->sums;
-    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), now.adjoint);
+    arrivals arrived = arrivals_start(w, p, &v);
+    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), now.adjoint, &arrived);
     p->chain.left = ir_select(f, now.last, sums_residual(t, &p->sums), p->chain.left);
     ir_ref gives = ir_or(f, now.back, ir_and(f, now.last, ir_not(f, now.first)));
     account(w, p, color_select(t, gives, light, none), ir_bool(f, false));

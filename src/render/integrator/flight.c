@@ -79,6 +79,13 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
     return fl;
 }
 
+/* albedo * extinction where the flight ends, tracked */
+static color free_scattering(walk *w, const walk_flight *fl, color sigma)
+{
+    color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
+    return w->sways ? color_scale(&w->t, value, fl->growth) : value;
+}
+
 static color free_weight(walk *w, const walk_flight *fl, color share)
 {
     tracer *t = &w->t;
@@ -87,10 +94,11 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     ir_ref one = t_f32(t, 1);
     color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)), chance = end_chance(w, rate, fl->t, fl->collides);
     ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
-    color sigma = stretch_extinction(w, s, s->o, true), albedo = stretch_albedo(w, s, stretch_point(t, s, fl->t), true);
+    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true), scattering = free_scattering(w, fl, sigma);
+    ir_ref length = ir_mul(f, fl->t, stretch_growth(w, s));
     COLOR_EACH(r, ir_select(f, s->there,
-                            ir_mul(f, ir_mul(f, exponential(t, sigma.c[c], fl->t), inverse),
-                                   ir_select(f, fl->collides, ir_mul(f, albedo.c[c], sigma.c[c]), one)), one));
+                            ir_mul(f, ir_mul(f, exponential(t, sigma.c[c], length), inverse),
+                                   ir_select(f, fl->collides, scattering.c[c], one)), one));
     return r;
 }
 
@@ -154,9 +162,11 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     color one = color_all(t_f32(t, 1)), closed = one, product = one;
     if (media_any(w, true)) {
-        color sigma = stretch_extinction(w, s, s->o, tracked);
+        bool moves = tracked && w->sways;
+        color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
+        ir_ref length = moves ? ir_mul(t->f, s->limit, stretch_growth(w, s)) : s->limit;
         for (int c = 0; c < 3; c++)
-            closed.c[c] = exponential(t, sigma.c[c], s->limit);
+            closed.c[c] = exponential(t, sigma.c[c], length);
     }
     if (media_any(w, false))
         product = track_transmittance(w, s, tracked);
@@ -170,48 +180,52 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
 static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
-    color sigma = stretch_extinction(w, s, s->o, true);
-    COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], distance)));
+    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true);
+    ir_ref length = ir_mul(t->f, distance, stretch_growth(w, s));
+    COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], length)));
     return r;
 }
 
-static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
+static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
-    ir_if(f, ir_and(f, when, s->homogeneous));
+    ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
+    arrivals inside = *sum;
     if (media_want_extinction(w))
-        color_backward(&w->t, thickness(w, s, fl->t), to_come);
+        color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
-    color tracked = color_mul(t, stretch_albedo(w, s, p, true), stretch_extinction(w, s, s->o, true)), zero = color_all(t_f32(t, 0));
-    color_backward(&w->t, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero));
+    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)), zero = color_all(t_f32(t, 0));
+    color_backward_into(&w->t, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero), &inside);
     ir_else(f);
     ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
 }
 
-void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
+void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
 {
     when = ir_and(w->t.f, when, fl->s.there);
     if (media_any(w, true))
-        free_adjoint(w, fl, when, to_come, missing);
+        free_adjoint(w, fl, when, to_come, missing, sum);
     if (media_any(w, false))
-        track_adjoint(w, fl, when, to_come, missing);
+        track_adjoint(w, fl, when, to_come, missing, sum);
 }
 
-void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
+void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
     ir_func *f = w->t.f;
     when = ir_and(f, when, s->there);
     if (media_any(w, true)) {
-        ir_if(f, ir_and(f, when, s->homogeneous));
-        color_backward(&w->t, thickness(w, s, s->limit), to_come);
+        ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
+        arrivals inside = *sum;
+        color_backward_into(&w->t, thickness(w, s, s->limit), to_come, &inside);
         ir_else(f);
         ir_endif(f);
+        arrivals_join(&w->t, branch, &inside, sum);
     }
-    if (media_any(w, false)) {
-        track_stretch_adjoint(w, s, when, to_come);
-    }
+    if (media_any(w, false))
+        track_stretch_adjoint(w, s, when, to_come, sum);
 }
 

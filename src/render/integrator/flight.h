@@ -15,6 +15,9 @@ color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
+/* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows; else the point, and 1. */
+vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
+ir_ref stretch_growth(walk *w, const walk_stretch *s);
 
 /* Loop state of values that are one number where no extinction differs by channel. */
 void channels_put(const walk *w, loop_state *state, color c);
@@ -59,6 +62,7 @@ ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
 /* Of media of flakes (walk.flakes; 1 of others): a bound of the area that they show. */
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
 color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked); /* extinction over majorant */
+color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance); /* the same, tracked, as a collision that is passed has it */
 /* Of the extinction's derivative at collisions, the share that detours are to find; the paths' own collisions find the rest. Where sigma is small they
  * are rare and count much, where it is large they are many and know more than one detour of a path (the balance heuristic, with
  * one place in the box for a detour). Any function of the place is right. */
@@ -69,8 +73,8 @@ color track_null(walk *w, color real); /* what a collision that changes nothing 
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
 color track_weight(walk *w, const walk_flight *fl, color share);
-void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing);
+void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
 color track_transmittance(walk *w, walk_stretch *s, bool tracked);
-void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come);
+void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 
 #endif

@@ -105,12 +105,13 @@ ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), good = ir_and(f, condition, ir_gt(f, before, t_f32(t, 0)));
+    ir_ref one = t_f32(t, 1), good = ir_and(f, condition, ir_ne(f, before, t_f32(t, 0)));
     ir_ref ratio = ir_div(f, now, ir_detach(f, ir_select(f, good, before, one)));
     return ir_select(f, good, w->pass == RENDER_FROZEN ? ratio : ir_replace_grad(f, one, ratio), one);
 }
 
-/* A point as seen from a vertex: direction, distance and geometry term |n . d| / distance^2. */
+/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2, whose sign divides out: beyond the horizon a frozen one goes on
+ * as it was, so that its differences have the derivative's mean. */
 typedef struct sight {
     vec3 d;
     ir_ref distance, term;
@@ -122,7 +123,7 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
     vec3 along = v3_sub(t, to, from);
     sight s = {.d = v3_none(), .distance = ir_max(f, v3_length(t, along), t_f32(t, 1e-20f))};
     s.d = v3_scale(t, along, ir_div(f, t_f32(t, 1), s.distance));
-    s.term = ir_div(f, ir_abs(f, v3_dot(t, n, s.d)), t_sqr(t, s.distance));
+    s.term = ir_div(f, v3_dot(t, n, s.d), t_sqr(t, s.distance));
     return s;
 }
 

@@ -90,7 +90,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
         meet_again(&t, kind, entry, vec3_at(p), vec3_at(p + 3), p + 6);
     interaction si = {.b = {p[7], p[8]}};
     kind->interact(&t, entry, data, vec3_at(p), vec3_at(p + 3), p[6], p[7], p[8], &si);
-    if (slides)
+    if (slides && !(w->plan->moves & MOVE_POSITIONS)) /* which the kind has met anew by itself */
         si.p = v3_add(&t, vec3_at(p), v3_scale(&t, vec3_at(p + 3), p[6]));
     ir_return(f, out, surface_pack(&t, &si, out));
     return f;
@@ -323,7 +323,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
     } else if (positions && emitter_of(n)->on_shape) {
         vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])), to = v3_sub(&t, point, ref);
-        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)), seen = ir_gt(f, before, t_f32(&t, 0)); /* not by the light's own plane */
+        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)), seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
         if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             moved_with(&t, shape, (ir_ref){0}, &point, &normal);
@@ -380,7 +380,7 @@ static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
     if (fn->interact_tracked)
-        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->follows);
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->follows || w->sways);
     if (fn->slide_before)
         fn->slide_before[fn->interacts] = make_interact(w, kind, false, true);
     fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
@@ -393,7 +393,7 @@ static void make_shapes(walk *w)
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
     fn->interact = func_array(w, most), fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
-    fn->slide_before = w->follows && w->pass == RENDER_FROZEN ? func_array(w, most) : NULL;
+    fn->slide_before = (w->follows || (w->sways && walk_moves(w, MOVE_SURFACE))) && w->pass == RENDER_FROZEN ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
@@ -425,7 +425,7 @@ void walk_begin(walk *w, ir_func *f)
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
-    w->follows = follow_wanted(w);
+    w->follows = follow_wanted(w), w->sways = sway_wanted(w);
     w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
     w->holds = w->attaches && some_mix(p);
     make_shapes(w);

@@ -147,6 +147,34 @@ ir_ref color_finite(tracer *t, color c)
 
 void color_backward(tracer *t, color value, color seed) { ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0); }
 
+void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum)
+{
+    ir_ref got[ARRIVALS_MOST];
+    ad_backward(t->f, outputs, seeds, count, sum->at, got, sum->count);
+    for (uint32_t k = 0; k < sum->count; k++)
+        sum->sum[k] = ir_add(t->f, sum->sum[k], got[k]);
+}
+
+void color_backward_into(tracer *t, color value, color seed, arrivals *sum) { backward_into(t, value.c, seed.c, 3, sum); }
+
+void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum)
+{
+    for (uint32_t k = 0; k < sum->count; k++)
+        sum->sum[k] = ir_phi(t->f, branch, inside->sum[k], sum->sum[k]);
+}
+
+void state_put_arrivals(loop_state *s, const arrivals *a)
+{
+    for (uint32_t k = 0; k < a->count; k++)
+        state_put(s, a->sum[k]);
+}
+
+void state_get_arrivals(loop_state *s, arrivals *a)
+{
+    for (uint32_t k = 0; k < a->count; k++)
+        a->sum[k] = state_get(s);
+}
+
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 {
     ir_func *f = t->f;

@@ -6,7 +6,7 @@
 #include "render/integrator/walk.h"
 
 /* Loop state: put in one order, got back in the same order. */
-enum { STATE_MOST = 96 };
+enum { STATE_MOST = 160 };
 typedef struct loop_state {
     ir_ref r[STATE_MOST];
     uint32_t count, cursor;
@@ -81,6 +81,13 @@ ir_ref color_finite(tracer *t, color c);
 /* number + error += v, exactly (Knuth's two-sum) */
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
 void color_backward(tracer *t, color value, color seed); /* backpropagates a seed per channel */
+/* The same, and what arrives is added; of any number of outputs. */
+void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum);
+void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
+/* After the end of a branch, `inside` being the sums there: those behind it. */
+void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum);
+void state_put_arrivals(loop_state *s, const arrivals *a);
+void state_get_arrivals(loop_state *s, arrivals *a);
 
 bl_result kernel_primal(walk *w, ir_module *m);
 bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, or its gradient, by w->pass */

@@ -138,7 +138,7 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
         wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
     }
     ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
-    v->shadow = shadow_cross(w, v, at, v->light_d, unknown, false);
+    v->shadow = shadow_cross(w, v, at, unknown, false);
     if (w->recalls)
         crossed_use(w, &v->shadow, wanted);
     return v->shadow.open;
@@ -220,6 +220,8 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
         v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.way = v->way;
     if (walk_moves(w, MOVE_HITS))
         v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
+    if (w->sways)
+        v->light.sway = v->sway;
 }
 
 /* mis / (pdf * probability of the choice) */

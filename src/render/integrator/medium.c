@@ -110,7 +110,7 @@ static bool use_detours(const walk *w)
         wanted |= medium_wants_extinction(w->plan->media.data[i]) && !medium_of(w->plan->media.data[i])->homogeneous;
     for (uint32_t i = 0; i < w->plan->phases.count; i++)
         wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
-    return w->plan->detours && wanted && !checks && media_any(w, false);
+    return w->plan->detours && wanted && !checks && media_any(w, false) && !plan_sways(w->plan);
 }
 
 void flight_functions(walk *w)
@@ -143,10 +143,11 @@ void flight_functions(walk *w)
     }
 }
 
-/* Places are where they are, whatever the parameters. */
-static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p)
+/* Places are where they are, whatever the parameters, but where they sway. */
+static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
 {
-    p = v3_detach(&w->t, p);
+    if (!w->sways || !tracked)
+        p = v3_detach(&w->t, p);
     ir_ref in[4] = {s->record, p.x, p.y, p.z};
     color c;
     ir_call(w->t.f, s->cls, functions, w->plan->media.count, in, 4, c.c);
@@ -157,7 +158,10 @@ static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, s->d);
-    p = v3_detach(t, p);
+    if (w->sways && tracked)
+        d = v3_normalize(t, v3_add(t, d, s->motion.turn));
+    else
+        p = v3_detach(t, p);
     ir_ref in[7] = {t_word(t, s->place, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
     ir_call(t->f, t_word(t, s->place, MEDIUM_PHASE_CLASS), tracked ? w->fn.area_tracked : w->fn.area, w->plan->phases.count, in, 7, &area);
     return area;
@@ -172,18 +176,18 @@ ir_ref stretch_most_area(walk *w, const walk_stretch *s)
 
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
-    color c = call_colour(w, s, tracked ? w->fn.extinction_tracked : w->fn.extinction, p);
+    color c = call_colour(w, s, tracked ? w->fn.extinction_tracked : w->fn.extinction, p, tracked);
     return w->flakes ? color_scale(&w->t, c, stretch_area(w, s, p, tracked)) : c;
 }
 
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
-    return call_colour(w, s, tracked ? w->fn.albedo_tracked : w->fn.albedo, p);
+    return call_colour(w, s, tracked ? w->fn.albedo_tracked : w->fn.albedo, p, tracked);
 }
 
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
-    return call_colour(w, s, tracked ? w->fn.emission_tracked : w->fn.emission, p);
+    return call_colour(w, s, tracked ? w->fn.emission_tracked : w->fn.emission, p, tracked);
 }
 
 /* Structure of the plan's media. */
@@ -197,7 +201,7 @@ bool media_any(const walk *w, bool homogeneous)
 
 bool media_want_extinction(const walk *w)
 {
-    bool any = false;
+    bool any = plan_sways(w->plan); /* ways through it change */
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         any |= medium_wants_extinction(w->plan->media.data[i]);
     for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the area of flakes is a factor of it */
@@ -242,6 +246,29 @@ ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium)
 }
 
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance) { return v3_add(t, s->o, v3_scale(t, s->d, distance)); }
+
+vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 p = stretch_point(t, s, distance);
+    if (!w->sways)
+        return p;
+    const walk_motion *m = &s->motion;
+    p = v3_detach(t, p), distance = ir_detach(f, distance);
+    ir_ref slides = t_mad(t, ir_mul(f, distance, t_ratio(t, t_f32(t, 1), m->end)), ir_sub(f, m->far, m->near), m->near);
+    return v3_add(t, p, v3_add(t, m->shift, v3_add(t, v3_scale(t, m->turn, distance), v3_scale(t, s->d, slides))));
+}
+
+ir_ref stretch_growth(walk *w, const walk_stretch *s)
+{
+    tracer *t = &w->t;
+    ir_ref one = t_f32(t, 1);
+    if (!w->sways)
+        return one;
+    ir_ref slides = t_mad(t, ir_sub(t->f, s->motion.far, s->motion.near), t_ratio(t, one, s->motion.end), one);
+    return ir_mul(t->f, v3_length(t, v3_add(t, s->d, s->motion.turn)), slides);
+}
 
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides by. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }

@@ -15,7 +15,11 @@
  * other one aims at, the camera's and those behind a discrete lobe, slide along their ray. */
 #include "render/integrator/walk.h"
 
-bool walk_moves(const walk *w, uint32_t what) { return !w->follows && (w->plan->moves & what) != 0; }
+bool walk_moves(const walk *w, uint32_t what)
+{
+    uint32_t moves = w->plan->moves | (w->volumetric && w->plan->sensor ? MOVE_POSITIONS : 0u); /* a camera moves hits there (sway.c) */
+    return !w->follows && (moves & what) != 0;
+}
 
 bool walk_tracks(const walk *w) { return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY && w->pass != RENDER_TAPE; }
 
@@ -24,7 +28,7 @@ ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
     ir_func *f = t->f;
     vec3 to = v3_sub(t, point, from);
     ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
-    return ir_div(f, ir_abs(f, v3_dot(t, to, n)), ir_mul(f, square, distance));
+    return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
 }
 
 void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
@@ -94,7 +98,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
     vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
-    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)), usable = ir_and(f, follows, ir_gt(f, before, t_f32(t, 0)));
+    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)), usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
     if (walk_moves(w, MOVE_PLACES)) {
         tracer reads = walk_tracked(w);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where a walk is: as loop state, at the next vertex, at the beginning of the next path. */
-#include "render/integrator/kernel.h"
+#include "render/integrator/sway.h"
 
 /* Whether a walk must know the vertex before. */
-static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_tracks(w); }
+static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric; }
 
 static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
 {
@@ -59,6 +59,8 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         put_ray(w, s, at->now);
     if (keeps_last(w))
         put_hit(w, s, &at->last);
+    if (w->sways)
+        state_put_sway(w, s, at);
 }
 
 walk_position state_get_position(walk *w, loop_state *s)
@@ -80,6 +82,8 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.now = get_ray(w, s);
     if (keeps_last(w))
         at.last = get_hit(w, s);
+    if (w->sways)
+        state_get_sway(w, s, &at);
     return at;
 }
 
@@ -89,11 +93,14 @@ walk_position walk_before(walk *w, ir_ref sample)
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref none = t_u32(t, 0);
     vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, one);
-    return (walk_position){.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
+    walk_position at = {.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
                            .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
                            .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .attached = none, .now = {origin, up, one},
                            .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin,
                                     .slides = ir_bool(t->f, true)}};
+    if (w->sways)
+        sway_none(w, &at);
+    return at;
 }
 
 /* What goes straight through a surface stays as it was, but for where it is. */
@@ -131,6 +138,8 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     }
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
+    if (w->sways)
+        sway_next(w, &at, v, alive, &next);
     return next;
 }
 
@@ -198,5 +207,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
         at.weight = r[9];
     if (keeps_last(w))
         at.last.valid = ir_and(f, at.last.valid, ir_not(f, fresh));
+    if (w->sways)
+        at.border.valid = ir_and(f, at.border.valid, ir_not(f, fresh));
     return at;
 }

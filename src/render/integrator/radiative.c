@@ -52,7 +52,8 @@ static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
     account(w, p, color_add(t, k.hit, k.light), ir_bool(t->f, false));
     color onward = color_scale(t, throughput_whole(w, &p->b), t_ratio(t, t_f32(t, 1), v.sample.pdf));
     k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));
-    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), ir_bool(t->f, true));
+    arrivals arrived = arrivals_start(w, p, &v);
+    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), ir_bool(t->f, true), &arrived);
     passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     p->at = walk_next(w, p->at, &v, next.alive);
     return next.alive;

@@ -258,18 +258,19 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     dL = walk_weigh(w, p->at, dL);
     crossed_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
+    arrivals arrived = arrivals_start(w, p, &v);
     crossed_keep(w, p->lane, &p->at, &v.shadow);
     if (w->media && glow_any(w))
         glow(w, p, &v, dL);
     if (w->media && w->pass != RENDER_REPLAY)
-        adjoint_flight(w, p, &v, dL);
+        adjoint_flight(w, p, &v, dL, &arrived);
     if (detour_any(w))
         detour_offer(w, &p->detour, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
     if (w->pass != RENDER_REPLAY)
-        adjoint(w, p, &v, &k, dL, p->phase);
+        adjoint(w, p, &v, &k, dL, p->phase, &arrived);
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);

@@ -61,10 +61,12 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
 void account(walk *w, replay_state *p, color light, ir_ref takes);
 /* Backpropagates what the vertex contributes, where `when`. Where walk.follows, p->chain.ray is carried on
  * from the ray that goes on to the one that leads here. */
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when);
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when, arrivals *arrived);
+/* Of the ray that leads to a vertex, or of how it moves; nothing has arrived yet. */
+arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
  * light is taken from them. */
-void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL);
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived);
 
 /* chain.c */
 void chain_put(const walk *w, loop_state *s, const replay_chain *c);

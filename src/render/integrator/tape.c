@@ -214,7 +214,8 @@ static void reverse(walk *w, const lane *l, ir_ref sample, ir_ref vertex, color 
     x.k.onward = &onward;
     replay_state p = {.b = throughput_start(w)};
     p.b.beta = x.whole;
-    adjoint(w, &p, &x.v, &x.k, dL, there);
+    arrivals none = arrivals_start(w, &p, &x.v);
+    adjoint(w, &p, &x.v, &x.k, dL, there, &none);
     *come = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
 }
 

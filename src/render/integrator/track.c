@@ -86,6 +86,12 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool track
     return r;
 }
 
+color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
+{
+    color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
+    return w->sways ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
+}
+
 color track_null(walk *w, color real)
 {
     tracer *t = &w->t;
@@ -184,11 +190,15 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
 }
 
 /* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of its derivative (flight.h). */
-static color collided(walk *w, const walk_stretch *s, const track *k, ir_ref mean, vec3 p)
+static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    color tracked = track_real(w, s, mean, p, true), value, own;
+    const walk_stretch *s = &fl->s;
+    ir_ref mean = fl->mean;
+    color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
+    if (w->sways)
+        tracked = color_scale(t, tracked, fl->growth);
     if (!w->detours)
         return tracked;
     value = track_real(w, s, mean, p, false);
@@ -196,12 +206,6 @@ static color collided(walk *w, const walk_stretch *s, const track *k, ir_ref mea
     for (int c = 0; c < 3; c++)
         own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part), ir_detach(f, value.c[c]));
     return own;
-}
-
-/* value of a real collision: albedo * extinction / majorant */
-static color scattering_value(walk *w, const walk_stretch *s, color real, vec3 p, bool tracked)
-{
-    return color_mul(&w->t, stretch_albedo(w, s, p, tracked), real);
 }
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share)
@@ -247,7 +251,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tentative c = track_next(w, s, &k, now.distance, now.step);
     color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
     then.distance = c.distance;
-    weigh(w, track_null(w, track_real(w, s, c.mean, c.p, true)), track_null(w, chance), now.exact, &then.weight, &then.share);
+    weigh(w, track_null(w, track_passed(w, s, c.mean, c.distance)), track_null(w, chance), now.exact, &then.weight, &then.share);
     then.weight = color_select(t, c.collides, then.weight, now.weight);
     then.share = color_select(t, c.collides, then.share, now.share);
     then.step = ir_add(f, now.step, t_u32(t, 1));
@@ -257,7 +261,7 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     tracking end = get_tracking(w, &state, &now);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value = scattering_value(w, s, collided(w, s, &k, fl->mean, p_end), p_end, true);
+    color value = color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
     return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
@@ -277,7 +281,7 @@ static track residual_track(walk *w, const walk_stretch *s)
 static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c, bool tracked)
 {
     tracer *t = &w->t;
-    color real = track_real(w, s, c->mean, c->p, tracked);
+    color real = tracked ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
     for (int i = 0; k->residual && i < 3; i++)
         real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
     return track_null(w, real);
@@ -314,14 +318,18 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 /* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends, where that is real: then seed_real is
  * the adjoint of extinction over majorant there. Returns the next one's number. All in one loop, since the gradient of a lookup is most of the code,
  * and a step ahead of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
-static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come, const walk_flight *fl, color seed_real)
+static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come, const walk_flight *fl, color seed_real,
+                                 arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     tentative at = track_next(w, s, k, k->near, s->step), then;
-    ir_ref state[6] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6];
-    uint32_t count = k->residual ? 6 : w->cells ? 5 : 3;
+    ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6 + ARRIVALS_MOST];
+    uint32_t own = k->residual ? 6 : w->cells ? 5 : 3, count = own + sum->count;
+    memcpy(state + own, sum->sum, sum->count * sizeof *state);
     ir_ref loop = ir_loop(f, state, count);
+    arrivals inside = *sum;
+    memcpy(inside.sum, state + own, sum->count * sizeof *state);
     ir_while(f, fl ? ir_and(f, state[2], ir_le(f, state[1], fl->steps)) : state[2]);
     at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
     at.mean = w->cells ? ir_detach(f, state[4]) : k->mean, at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
@@ -332,15 +340,22 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
             seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
-    color_backward(t, track_real(w, s, at.mean, at.p, true), seed);
+    color real = track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
+    if (w->sways) {
+        ir_ref growth = stretch_growth(w, s);
+        real = color_scale(t, real, fl ? ir_select(f, ir_eq(f, state[1], fl->steps), ir_select(f, fl->collides, fl->growth, growth), growth) : growth);
+    }
+    color_backward_into(t, real, seed, &inside);
     next[1] = ir_add(f, state[1], t_u32(t, 1));
     then = track_next(w, s, k, state[0], next[1]);
     next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean, next[5] = k->residual ? then.least : then.mean;
+    memcpy(next + own, inside.sum, sum->count * sizeof *next);
     ir_endloop(f, loop, next, count);
+    memcpy(sum->sum, state + own, sum->count * sizeof *state);
     return ir_add(f, state[1], ir_to_u32(f, when));
 }
 
-void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing)
+void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -354,16 +369,18 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
         color seed_real = color_mul(t, albedo, seed);
         if (w->detours) /* are to find the rest */
             seed_real = color_scale(t, seed_real, ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
-        collisions_adjoint(w, s, &k, when, to_come, fl, seed_real);
+        collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
     }
-    ir_if(f, ir_and(f, when, fl->collides));
-    color_backward(t, color_mul(t, stretch_albedo(w, s, p, true), real), seed);
+    ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
+    arrivals inside = *sum;
+    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed, &inside);
     ir_else(f);
     ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
 }
 
-void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come)
+void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
     track k = residual_track(w, s);
-    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come, NULL, to_come);
+    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come, NULL, to_come, sum);
 }

@@ -6,7 +6,7 @@
  *             (frozen-path differences, estimators.md 9). A loop, like the primal.
  *   unrolled  depth vertices written out and differentiated as a whole in reverse mode: equal to path replay sample by sample, up to
  *             rounding (PRB, section 4.1). One sample per lane: UNIFORM_FIRST_SAMPLE. */
-#include "render/integrator/kernel.h"
+#include "render/integrator/sway.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct tracked_state {
@@ -127,6 +127,8 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     p.at.last = none;
     if (w->follows)
         follow_start(w, &p.at);
+    if (w->sways)
+        sway_none(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];

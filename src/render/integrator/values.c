@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward lights. Where a parameter moves the
  * camera, a light, a mirror or a surface, directions and places follow it by the local convention (estimators.md 5; follow.c, moving.c). */
-#include "render/integrator/walk.h"
+#include "render/integrator/sway.h"
 
 /* Tracked values are functions of parameters at a path that stays where it is: what describes the path is detached. */
 static void detach_all(walk *w, ir_ref *values, uint32_t count)
@@ -10,8 +10,7 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
         values[k] = ir_detach(w->t.f, values[k]);
 }
 
-/* The same light, with direction, distance and uv tracked, and by what its solid angle changes; false: they do not depend on parameters. */
-static bool place_light(walk *w, walk_light *light, ir_ref *factor)
+bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
 {
     bool positions = walk_moves(w, MOVE_HITS);
     if (!light->sampled || !w->fn.emitter_place)
@@ -22,7 +21,7 @@ static bool place_light(walk *w, walk_light *light, ir_ref *factor)
         vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
     detach_all(w, in, positions ? 16 : 10);
     if (positions) {
-        light->ref = moved_point(w, &light->seen_from);
+        light->ref = w->sways ? sway_reference(w, light) : moved_point(w, &light->seen_from);
         vec3_put(light->ref, in + 1);
     } else if (w->follows) {
         follow_place_light(w, light);
@@ -38,10 +37,10 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
     ir_ref factor;
-    bool placed = tracked && place_light(w, &light, &factor);
-    bool slides = tracked && !light.sampled && (w->follows || walk_moves(w, MOVE_PLACES));
+    bool placed = tracked && walk_place_light(w, &light, &factor);
+    bool slides = tracked && !light.sampled && (w->follows || walk_moves(w, w->sways ? MOVE_SURFACE : MOVE_PLACES));
     if (slides)
-        (w->follows ? follow_emission : moved_emission)(w, &light);
+        (w->follows ? follow_emission : w->sways ? sway_emission : moved_emission)(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
     ir_ref in[5 + LIGHT_ARGS] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
@@ -72,11 +71,11 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     if (tracked) {
         detach_all(w, in, count);
         walk_light light = v->light;
-        bool placed = place_light(w, &light, &light_factor);
+        bool placed = walk_place_light(w, &light, &light_factor);
         if (!placed && light.sampled)
             light.d = v3_detach(t, light.d);
         if (walk_moves(w, MOVE_SURFACE))
-            moved_arguments(w, v, light.d, in, count, &sample_factor);
+            (w->sways ? sway_arguments : moved_arguments)(w, v, light.d, in, count, &sample_factor);
         else if (placed)
             vec3_put(frame_to_local(t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)}, light.d), in + 6);
         if (w->follows)
@@ -97,7 +96,7 @@ color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, b
     ir_ref weight = tracked ? ir_detach(f, v->light_weight) : v->light_weight;
     if (!w->volumetric)
         return color_all(weight);
-    walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->light_d, v->shadow.open, true) : v->shadow;
+    walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->shadow.open, true) : v->shadow;
     COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]), t_f32(t, 0)));
     return r;
 }

@@ -5,7 +5,7 @@
  *
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at the decided path (values.c).
  * Light is found and sampled in light.c; the functions of classes are traced in functions.c. */
-#include "render/integrator/walk.h"
+#include "render/integrator/sway.h"
 
 #include "render/film/film.h"
 
@@ -215,7 +215,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
         at = skip_lights(w, at);
     walk_vertex v = {.last = at.last};
     v.si = walk_intersect(w, at, &v.hit_place);
-    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w))
+    v.hit_normal = v.si.ng;
+    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w) && !w->volumetric)
         v.hit_place.slides = ir_and(f, v.hit_place.valid, ir_not(f, at.last.valid));
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
@@ -237,6 +238,8 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.third = t_f32(t, 0);
     if (w->media)
         take_collision(w, &v, at);
+    if (w->sways)
+        sway_visit(w, &v, &at);
     v.frame = w->media ? vertex_frame(w, &v) : surface_frame(t, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
@@ -262,11 +265,13 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
-    if (walk_moves(w, MOVE_HITS) && walk_tracks(w))
+    if (walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric)
         v.next = next_surface(w, &v);
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
+    if (w->sways)
+        sway_ahead(w, &v, &at);
     if (w->follows) {
         look_ahead(w, &v, at);
         follow_onward(w, &v);

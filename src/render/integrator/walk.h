@@ -59,6 +59,7 @@ typedef struct walk {
     bool spectral;      /* the extinction of some medium differs by channel */
     bool cells;         /* some medium has bounds in cells */
     bool flakes;        /* the extinction of some medium goes by the direction */
+    bool sways;         /* vertices, and what lies between them, move with parameters (sway.c) */
     bool detours;       /* the extinction's gradient at collisions comes from detours (detour.c), not from the path's own collisions */
     bool forces;        /* the path is made to collide, where this is not negative: */
     ir_ref forced;      /* at this distance */
@@ -94,6 +95,44 @@ enum { RAY_MOST = 7 };
 /* What of a ray moves with parameters, where walk.follows (follow.c). */
 enum walk_link { LINK_FIXED, LINK_POINT, LINK_RAY, LINK_ATTACHED /* as RAY; d was sampled attached, so its pdf moves */ };
 
+/* Something that crosses a ray: enough to say how it slides along it. */
+typedef struct walk_border {
+    ir_ref valid, entry, level, t; /* as walk_hit's, as is this: */
+    vec2 b;
+    vec3 n;          /* geometric normal */
+    ir_ref distance; /* from where the segment begins */
+} walk_border;
+
+/* A vertex as the next one sees it, as it slides along its ray, which is held. */
+typedef struct walk_anchor {
+    ir_ref there;    /* bool: there is one, and light went on by no discrete lobe */
+    walk_border on;
+    vec3 o, d;       /* the ray, from where its segment begins */
+} walk_anchor;
+
+/* What a vertex moves by as the camera's ray does: rows of the matrices that its shift and its turn (struct walk_sway) are multiplied with. */
+typedef struct walk_carry {
+    ir_ref there;    /* bool: it does */
+    vec3 shift[3], turn[3];
+} walk_carry;
+
+/* How a vertex of a volumetric walk, and the segment up to it, move with parameters; 0 in derivatives but for growth. What stands on the ray at a distance
+ * from where the segment begins moves by shift + turn * distance; and besides along the ray, the beginning of the last stretch by `near`, its end by `far`. */
+typedef struct walk_sway {
+    vec3 shift, turn;
+    ir_ref near, far;
+    ir_ref growth;         /* of the measure of the way that a collision has its share of; 1 in derivatives */
+    vec3 moved;            /* the vertex */
+    ir_ref origin, place;  /* detached: distances of where the last stretch begins, and of the vertex */
+} walk_sway;
+
+/* The same of a stretch by itself: what is at a distance from its beginning moves by shift + turn * distance, and along the ray by between near, at the
+ * beginning, and far, at `end`. */
+typedef struct walk_motion {
+    vec3 shift, turn;
+    ir_ref near, far, end;
+} walk_motion;
+
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
     ir_ref sample, depth;  /* u32 */
@@ -110,6 +149,10 @@ typedef struct walk_position {
     vec3 scattered;        /* (V) where the path last changed its direction: what light sampling would have started from */
     color share;           /* (V) how likely each channel is to have sampled this path, if one of the three does the sampling; sum 1 */
     walk_hit last;         /* where surfaces move: the vertex before; valid where it may move, and its lobe was not discrete */
+    walk_anchor anchor;    /* where walk.sways: the vertex before, */
+    walk_carry carry;      /* also where the camera's parameters are wanted; */
+    walk_border border;    /* the surface that the ray has gone through since, the last one; */
+    ir_ref reach;          /* how far it is from that vertex to the next, where the segment swings about that, else negative */
 } walk_position;
 
 /* How a vertex was reached, where walk.follows. */
@@ -133,6 +176,7 @@ typedef struct walk_light {
     walk_way way;            /* and this */
     surface on;              /* where plan.light_needs: face and b of the point on the light, and p, of one that is not sampled */
     walk_hit seen_from;      /* where surfaces move: whose point ref is; of light that the ray has found, where */
+    walk_sway sway;          /* where walk.sways */
 } walk_light;
 
 /* A stretch of a ray up to the next surface, where it lies in a medium (flight.c). */
@@ -145,6 +189,7 @@ typedef struct walk_stretch {
     ir_ref limit;       /* distance to the next surface */
     ir_ref sample, key; /* u32: name its random numbers, */
     ir_ref step;        /* u32: which are used from here on */
+    walk_motion motion; /* where walk.sways */
 } walk_stretch;
 
 /* The decided way through a stretch. */
@@ -157,6 +202,7 @@ typedef struct walk_flight {
     color weight;    /* transmittance, and scattering at the end, over the density of all decisions; where the end's factor is 0, without it */
     ir_ref zeros[3]; /* u32: factors that are 0 */
     color share;     /* walk_position.share behind it */
+    ir_ref growth;   /* where walk.sways: walk_sway.growth */
 } walk_flight;
 
 /* What reaches a vertex of the light it has sampled, through media and surfaces that let light through (shadow.c). */
@@ -193,6 +239,12 @@ typedef struct walk_vertex {
     walk_flight flight;   /* (V) where walk.media */
     ir_ref samples_light; /* (V) bool: where walk.media */
     ir_ref through;       /* (V) bool: goes on as if there were no surface */
+    walk_sway sway;       /* (V) where walk.sways, as are these: */
+    walk_border border;   /* the surface that the ray meets, collision or not; */
+    vec3 hit_normal;      /* its geometric normal */
+    walk_carry carry;
+    ir_ref next_reach;    /* from here to the next vertex of the path, where the segment is to swing about that, else negative; */
+    vec3 next_n;          /* and the normal there */
     ir_ref third;         /* (V) third coordinate of a collision's place, whose first two are si.uv */
     ir_ref medium;        /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
@@ -251,7 +303,12 @@ ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref through
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
 ir_ref walk_number(const walk *w, const walk_position *at); /* u32: which of the path's vertices that may sample a light, from 0 on */
 
+/* sway.c */
+bool sway_wanted(const walk *w); /* the walk's parameters move vertices (plan_sways), and the pass looks */
+
 /* values.c */
+/* Tracked: the light with direction, distance and uv as they move, and by what its solid angle grows; false: nothing moves it. */
+bool walk_place_light(walk *w, walk_light *light, ir_ref *factor);
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool tracked);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
@@ -260,16 +317,24 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
  * at: before the vertex. tracked: the transmittance is; loops, so not for reverse mode. */
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked);
 
+/* Values whose adjoints are wanted besides those of parameters, and what has arrived at them so far: of the ray that leads to a vertex (follow.c), or of
+ * how it moves (sway.c). None: count 0. */
+enum { ARRIVALS_MOST = 12 };
+typedef struct arrivals {
+    ir_ref at[ARRIVALS_MOST], sum[ARRIVALS_MOST];
+    uint32_t count;
+} arrivals;
+
 /* flight.c: stretches in media. `tracked` makes values carry derivatives (or come from the frozen ones); what was decided stays detached.
  * Adjoints, where `when`: to_come is the adjoint times the radiance that the whole product of factors carries, which a factor that is
  * not zero divides out again; missing is the same without the factor, for one that is zero. */
 void flight_functions(walk *w); /* fills in walk.fn */
 walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
 color flight_weight(walk *w, const walk_flight *fl, color share); /* tracked; share: before it. Loops: not for reverse mode */
-void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing);
+void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
 /* Transmittance by ratio tracking, or in closed form. Both move s->step on alike. */
 color stretch_transmittance(walk *w, walk_stretch *s, bool tracked);
-void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come);
+void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
 walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
 ir_ref stretch_key(walk *w, ir_ref event, uint32_t purpose); /* purpose 0: the path's own flight, 1: light sampling */
 /* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
@@ -282,11 +347,11 @@ color glow_radiance(walk *w, const walk_flight *fl, bool tracked);
 void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed);
 
 /* shadow.c; tracked as above. */
-walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, vec3 d, ir_ref wanted, bool tracked);
+walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
 /* crossed.c, where walk.recalls: what is recalled takes the place of what was crossed. wanted: bool, the light is to be seen */
 void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted);
 bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that is */
-void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed);
+void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed, arrivals *sum);
 
 /* intersect.c */
 /* From at.o along at.d, up to at.tmax. hit: NULL */
@@ -304,7 +369,7 @@ void moved_emission(walk *w, walk_light *light);
 /* Arguments of a material's value, tracked, in place of the detached ones (in the order of bsdf_value's), and by what its two results are to be multiplied. d: to the
  * light, tracked. */
 void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
-/* |cos| / r^2 toward a point with normal n, seen from `from`. */
+/* cos / r^2 toward a point with normal n, seen from `from`; ratios of these go on smoothly beyond the horizon. */
 ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
 /* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or none (place_motion_within); the normal's length, by how
  * much the surface's area grows. */
