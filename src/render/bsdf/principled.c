@@ -202,9 +202,7 @@ static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "e
 
 static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
-    if (!(n->variant & ATTACHES))
-        return ir_bool(t->f, true);
-    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, alpha_at(t, n, record, uv))));
+    return n->variant & ATTACHES ? microfacet_held(t, n, alpha_at(t, n, record, uv)) : ir_bool(t->f, true);
 }
 
 static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
@@ -319,7 +317,7 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     if (bends(n)) {
         index = facet_index(t, index_at(t, n, record).eta, wi);
         chance = chance_of_rim(t, n, record, uv, from, index);
-        is_rim = ir_lt(f, u_lobe, chance), u_lobe = ir_div(f, ir_sub(f, u_lobe, chance), ir_sub(f, one, chance));
+        is_rim = rim_choose(t, chance, &u_lobe);
     }
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
@@ -331,13 +329,8 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     if (n->variant & ATTACHES)
         number = ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
     bsdf_sample r = {.wo = wo, .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero), .eta = s.eta, .delta = is_rim, .lobe = number};
-    if (bends(n)) {
-        rim_sample rim = rim_sampled(t, index, from, u1);
-        r.wo = v3_select(t, is_rim, facet_turned(t, wi, rim.wo), r.wo);
-        r.pdf = ir_select(f, is_rim, ir_mul(f, chance, rim.pdf), r.pdf);
-        r.eta = ir_select(f, is_rim, index, r.eta);
-        r.lobe = ir_select(f, is_rim, t_u32(t, LOBE_RIM), r.lobe);
-    }
+    if (bends(n))
+        rim_instead(t, &r, chance, index, wi, from, u1);
     return r;
 }
 
