@@ -34,31 +34,33 @@ static void trace_sample(tracer *t, const class_node *n, uint32_t record)
     ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
 }
 
+/* The parameters wi 3, wo 3, delta, lobe of a function; the first six go to in, too. Returns the value there. */
+static color value_of_params(tracer *t, const class_node *n, uint32_t record, ir_ref in[6])
+{
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    ir_ref delta = ir_param(t->f, IR_BOOL), lobe = ir_param(t->f, IR_U32);
+    return bsdf_of(n)->value(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t), delta, lobe);
+}
+
 /* wi 3, wo 3, delta, lobe -> pdf, value 3 */
 static void trace_at(tracer *t, const class_node *n, uint32_t record)
 {
-    ir_ref in[8], at = t_u32(t, record);
+    ir_ref in[6];
     surface plane = flat(t);
     t->surface = &plane;
-    for (int k = 0; k < 6; k++)
-        in[k] = ir_param(t->f, IR_F32);
-    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
-    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
-    color v = bsdf_of(n)->value(t, n, at, wi, wo, place(t), in[6], in[7]);
-    ir_return(t->f, (ir_ref[]){bsdf_of(n)->pdf(t, n, at, wi, wo, place(t)), v.c[0], v.c[1], v.c[2]}, 4);
+    color v = value_of_params(t, n, record, in);
+    ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2]}, 4);
 }
 
 /* wi 3, wo 3, delta, lobe -> nothing; adds the derivatives of a value to the gradient */
 static void trace_derivative(tracer *t, const class_node *n, uint32_t record)
 {
-    ir_ref in[8], one = t_f32(t, 1);
+    ir_ref in[6], one = t_f32(t, 1);
     surface plane = flat(t);
     t->surface = &plane;
-    for (int k = 0; k < 6; k++)
-        in[k] = ir_param(t->f, IR_F32);
-    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
-    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
-    color v = bsdf_of(n)->value(t, n, t_u32(t, record), wi, wo, place(t), in[6], in[7]);
+    color v = value_of_params(t, n, record, in);
     ad_backward(t->f, &v.c[1], &one, 1, NULL, NULL, 0);
     ir_return(t->f, NULL, 0);
 }
