@@ -30,5 +30,6 @@ expect 0 "    agrees$" "${turned[@]}" --epsilon 0.003
 ball=(--param glass.eta -D material=glass -D shape=sphere -D depth=4 -D attached=never -D alpha=.2 --spp 32)
 expect 0 "agrees in the mean over seeds" "${ball[@]}" --seeds 8
 expect 1 "WRONG\|the step is too large" "${ball[@]}" --seeds 2
+expect 1 "WRONG" "${turned[@]:0:8}" --seeds 32 --epsilon 100 # so far off that shorter steps are, too; and the mean is
 expect 1 "WRONG" --param metal.alpha.value -D material=metal -D alpha=0.0001 --spp 4 --seeds 2 --epsilon 0.00005
 exit $bad
