@@ -78,6 +78,27 @@ static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
     ir_return(t->f, out, 6);
 }
 
+/* wi 3, wo 3, u 2, pdf, lobe -> nothing; adds the derivatives of value over density to the gradient */
+static void trace_attached(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_func *f = t->f;
+    ir_ref in[9], lobe, at = t_u32(t, record);
+    surface plane = flat(t);
+    t->surface = &plane;
+    tracer deciding = t_deciding(t);
+    for (int k = 0; k < 9; k++)
+        in[k] = ir_param(f, IR_F32);
+    lobe = ir_param(f, IR_U32);
+    vec3 wi = v3(in[0], in[1], in[2]);
+    ir_ref follows = bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding), lobe)); /* as in integrator/functions.c */
+    lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
+    bsdf_attached a = bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});
+    color v = bsdf_of(n)->value(t, n, at, wi, a.wo, place(t), ir_bool(f, false), t_u32(t, 0));
+    ir_ref quotient = ir_div(f, v.c[1], a.density), seed = ir_div(f, ir_detach(f, a.density), in[8]);
+    ad_backward(f, &quotient, &seed, 1, NULL, NULL, 0);
+    ir_return(f, NULL, 0);
+}
+
 material_probe material_probe_create(const material_case *c, const char *folder)
 {
     arena a = {0};
@@ -94,6 +115,8 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
     trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n, record);
+    if (bsdf_of(n)->attached)
+        trace_attached(&(tracer){.f = s.attached = ir_func_create(s.module, "attached"), .plan = p, .tracked = true}, n, record);
     if (bsdf_of(n)->attached)
         trace_slopes(&(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n, record);
     if (ir_finish(s.module, &err) != BL_OK)
@@ -146,14 +169,29 @@ material_value material_probe_value(const material_probe *p, const double wi[3],
     return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
 }
 
+/* Runs what adds to the gradient of the one number. */
+static double run_derivative(const material_probe *p, ir_func *f, const ir_value *in)
+{
+    assert_int_equal(p->e->plan->gradient_count, 1);
+    p->e->gradient[0] = 0;
+    run(p, f, in, NULL);
+    return p->e->gradient[0];
+}
+
 double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
 {
     ir_value in[8];
     fill(p, in, wi, wo, delta, lobe);
-    assert_int_equal(p->e->plan->gradient_count, 1);
-    p->e->gradient[0] = 0;
-    run(p, p->derivative, in, NULL);
-    return p->e->gradient[0];
+    return run_derivative(p, p->derivative, in);
+}
+
+double material_probe_attached(const material_probe *p, const double wi[3], const double u[3], const material_sample *s)
+{
+    ir_value in[10];
+    for (int k = 0; k < 3; k++)
+        in[k] = real(p, wi[k]), in[3 + k] = real(p, s->wo[k]);
+    in[6] = real(p, u[1]), in[7] = real(p, u[2]), in[8] = real(p, s->pdf), in[9].u = s->lobe;
+    return run_derivative(p, p->attached, in);
 }
 
 void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6])
