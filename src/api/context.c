@@ -247,10 +247,10 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
     if (index >= scene->render->parameters.count)
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
-    bool of_mesh = p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
     const char *refused = parameter_refused(scene->render, index);
     *out = (bl_parameter_info){.name = p->name, .path = p->path, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most,
-                               .differentiable = !refused, .reason = refused ? refused : p->reason, .resizable = p->least_side > 0, .geometry = of_mesh || p->object == scene->render->sensor->index};
+                               .differentiable = !refused, .reason = refused ? refused : p->reason, .resizable = p->least_side > 0,
+                               .geometry = mesh_slot_moves(p->slot) || p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }

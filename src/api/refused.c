@@ -64,16 +64,19 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
 
 const char *parameter_refused(const render_scene *s, uint32_t parameter)
 {
+    bool replay = s->method == METHOD_REPLAY;
+    if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
+        return NULL;
     const render_parameter *p = &s->parameters.data[parameter];
-    bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || (p->slot >= PLAN_ARRAY_SLOT && p->slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE);
+    bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || mesh_slot_moves(p->slot);
     const emitter_class *light = light_moved_by(s, parameter);
-    if (s->volumetric)
+    if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
-    if (camera && (s->depth_image || s->light_tracing))
+    if (camera && (!replay || s->depth_image || s->light_tracing))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing && (moved || (light && !light->environment)))
         return "those of what moves are not implemented for ptracer";
-    if (s->method == METHOD_TAPE && (moved || (light && light->environment)))
-        return "those of what moves or turns the sky are not implemented for the tape";
+    if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
+        return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for the tape";
     return NULL;
 }

@@ -399,7 +399,8 @@ static const cli_option options[] = {
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to check; repeatable", .required = true},
     {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W instead of our own smooth ones"},
     {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction), .help = "direction in the parameter's space (default: all ones; a matrix turns and moves)"},
-    {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon), .help = "step along the direction (default: 2 % of the largest value)"},
+    {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon),
+     .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part)"},
     {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds), .help = "number of seeds, for error bars (default: 8)"},
     {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "the picture (default: check.png)"},
 };

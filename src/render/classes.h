@@ -71,7 +71,7 @@ bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi
 ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
-static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, LOBE_HELD)), t_u32(t, 0)); }
+static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_HELD); }
 #define BSDF_NEVER_ATTACHED 1e30f
 
 /* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ----

@@ -251,10 +251,21 @@ bool plan_numbers_by_depth(const plan *p)
     return once;
 }
 
+bool plan_has_nulls(const plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->bsdfs.count; i++)
+        any |= bsdf_lets_through(p->bsdfs.data[i]);
+    return any;
+}
+
+bool plan_has_media(const plan *p) { return p->scene->volumetric && p->media.count > 0; }
+bool plan_is_volumetric(const plan *p) { return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p)); }
+
 bool plan_notes_all_crossed(const plan *p)
 {
     int32_t most = p->scene->max_depth; /* the last vertex samples no light */
-    return p->scene->volumetric && plan_numbers_by_depth(p) && most >= 0 && most <= CROSSED_MOST + 1;
+    return plan_is_volumetric(p) && plan_numbers_by_depth(p) && most >= 0 && most <= CROSSED_MOST + 1;
 }
 
 uint32_t plan_notes_crossed(const plan *p)
@@ -262,7 +273,7 @@ uint32_t plan_notes_crossed(const plan *p)
     if (plan_notes_all_crossed(p))
         return p->scene->max_depth > 1 ? (uint32_t)p->scene->max_depth - 1 : 0;
     bool tracked = false;
-    for (uint32_t i = 0; p->scene->volumetric && i < p->media.count; i++)
+    for (uint32_t i = 0; plan_has_media(p) && i < p->media.count; i++)
         tracked |= !medium_of(p->media.data[i])->homogeneous;
     return tracked ? CROSSED_MOST : 0;
 }

@@ -107,6 +107,10 @@ bool plan_sways(const plan *p); /* requested parameters move vertices of volumet
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
+/* Whether some material lets paths through; whether the integrator knows media and there are some; whether its walks are volumetric (walk.volumetric). */
+bool plan_has_nulls(const plan *p);
+bool plan_has_media(const plan *p);
+bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);
 /* Of how many sampled lights a sample notes what its walk has crossed on the way to them (integrator/crossed.c); whether these are all.

@@ -123,6 +123,8 @@ static inline ir_ref t_ratio(tracer *t, ir_ref a, ir_ref b)
     ir_ref positive = ir_gt(t->f, b, t_f32(t, 0));
     return ir_select(t->f, positive, ir_div(t->f, a, ir_select(t->f, positive, b, t_f32(t, 1))), t_f32(t, 0));
 }
+/* bool: some of these bits are set. */
+static inline ir_ref t_has_bit(tracer *t, ir_ref word, uint32_t bits) { return ir_ne(t->f, ir_and(t->f, word, t_u32(t, bits)), t_u32(t, 0)); }
 static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by) { return by ? ir_add(t->f, word, t_u32(t, by)) : word; }
 /* A place that is known to be a multiple of four words: what is read around it are vectors (spirv_gen/spv/vector_loads.c). */
 static inline ir_ref t_aligned(tracer *t, ir_ref word) { return ir_and(t->f, word, t_u32(t, ~3u)); }

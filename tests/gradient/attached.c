@@ -46,6 +46,7 @@ static uint32_t mean_samples = 700;
     "<bsdf type='roughdielectric' id='" id "'>" WORD("distribution", "ggx") NUMBER("int_ior", inside)        \
         NUMBER("ext_ior", outside) alpha "</bsdf>"
 #define PRINCIPLED(id, more) "<bsdf type='principled' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
+#define THIN(id, more) "<bsdf type='principledthin' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
 #define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
 #define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
 #define WALL                                                                                                 \
@@ -124,6 +125,11 @@ static const struct attached_case {
      .body = PAPER PRINCIPLED("glass", NUMBER("eta", "1.5") NUMBER("roughness", ".35") NUMBER("spec_trans", ".7") NUMBER("clearcoat", ".5"))
          MAPPED("<ref id='glass'/>") FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("tiles")) PLAIN_LAMP SKY,
      .parameters = {"glass.eta", "glass.roughness.value", "tiles.normalmap.data", "glass.spec_trans.value"}}, 0},
+    {{.name = "thin panes of the principled material",
+     .body = PAPER THIN("pane", NUMBER("eta", "1.4") NUMBER("roughness", ".45") NUMBER("spec_trans", ".7") NUMBER("diff_trans", ".6") NUMBER("spec_tint", ".3"))
+         THIN("brushed", NUMBER("roughness", ".3") NUMBER("anisotropic", ".6") NUMBER("spec_trans", "1") BITMAP("eta", "texture.pfm"))
+         MAPPED("<ref id='pane'/>") FLOOR WALL PATCH(REF("tiles")) BALL("0", "-.6", ".8", ".6", REF("brushed")) PLAIN_LAMP SKY,
+     .parameters = {"pane.eta.value", "pane.roughness.value", "tiles.normalmap.data", "pane.spec_trans.value", "brushed.eta.data"}}, 0},
     {{.name = "a camera at grazing light",
      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
@@ -315,6 +321,10 @@ static void texcoords(void **state)
         {"smooth principled", PRINCIPLED("metal", NUMBER("roughness", ".1")), false},
         {"brushed principled", PRINCIPLED("metal", NUMBER("roughness", ".1") NUMBER("anisotropic", ".8")), true},
         {"rough principled", PRINCIPLED("metal", NUMBER("roughness", ".5477")), false},
+        {"smooth thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5")), false},
+        {"brushed thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") NUMBER("anisotropic", ".8")), true},
+        {"rough thin principled", THIN("metal", NUMBER("roughness", ".5477") NUMBER("spec_trans", ".5")), false},
+        {"rough thin principled without facets", THIN("metal", NUMBER("roughness", ".1")), false},
         {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},
         {"brushed metal", METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".01")), true},
         {"normals from a texture", METAL("ggx", NUMBER("alpha", ".01")) MAPPED(REF("metal")), true},

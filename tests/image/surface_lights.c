@@ -193,12 +193,30 @@ static void all_show_the_same(void **state)
     }
 }
 
+/* The tape has surfaces as they were, and looks for no vertex whose value an attribute is. */
+static void tape_refuses_attributes(void **state)
+{
+    (void)state;
+    const char *const attribute[] = {"panel.vertex_color"};
+    bl_scene *scene;
+    bl_job *job = load(&kinds[1], "tape", NULL, 0, &scene), *none;
+    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.parameters = attribute, .parameter_count = 1}, &none), BL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bl_context_error(device.context), "panel.vertex_color has no gradient"));
+    bl_parameter_info info;
+    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, attribute[0]), &info));
+    assert_false(info.differentiable);
+    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, "floor.reflectance.value"), &info));
+    assert_true(info.differentiable);
+    bl_job_destroy(job), bl_scene_destroy(scene);
+}
+
 int main(void)
 {
     static const asked path = {"path", true, true, true}, light = {"ptracer", true, false, false}, tape = {"tape", false, true, false};
     const struct CMUnitTest tests[] = {{"paths", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&path},
                                        {"light tracing", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&light},
-                                       {"tape", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&tape}};
+                                       {"tape", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&tape},
+                                       cmocka_unit_test(tape_refuses_attributes)};
     if (!scene_device_open(&device))
         return scene_device_missing();
     folder = scene_files_create();

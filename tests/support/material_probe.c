@@ -34,31 +34,33 @@ static void trace_sample(tracer *t, const class_node *n, uint32_t record)
     ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
 }
 
+/* The parameters wi 3, wo 3, delta, lobe of a function; the first six go to in, too. Returns the value there. */
+static color value_of_params(tracer *t, const class_node *n, uint32_t record, ir_ref in[6])
+{
+    for (int k = 0; k < 6; k++)
+        in[k] = ir_param(t->f, IR_F32);
+    ir_ref delta = ir_param(t->f, IR_BOOL), lobe = ir_param(t->f, IR_U32);
+    return bsdf_of(n)->value(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t), delta, lobe);
+}
+
 /* wi 3, wo 3, delta, lobe -> pdf, value 3 */
 static void trace_at(tracer *t, const class_node *n, uint32_t record)
 {
-    ir_ref in[8], at = t_u32(t, record);
+    ir_ref in[6];
     surface plane = flat(t);
     t->surface = &plane;
-    for (int k = 0; k < 6; k++)
-        in[k] = ir_param(t->f, IR_F32);
-    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
-    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
-    color v = bsdf_of(n)->value(t, n, at, wi, wo, place(t), in[6], in[7]);
-    ir_return(t->f, (ir_ref[]){bsdf_of(n)->pdf(t, n, at, wi, wo, place(t)), v.c[0], v.c[1], v.c[2]}, 4);
+    color v = value_of_params(t, n, record, in);
+    ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2]}, 4);
 }
 
 /* wi 3, wo 3, delta, lobe -> nothing; adds the derivatives of a value to the gradient */
 static void trace_derivative(tracer *t, const class_node *n, uint32_t record)
 {
-    ir_ref in[8], one = t_f32(t, 1);
+    ir_ref in[6], one = t_f32(t, 1);
     surface plane = flat(t);
     t->surface = &plane;
-    for (int k = 0; k < 6; k++)
-        in[k] = ir_param(t->f, IR_F32);
-    in[6] = ir_param(t->f, IR_BOOL), in[7] = ir_param(t->f, IR_U32);
-    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]);
-    color v = bsdf_of(n)->value(t, n, t_u32(t, record), wi, wo, place(t), in[6], in[7]);
+    color v = value_of_params(t, n, record, in);
     ad_backward(t->f, &v.c[1], &one, 1, NULL, NULL, 0);
     ir_return(t->f, NULL, 0);
 }
@@ -74,6 +76,27 @@ static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
     ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
     ad_backward(t->f, &pdf, &one, 1, in, out, 6);
     ir_return(t->f, out, 6);
+}
+
+/* wi 3, wo 3, u 2, pdf, lobe -> nothing; adds the derivatives of value over density to the gradient */
+static void trace_attached(tracer *t, const class_node *n, uint32_t record)
+{
+    ir_func *f = t->f;
+    ir_ref in[9], lobe, at = t_u32(t, record);
+    surface plane = flat(t);
+    t->surface = &plane;
+    tracer deciding = t_deciding(t);
+    for (int k = 0; k < 9; k++)
+        in[k] = ir_param(f, IR_F32);
+    lobe = ir_param(f, IR_U32);
+    vec3 wi = v3(in[0], in[1], in[2]);
+    ir_ref follows = bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding), lobe)); /* as in integrator/functions.c */
+    lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
+    bsdf_attached a = bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});
+    color v = bsdf_of(n)->value(t, n, at, wi, a.wo, place(t), ir_bool(f, false), t_u32(t, 0));
+    ir_ref quotient = ir_div(f, v.c[1], a.density), seed = ir_div(f, ir_detach(f, a.density), in[8]);
+    ad_backward(f, &quotient, &seed, 1, NULL, NULL, 0);
+    ir_return(f, NULL, 0);
 }
 
 material_probe material_probe_create(const material_case *c, const char *folder)
@@ -92,6 +115,8 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
     trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n, record);
+    if (bsdf_of(n)->attached)
+        trace_attached(&(tracer){.f = s.attached = ir_func_create(s.module, "attached"), .plan = p, .tracked = true}, n, record);
     if (bsdf_of(n)->attached)
         trace_slopes(&(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n, record);
     if (ir_finish(s.module, &err) != BL_OK)
@@ -144,14 +169,29 @@ material_value material_probe_value(const material_probe *p, const double wi[3],
     return (material_value){out[0].f, {out[1].f, out[2].f, out[3].f}};
 }
 
+/* Runs what adds to the gradient of the one number. */
+static double run_derivative(const material_probe *p, ir_func *f, const ir_value *in)
+{
+    assert_int_equal(p->e->plan->gradient_count, 1);
+    p->e->gradient[0] = 0;
+    run(p, f, in, NULL);
+    return p->e->gradient[0];
+}
+
 double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
 {
     ir_value in[8];
     fill(p, in, wi, wo, delta, lobe);
-    assert_int_equal(p->e->plan->gradient_count, 1);
-    p->e->gradient[0] = 0;
-    run(p, p->derivative, in, NULL);
-    return p->e->gradient[0];
+    return run_derivative(p, p->derivative, in);
+}
+
+double material_probe_attached(const material_probe *p, const double wi[3], const double u[3], const material_sample *s)
+{
+    ir_value in[10];
+    for (int k = 0; k < 3; k++)
+        in[k] = real(p, wi[k]), in[3 + k] = real(p, s->wo[k]);
+    in[6] = real(p, u[1]), in[7] = real(p, u[2]), in[8] = real(p, s->pdf), in[9].u = s->lobe;
+    return run_derivative(p, p->attached, in);
 }
 
 void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6])

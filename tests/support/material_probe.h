@@ -11,7 +11,7 @@ typedef struct material_probe {
     scene_eval *e;
     ir_module *module;
     ir_func *sample, *at, *derivative;
-    ir_func *slopes; /* of materials whose sampling can be attached */
+    ir_func *slopes, *attached; /* of materials whose sampling can be attached */
     bool single; /* f32 instead of f64 */
 } material_probe;
 
@@ -36,6 +36,10 @@ double material_probe_derivative(const material_probe *p, const double wi[3], co
 
 /* Derivatives of the density with respect to wi and wo, as attached sampling takes them. */
 void material_probe_slopes(const material_probe *p, const double wi[3], const double wo[3], double out[6]);
+
+/* Derivative by the one number that the case requests of a sample's value.rgb[1] over its density, both of which follow it where the sample is
+ * attached: its mean over samples is the derivative of the integral over directions. u: what it was sampled with. */
+double material_probe_attached(const material_probe *p, const double wi[3], const double u[3], const material_sample *s);
 
 /* The unit vector with this cosine to +z and this azimuth. */
 void material_direction(double cosine, double azimuth, double out[3]);

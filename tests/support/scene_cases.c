@@ -281,7 +281,7 @@ const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 #define HG(g) "<phase type='hg'><float name='g' value='" g "'/></phase>"
 #define HOLLOW "<bsdf type='null'/><ref id='fog' name='interior'/>"
 #define FOG_BOX SHAPE("cube", "<scale value='.7,.6,.55'/><rotate z='1' angle='25'/><translate value='0,-.1,.7'/>", HOLLOW)
-#define GRID(name, file) "<volume type='gridvolume' name='" name "'><string name='filename' value='" file "'/>"                            \
+#define GRID(name, file, more) "<volume type='gridvolume' name='" name "'><string name='filename' value='" file "'/>" more                \
     TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='1.6,1.4,1.2'/><rotate z='1' angle='40'/><translate value='0,-.1,.7'/>") "</volume>"
 #define SUN "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>"
 #define SKY "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>"
@@ -304,21 +304,21 @@ const scene_case scene_media_cases[] = {
      .step = 1e-3,
      .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "white.reflectance.value", "light.radiance.value"}},
     {.name = "grid with empty voxels",
-     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") GRID("albedo", "tint.vol") HG("-.3"))
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g", "white.reflectance.value", "sky.radiance.value"}},
     {.name = "grid with colours, tracked by channel",
-     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "tint.vol") RGB("albedo", ".9,.7,.95")
-             "<phase type='blendphase'>" GRID("weight", "tint.vol") "<phase type='tabphase'><string name='values' value='3, 0, 2, 1'/></phase>" HG(".3") "</phase>")
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "tint.vol", "") RGB("albedo", ".9,.7,.95")
+             "<phase type='blendphase'>" GRID("weight", "tint.vol", "") "<phase type='tabphase'><string name='values' value='3, 0, 2, 1'/></phase>" HG(".3") "</phase>")
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value", "fog.phase_function.weight.data",
                     "fog.phase_function.phase_0.values"}},
     {.name = "grid with bounds in cells",
-     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol") RGB("albedo", ".9,.7,.95") HG(".5"))
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "") RGB("albedo", ".9,.7,.95") HG(".5"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .step = 1e-3,
@@ -345,7 +345,7 @@ const scene_case scene_media_cases[] = {
                FILM("mitchell") "</sensor>",
      .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "fog.emission.value.value", "white.reflectance.value"}},
     {.name = "a glow where there may be no smoke",
-     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol"))
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
      .volumetric = true,
      .step = 1e-3,
@@ -360,7 +360,7 @@ const scene_case scene_media_cases[] = {
      .parameters = {"fog.sigma_t.value.value", "fog.phase_function.S.data", "white.reflectance.value"}},
     {.name = "glass and smoke in fog",
      .body = FOG("homogeneous", RGB("sigma_t", ".3,.5,.4") HG(".2"))
-         "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol") "</medium>"
+         "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol", "") "</medium>"
          "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>" RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) SHAPE("cube", "<scale value='1.4,1.3,.9'/><translate value='0,.1,.85'/>", HOLLOW)
          "<shape type='sphere'><point name='center' value='.3,-.1,.7'/><float name='radius' value='.45'/>" REF("ground")
@@ -379,14 +379,15 @@ const scene_case scene_media_cases[] = {
      .step = 1e-5,
      .parameters = {"eye.to_world", "eye.x_fov", "eye.aperture_radius", "fog.sigma_t.value.value", "white.reflectance.value"}},
     {.name = "a camera that moves in a grid",
-     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol") GRID("albedo", "tint.vol") HG("-.3"))
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='-.4,-.6,2' target='0,0,.5' up='0,1,0'/>") RGB("intensity", "9,8,7") "</emitter>" SKY,
      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='30'/><ref id='fog' name='medium'/>" TO_WORLD("<lookat origin='.1,-.5,.8' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .volumetric = true,
+     .crossings = 2,
      .step = 1e-5,
      .parameters = {"eye.to_world", "eye.x_fov", "spot.to_world", "white.reflectance.value"}},
     {.name = "bounds in cells, and lights that move",
-     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol") RGB("albedo", ".9,.7,.95") HG(".5"))
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "") RGB("albedo", ".9,.7,.95") HG(".5"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>" SUN,
      .volumetric = true,
      .step = 1e-5,
@@ -409,6 +410,41 @@ const scene_case scene_media_cases[] = {
      .parameters = {"patch.vertex_normals", "fog.scale"}},
 };
 const uint32_t scene_media_case_count = sizeof scene_media_cases / sizeof scene_media_cases[0];
+
+#define CELLS "<integer name='majorant_cells' value='2'/>"
+const scene_case scene_thin_cases[] = {
+    {.name = "thin grid with empty voxels",
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g", "white.reflectance.value", "sky.radiance.value"}},
+    {.name = "thin grid with colours, bounds in cells from above and below",
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "tint.vol", CELLS) RGB("albedo", ".9,.7,.95"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value"}},
+    {.name = "thin grid with empty voxels, bounds in cells, beside homogeneous fog",
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", CELLS) RGB("albedo", ".9,0,.95"))
+         "<medium type='homogeneous' id='haze'><float name='sigma_t' value='1.5'/>" RGB("albedo", ".5,.9,.7") "</medium>"
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX
+         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>", "<bsdf type='null'/><ref id='haze' name='interior'/>") SUN SKY,
+     .volumetric = true,
+     .crossings = 4,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "haze.sigma_t.value.value", "haze.albedo.value.value", "white.reflectance.value"}},
+    {.name = "thin grid, a glow where there may be no smoke",
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-3,
+     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
+};
+const uint32_t scene_thin_case_count = sizeof scene_thin_cases / sizeof scene_thin_cases[0];
 
 const char scene_sensor_format[] =
     "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")

@@ -18,7 +18,7 @@ typedef struct scene_case {
     double step;            /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is exact */
     bool needs_next_event;                         /* without light sampling nothing is lit */
     bool volumetric;                               /* volpath in the place of path */
-    uint32_t crossings;                            /* surfaces that are not there, on a segment at most; of media without loops (unrolled.c) */
+    uint32_t crossings;                            /* surfaces that are not there, on a segment at most; of what is unrolled */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
 
@@ -28,6 +28,9 @@ extern const uint32_t scene_case_count;
 extern const scene_case scene_media_cases[];
 extern const float scene_flakes[6]; /* of flakes.vol, one voxel: xx, yy, zz, xy, xz, yz */
 extern const uint32_t scene_media_case_count;
+/* Heterogeneous media so thin that delta tracking can be written out (unrolled.c): up to 16 collisions and borders of cells on a stretch. */
+extern const scene_case scene_thin_cases[];
+extern const uint32_t scene_thin_case_count;
 
 uint32_t scene_case_parameter_count(const scene_case *c);
 /* The whole scene; files are named relative to the folder of scene_files_create. */

@@ -3,7 +3,8 @@
  * Densities as attached sampling differentiates them, in f32, where they have no derivative in truth: light that is refracted along a facet, and
  * back, with every rounding that directions so computed have. Their derivatives by directions are numbers, elsewhere those of differences. And
  * what an attached sample's value is divided by does not jump where total reflection begins, which such samples cross: a jump would be a derivative
- * that nothing follows. Where samples are held a share of the normals lies there (facet.h), so that it does. */
+ * that nothing follows. Where samples are held a share of the normals lies there (facet.h), so that it does. All samples together have the
+ * derivative of the integral, also where the value has steps, which samples must not cross. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,10 +139,72 @@ static void continuous(void **state)
     }
 }
 
+/* ---- means ---- */
+
+/* The mean of samples' derivatives is that of the integral over directions, which differences of quadratures say. What is missing where samples
+ * move over a step of the value is seen. */
+#define ALWAYS "<string name='attached' value='always'/></bsdf>"
+#define METAL "<bsdf type='roughconductor' id='it'><string name='distribution' value='ggx'/><float name='alpha' value='.4'/>" ALWAYS
+#define PRINCIPLED "<bsdf type='principled' id='it'><float name='roughness' value='.5'/><float name='metallic' value='.5'/>" ALWAYS
+#define THIN                                                                                                    \
+    "<bsdf type='principledthin' id='it'><rgb name='base_color' value='1'/><float name='roughness' value='.6'/>" \
+    "<float name='spec_trans' value='.9'/><float name='diff_trans' value='.8'/>" ALWAYS
+static const material_case whole[] = {
+    {.name = "rough metal", .xml = METAL, .parameters = {"it.alpha.value"}, .requested = true},
+    {.name = "principled metal", .xml = PRINCIPLED, .parameters = {"it.roughness.value"}, .requested = true},
+    {.name = "thin principled", .xml = THIN, .parameters = {"it.roughness.value"}, .requested = true},
+    {.name = "thin principled, by its index", .xml = THIN, .parameters = {"it.eta.value"}, .requested = true},
+};
+
+/* Of the value, over all directions. */
+static double integral(const material_probe *p, const double wi[3])
+{
+    enum { COSINES = 400, TURNS = 240 };
+    double sum = 0, wo[3];
+    for (int i = 0; i < COSINES; i++)
+        for (int k = 0; k < TURNS; k++) {
+            material_direction((i + 0.5) * 2 / COSINES - 1, 2 * pi * (k + 0.5) / TURNS, wo);
+            sum += material_probe_value(p, wi, wo, false, 0).rgb[1];
+        }
+    return sum * 4 * pi / (COSINES * TURNS);
+}
+
+static void complete(void **state)
+{
+    enum { DRAWS = 120000, BATCHES = 20 };
+    const material_case *c = *state;
+    const double step = 0.01;
+    material_probe p = material_probe_create(c, folder);
+    double wi[3], *value = &p.e->values[scene_eval_value_first(p.e, c->parameters[0])], at = *value, mean = 0, squares = 0;
+    material_direction(0.8, 0.3, wi);
+    *value = at + step;
+    double wanted = integral(&p, wi);
+    *value = at - step;
+    wanted = (wanted - integral(&p, wi)) / (2 * step);
+    *value = at;
+    uint32_t random = 1;
+    for (int b = 0; b < BATCHES; b++) {
+        double sum = 0;
+        for (int k = 0; k < DRAWS / BATCHES; k++) {
+            double u[3];
+            for (int i = 0; i < 3; i++)
+                u[i] = scene_random(&random);
+            material_sample s = material_probe_sample(&p, wi, u);
+            sum += s.pdf > 0 ? material_probe_attached(&p, wi, u, &s) / (DRAWS / BATCHES) : 0;
+        }
+        mean += sum / BATCHES, squares += sum * sum / BATCHES;
+    }
+    double error = sqrt((squares - mean * mean) / (BATCHES - 1));
+    print_message("%s: %.5f +- %.5f, differences %.5f\n", c->name, mean, error, wanted);
+    assert_true(error < 0.05 * fabs(wanted) && fabs(mean - wanted) < 4 * error + 0.01 * fabs(wanted));
+    material_probe_destroy(&p);
+}
+
 int main(void)
 {
     enum { COUNT = sizeof glasses / sizeof *glasses };
-    struct CMUnitTest tests[2 * COUNT + 1];
+    enum { WHOLE = sizeof whole / sizeof *whole };
+    struct CMUnitTest tests[2 * COUNT + 1 + WHOLE];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -149,6 +212,8 @@ int main(void)
         tests[2 * i] = (struct CMUnitTest){glasses[i].name, critical_angles, NULL, NULL, (void *)(uintptr_t)&glasses[i]},
                   tests[2 * i + 1] = (struct CMUnitTest){glasses[i].name, elsewhere, NULL, NULL, (void *)(uintptr_t)&glasses[i]};
     tests[2 * COUNT] = (struct CMUnitTest)cmocka_unit_test(continuous);
+    for (uint32_t i = 0; i < WHOLE; i++)
+        tests[2 * COUNT + 1 + i] = (struct CMUnitTest){whole[i].name, complete, NULL, NULL, (void *)(uintptr_t)&whole[i]};
     int failed = cmocka_run_group_tests_name("attached densities", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

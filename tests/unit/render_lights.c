@@ -1,6 +1,6 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lights' functions alone, in the interpreter. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
+ * Lights' functions alone, in the interpreter. Spheres: their density. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
  * it integrate what uniform ones do, with less noise; so of lights that show their mesh's attributes, or a volume. The choice of lights: probabilities from weights and powers worked out here, followed
  * by what is chosen, and following the values. */
 #include <setjmp.h>
@@ -224,6 +224,38 @@ static void samples_integrate_the_light(void **state)
     unload(&s);
 }
 
+/* A sphere is sampled within the cone that it fills, or from within by area: one over the density has the mean that the solid angle is, and hits
+ * have the density of samples. */
+static void balls_fill_their_solid_angle(void **state)
+{
+    (void)state;
+    static const struct {
+        double ref[3];
+        const char *flip;
+    } sides[] = {{{2, .5, 1}, "false"}, {{.2, .1, -.3}, "true"}};
+    for (int inside = 0; inside < 2; inside++) {
+        arena a = {0};
+        const char *ball = SHAPE("sphere", "<scale value='.6'/>", "<boolean name='flip_normals' value='%s'/>", "<rgb name='radiance' value='1'/>");
+        subject s = load(arena_printf(&a, ball, sides[inside].flip), LIGHTS_BY_WEIGHT);
+        refresh(&s);
+        const double *ref = sides[inside].ref, sine2 = .36 / (ref[0] * ref[0] + ref[1] * ref[1] + ref[2] * ref[2]);
+        estimate angle = integral(&s, s.sample, ref);
+        double wanted = inside ? 4 * pi : 2 * pi * (1 - sqrt(1 - sine2)), error = sqrt(fmax(angle.variance, 0) / SAMPLES);
+        if (!(fabs(angle.mean - wanted) <= 4 * error + 1e-5 * wanted))
+            fail_msg("seen from %s: solid angle %g +- %g, expected %g", inside ? "inside" : "outside", angle.mean, error, wanted);
+        uint32_t random = 5;
+        for (uint32_t k = 0; k < HITS; k++) {
+            ir_value got[8];
+            double u1 = scene_random(&random), u2 = scene_random(&random), pdf = 0;
+            evaluate(&s, s.sample, (double[]){ref[0], ref[1], ref[2], u1, u2}, 5, got);
+            double distance = nearest_hit(&s, ref, (double[]){got[0].f, got[1].f, got[2].f}, &pdf);
+            assert_true(fabs(distance - got[3].f) < 1e-4 && fabs(pdf - got[4].f) <= 1e-4 * pdf);
+        }
+        unload(&s);
+        arena_free(&a);
+    }
+}
+
 /* ---- the choice of lights ---- */
 
 #define WEIGHT(w) "<float name='sampling_weight' value='" w "'/>"
@@ -337,7 +369,8 @@ int main(void)
 #define CASES(test) CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4), CASE(test, 5), CASE(test, 6), CASE(test, 7)
     const struct CMUnitTest tests[] = {
         CASES(hits_have_their_samples_density), CASES(samples_integrate_the_light), cmocka_unit_test(lights_are_chosen_by_weight),
-        cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known), cmocka_unit_test(alike_lights_need_no_table),
+        cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known),
+        cmocka_unit_test(balls_fill_their_solid_angle), cmocka_unit_test(alike_lights_need_no_table),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

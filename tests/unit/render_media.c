@@ -149,12 +149,33 @@ static void one_bound_is_for_all(void **state)
     arena_free(&a);
 }
 
+/* What walks cross is noted for separate kernels where there is something to cross (integrator/crossed.c). */
+static void walks_note_what_they_cross(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bsdf, *medium;
+        bool notes;
+    } rooms[] = {{"<bsdf type='diffuse'/>", "", false},
+                 {"<bsdf type='null'/>", "", true},
+                 {"<bsdf type='diffuse'/>", "<medium type='homogeneous' name='interior'/>", true}};
+    for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++) {
+        arena a = {0};
+        const scene_case room = {.body = arena_printf(&a, "<shape type='sphere'>%s%s</shape>", rooms[k].bsdf, rooms[k].medium), .volumetric = true};
+        scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 4, 4, 4), folder, NULL, 0);
+        assert_int_equal(plan_sample_words(e->plan), SAMPLE_WORDS + (rooms[k].notes ? 3 * CROSSED_WORDS : 0));
+        scene_eval_destroy(e);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells), cmocka_unit_test(one_bound_is_for_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells), cmocka_unit_test(one_bound_is_for_all),
+                                       cmocka_unit_test(walks_note_what_they_cross)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -129,6 +129,7 @@ static void inner_reflectance_is_the_mean(void **state)
                                  "<float name='ext_ior' value='1'/></bsdf>", cases[i].alpha, cases[i].eta);
         material_probe p = material_probe_create(&c, ".");
         double got = derived_of(p.e, p.e->values)[TABLE], mean = mean_thrown_back(cases[i].alpha, cases[i].eta);
+        print_message("alpha %g, index %g: off by %.2g of what is not thrown back", cases[i].alpha, cases[i].eta, fabs(got - mean) / (1 - mean));
         if (!(fabs(got - mean) < 2e-3 * (1 - mean)))
             fail_msg("alpha %g, index %g: %.5f, expected %.5f", cases[i].alpha, cases[i].eta, got, mean);
         for (int by_alpha = 0; by_alpha < 2; by_alpha++) {
@@ -139,6 +140,7 @@ static void inner_reflectance_is_the_mean(void **state)
             run(p.e, RENDER_FORWARD);
             p.e->tangent[at] = 0;
             double slope = derived_of(p.e, p.e->tangent)[TABLE];
+            print_message(", its derivative by %s of itself %.2g%s", by_alpha ? "alpha" : "eta", fabs(slope - wanted) / fabs(wanted), by_alpha ? "\n" : "");
             if (!(fabs(slope - wanted) < 0.015 * fabs(wanted)))
                 fail_msg("alpha %g, index %g: derivative by %s %.5f, expected %.5f", cases[i].alpha, cases[i].eta, parameters[by_alpha], slope, wanted);
         }
@@ -163,7 +165,7 @@ static void tables_have_their_derivatives(void **state)
         material_probe p = material_probe_create(&c, ".");
         scene_eval *e = p.e;
         uint32_t at = e->scene->parameters.data[scene_eval_find(e, cases[i].parameter)].offset;
-        double low[DERIVED], most = 0, value = e->values[at];
+        double low[DERIVED], most = 0, off = 0, value = e->values[at];
         e->tangent[at] = 1;
         run(e, RENDER_FORWARD);
         e->values[at] = value - cases[i].step;
@@ -176,9 +178,11 @@ static void tables_have_their_derivatives(void **state)
             most = fmax(most, fabs(high[k] - low[k]) / (2 * cases[i].step));
         for (int k = 0; k < DERIVED; k++) {
             double difference = (high[k] - low[k]) / (2 * cases[i].step);
+            off = fmax(off, fabs(slope[k] - difference) / most);
             if (!(fabs(slope[k] - difference) <= cases[i].tolerance * most))
                 fail_msg("case %zu, value %d: derivative %.6g, differences %.6g, the largest %.6g", i, k, slope[k], difference, most);
         }
+        print_message("%s, alpha %g, derivatives by %s: off by %.2g of the largest\n", cases[i].distribution, cases[i].alpha, cases[i].parameter, off);
         material_probe_destroy(&p);
         arena_free(&a);
     }

@@ -128,23 +128,18 @@ static bsdf_attached blend_attached(tracer *t, const class_node *n, ir_ref recor
     return r;
 }
 
-static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+/* Of what is a mean of the parts'. */
+static color mixed(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, color (*of)(tracer *, const class_node *, ir_ref, vec3, vec2))
 {
     ir_ref share[2];
     shares(t, weight_of(t, n, record, uv), share);
-    color a = bsdf_through(t, n->child[0], child_record(t, n, record, 0), wi, uv), b = bsdf_through(t, n->child[1], child_record(t, n, record, 1), wi, uv);
+    color a = of(t, n->child[0], child_record(t, n, record, 0), wi, uv), b = of(t, n->child[1], child_record(t, n, record, 1), wi, uv);
     COLOR_EACH(r, t_mad(t, share[0], a.c[c], ir_mul(t->f, share[1], b.c[c])));
     return r;
 }
 
-static color blend_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
-{
-    ir_ref share[2];
-    shares(t, weight_of(t, n, record, uv), share);
-    color a = bsdf_albedo(t, n->child[0], child_record(t, n, record, 0), wi, uv), b = bsdf_albedo(t, n->child[1], child_record(t, n, record, 1), wi, uv);
-    COLOR_EACH(r, t_mad(t, share[0], a.c[c], ir_mul(t->f, share[1], b.c[c])));
-    return r;
-}
+static color blend_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv) { return mixed(t, n, record, wi, uv, bsdf_through); }
+static color blend_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv) { return mixed(t, n, record, wi, uv, bsdf_albedo); }
 
 static const plugin_param blend_params[] = {
     {"weight", PLUGIN_TEXTURED, PLUGIN_REQUIRED | PLUGIN_REFLECTANCE | PLUGIN_SCALAR, NULL, 0, 0, "share of the second material; of a colour, its luminance"},

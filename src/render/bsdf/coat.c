@@ -35,7 +35,7 @@ ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe)
     return n->variant & COAT_ATTACHES ? ir_select(t->f, ir_lt(t->f, u_lobe, p), coat, t_u32(t, COAT_BASE)) : coat;
 }
 
-static ir_ref is_base(tracer *t, ir_ref lobe) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, COAT_BASE)), t_u32(t, 0)); }
+static ir_ref is_base(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, COAT_BASE); }
 
 ir_ref coat_roughness(tracer *t, const class_node *n, vec2 alpha, ir_ref lobe)
 {

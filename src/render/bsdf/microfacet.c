@@ -108,12 +108,12 @@ ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 
     return microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv));
 }
 
-ir_ref microfacet_held(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha)
 {
     const render_scene *s = t->plan->scene;
     if (!s->attaches)
         return ir_bool(t->f, true);
-    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv))));
+    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, alpha)));
 }
 
 /* ---- the distributions ---- */

@@ -31,7 +31,7 @@ bool microfacet_turns_by_uv(const scene_object *o);
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
 ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
 ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-ir_ref microfacet_held(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* bool: too rough to be attached there */
+ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha); /* bool: too rough to be attached there */
 static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 /* Directions matter where there are two roughnesses (render_class.needs). */

@@ -30,15 +30,9 @@ enum { LOBE_BASE = 1, LOBE_COAT = 2 };
 
 /* ---- loading ---- */
 
-/* Of a texture that is the same everywhere; `else_one` of others, which have any value. */
-static double constant_or(const scene_object *texture, double else_one)
-{
-    return texture->cls == &texture_constant.base.plugin ? (double)texture->values[0].vector[0] : else_one;
-}
-
 static bool principled_attaches(const render_scene *s, const scene_object *o)
 {
-    double roughness = constant_or(scene_get(o, "roughness")->object, 0), gloss = constant_or(scene_get(o, "clearcoat_gloss")->object, 1);
+    double roughness = principled_constant_or(o, "roughness", 0), gloss = principled_constant_or(o, "clearcoat_gloss", 1);
     double least = roughness * roughness;
     if (!plan_part_is_zero(o, "clearcoat"))
         least = fmin(least, (double)PRINCIPLED_COAT_ROUGH + (double)(PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH) * gloss);
@@ -67,10 +61,7 @@ static void principled_mark(render_scene *s, const scene_object *o)
 
 static bool principled_turns_by_uv(const scene_object *o)
 {
-    bool any = !plan_part_is_zero(o, "anisotropic");
-    for (uint32_t k = 0; k < TURNING; k++)
-        any |= !texture_is_constant(scene_get(o, turning[k])->object);
-    return any;
+    return principled_turn_by_uv(o, turning, TURNING);
 }
 
 /* An index of 1 has no refraction to speak of: as Mitsuba does, it is moved a little where there is transmission. */
@@ -202,9 +193,7 @@ static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "e
 
 static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
-    if (!(n->variant & ATTACHES))
-        return ir_bool(t->f, true);
-    return ir_not(t->f, bsdf_smooth_enough(t, microfacet_roughness_of(t, n, alpha_at(t, n, record, uv))));
+    return n->variant & ATTACHES ? microfacet_held(t, n, alpha_at(t, n, record, uv)) : ir_bool(t->f, true);
 }
 
 static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
@@ -319,7 +308,7 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     if (bends(n)) {
         index = facet_index(t, index_at(t, n, record).eta, wi);
         chance = chance_of_rim(t, n, record, uv, from, index);
-        is_rim = ir_lt(f, u_lobe, chance), u_lobe = ir_div(f, ir_sub(f, u_lobe, chance), ir_sub(f, one, chance));
+        is_rim = rim_choose(t, chance, &u_lobe);
     }
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
@@ -331,25 +320,18 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     if (n->variant & ATTACHES)
         number = ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
     bsdf_sample r = {.wo = wo, .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero), .eta = s.eta, .delta = is_rim, .lobe = number};
-    if (bends(n)) {
-        rim_sample rim = rim_sampled(t, index, from, u1);
-        r.wo = v3_select(t, is_rim, facet_turned(t, wi, rim.wo), r.wo);
-        r.pdf = ir_select(f, is_rim, ir_mul(f, chance, rim.pdf), r.pdf);
-        r.eta = ir_select(f, is_rim, index, r.eta);
-        r.lobe = ir_select(f, is_rim, t_u32(t, LOBE_RIM), r.lobe);
-    }
+    if (bends(n))
+        rim_instead(t, &r, chance, index, wi, from, u1);
     return r;
 }
 
 /* ---- attached sampling ---- */
 
-static ir_ref has_bit(tracer *t, ir_ref lobe, uint32_t bit) { return ir_ne(t->f, ir_and(t->f, lobe, t_u32(t, bit)), t_u32(t, 0)); }
-
 static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
 {
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe);
-    ir_ref chosen[PARTS] = {[COAT] = has_bit(t, draw->lobe, LOBE_COAT), [BASE] = has_bit(t, draw->lobe, LOBE_BASE)};
+    ir_ref chosen[PARTS] = {[COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
     ir_ref reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
     scattered s = scatter(t, n, record, wi, uv, chosen[COAT], reflects, none, draw->u1, draw->u2);
     bsdf_attached r = {.wo = v3_select(t, held, draw->wo, s.to.wo)};
@@ -384,7 +366,7 @@ static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record
     }
     if (ir_is_none(lobe))
         return ir_min(f, facets, coat);
-    return ir_select(f, has_bit(t, lobe, LOBE_BASE), never, ir_select(f, has_bit(t, lobe, LOBE_COAT), coat, facets));
+    return ir_select(f, t_has_bit(t, lobe, LOBE_BASE), never, ir_select(f, t_has_bit(t, lobe, LOBE_COAT), coat, facets));
 }
 
 /* ---- value ---- */

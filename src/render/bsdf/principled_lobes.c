@@ -9,6 +9,20 @@ static ir_ref mix(tracer *t, ir_ref a, ir_ref b, ir_ref s) { return t_mad(t, ir_
 
 uint32_t principled_needs(const class_node *n) { return plan_has(n, "anisotropic") ? NEED_TANGENTS : 0; }
 
+double principled_constant_or(const scene_object *o, const char *param, double else_one)
+{
+    const scene_object *texture = scene_get(o, param)->object;
+    return texture->cls == &texture_constant.base.plugin ? (double)texture->values[0].vector[0] : else_one;
+}
+
+bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count)
+{
+    bool any = !plan_part_is_zero(o, "anisotropic");
+    for (uint32_t k = 0; k < count; k++)
+        any |= !texture_is_constant(scene_get(o, params[k])->object);
+    return any;
+}
+
 vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness)
 {
     ir_func *f = t->f;

@@ -25,6 +25,12 @@
 /* Of the class: an axis along which it is less rough, if it has one. */
 uint32_t principled_needs(const class_node *n);
 
+/* Of a parameter that is the same everywhere, its value; `else_one` of others, which have any. */
+double principled_constant_or(const scene_object *o, const char *param, double else_one);
+
+/* bsdf_class.turns_by_uv, of lobes that these parameters shape. */
+bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count);
+
 /* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section 5.4), at least 0.001. */
 vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness);
 

@@ -8,12 +8,61 @@
  *     through       (1 - spec_trans) diff_trans / 2 base_color |cos wo| / pi.
  *
  * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then no part is left out
- * (estimators.md 4). */
+ * (estimators.md 4).
+ *
+ * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held (integrator/attached.c). Transmission ends in
+ * a step, where m is at right angles to wo, over which attached samples would move. So near there a share of its samples is held, which grows to
+ * 1 at the step: to the integrator another part of the mixture. */
 #include "render/bsdf/principled_lobes.h"
+
+#include <math.h>
 
 static const float inverse_pi = 0.31830988618379067154f;
 
 enum { RATE_REFLECTION, RATE_TRANSMISSION, RATE_BASE, RATE_THROUGH, RATES };
+/* Of the class: this, and microfacet_attached_choice. */
+enum { ATTACHES = 32 };
+/* Of a sample's number, where it attaches: it is diffuse, of the share that is held, goes through. */
+enum { LOBE_DIFFUSE = 1, LOBE_STEP = 2, LOBE_THROUGH = 4 };
+/* How far from the step samples are held: -wo.m over wi.m is 1 where m is the normal. */
+static const float step_width = 0.5f;
+
+/* ---- loading ---- */
+
+static const char *const turning[] = {"roughness", "anisotropic", "eta"};
+enum { TURNING = sizeof turning / sizeof *turning };
+
+static bool thin_attaches(const render_scene *s, const scene_object *o)
+{
+    double roughness = principled_constant_or(o, "roughness", 0), eta = principled_constant_or(o, "eta", 0);
+    double crossing = (0.65 * eta - 0.35) * roughness, least = eta > 0 ? fmin(roughness * roughness, crossing * crossing) : 0;
+    return !plan_part_is_zero(o, "spec_trans") && microfacet_attaches_if(s, o, least <= (double)s->attach_below);
+}
+
+static uint32_t thin_variant(const render_scene *s, const scene_object *o)
+{
+    return microfacet_attached_choice(o) | (thin_attaches(s, o) ? ATTACHES : 0u);
+}
+
+static void thin_mark(render_scene *s, const scene_object *o)
+{
+    if (!thin_attaches(s, o))
+        return;
+    s->attaches = true;
+    for (uint32_t k = 0; k < TURNING; k++)
+        render_turns_all(s, scene_get(o, turning[k])->object);
+}
+
+static bool thin_turns_by_uv(const scene_object *o)
+{
+    return principled_turn_by_uv(o, turning, TURNING);
+}
+
+static bl_result thin_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    (void)s;
+    return microfacet_check_attached(o, err);
+}
 
 static void thin_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
@@ -32,6 +81,7 @@ typedef struct sheet {
     facet a;
     ir_ref crosses; /* bool: wo lies below */
     ir_ref behind;  /* bool: a facet sees wo from behind, as it must where it transmits */
+    ir_ref beyond;  /* -wo.m over wi.m: 0 at the step */
 } sheet;
 
 static vec3 mirrored(tracer *t, vec3 v) { return v3(v.x, v.y, ir_neg(t->f, v.z)); }
@@ -42,7 +92,8 @@ static sheet sheet_between(tracer *t, vec3 wi, vec3 wo)
     ir_ref zero = t_f32(t, 0);
     vec3 up = facet_turned(t, wi, wi), out = facet_turned(t, wi, wo);
     sheet s = {.a = facet_reflecting(t, up, v3(out.x, out.y, ir_abs(f, out.z))), .crosses = ir_lt(f, out.z, zero)};
-    s.behind = ir_lt(f, v3_dot(t, mirrored(t, s.a.wo), s.a.m), zero);
+    ir_ref facing = v3_dot(t, mirrored(t, s.a.wo), s.a.m);
+    s.behind = ir_lt(f, facing, zero), s.beyond = ir_neg(f, ir_div(f, facing, s.a.wi_m));
     return s;
 }
 
@@ -105,47 +156,129 @@ static ir_ref side(tracer *t, ir_ref crosses, ir_ref stays)
     return ir_select(t->f, crosses, ir_sub(t->f, t_f32(t, 1), stays), stays);
 }
 
-static ir_ref thin_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+/* How likely a facet is chosen that may lead to a direction, or what is diffuse, and their densities there. */
+typedef struct parts {
+    ir_ref facet, facet_own, diffuse, diffuse_own;
+    ir_ref valid, sees; /* bool: the direction can be sampled; facets lead there */
+    ir_ref step;        /* share of what facets transmit that is held */
+} parts;
+
+/* 1 at the step and 0 from step_width on, and at both ends as flat as a parabola: the variance of what derivatives of shares add is then finite. */
+static ir_ref held_share(tracer *t, ir_ref beyond)
+{
+    ir_ref at = t_clamp(t, ir_mul(t->f, beyond, t_f32(t, 1 / step_width)), 0, 1);
+    return t_mad(t, t_sqr(t, at), t_mad(t, at, t_f32(t, 2), t_f32(t, -3)), t_f32(t, 1));
+}
+
+static parts parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     sheet s = sheet_between(t, wi, wo);
     choice c = choice_at(t, n, record, uv);
-    ir_ref diffuse = ir_mul(f, ir_sub(f, one, c.facet), side(t, s.crosses, c.stays));
-    ir_ref pdf = ir_mul(f, diffuse, ir_mul(f, s.a.wo.z, t_f32(t, inverse_pi)));
+    parts p = {.facet = zero, .facet_own = zero, .valid = s.a.valid, .sees = ir_bool(f, false), .step = zero};
+    p.diffuse = ir_mul(f, ir_sub(f, one, c.facet), side(t, s.crosses, c.stays)), p.diffuse_own = ir_mul(f, s.a.wo.z, t_f32(t, inverse_pi));
     if (has_glass(n)) {
         ir_ref normal = principled_normal_pdf(t, alpha_at(t, n, record, uv, s.crosses), &s.a);
-        ir_ref specular = ir_mul(f, ir_mul(f, c.facet, side(t, s.crosses, c.reflects)), ir_div(f, normal, ir_mul(f, t_f32(t, 4), s.a.wo_m)));
-        pdf = ir_add(f, pdf, ir_select(f, ir_or(f, ir_not(f, s.crosses), s.behind), specular, zero));
+        p.facet = ir_mul(f, c.facet, side(t, s.crosses, c.reflects)), p.facet_own = ir_div(f, normal, ir_mul(f, t_f32(t, 4), s.a.wo_m));
+        p.sees = ir_or(f, ir_not(f, s.crosses), s.behind);
+        p.step = ir_select(f, s.crosses, held_share(t, s.beyond), zero);
     }
-    return ir_select(f, s.a.valid, pdf, zero);
+    return p;
+}
+
+static ir_ref thin_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+{
+    ir_func *f = t->f;
+    parts p = parts_at(t, n, record, wi, wo, uv);
+    ir_ref zero = t_f32(t, 0), pdf = ir_mul(f, p.diffuse, p.diffuse_own);
+    if (has_glass(n))
+        pdf = ir_add(f, pdf, ir_select(f, p.sees, ir_mul(f, p.facet, p.facet_own), zero));
+    return ir_select(f, p.valid, pdf, zero);
+}
+
+/* Where a facet leads, before transmission mirrors that. */
+static facet_sample scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref crosses, ir_ref u1, ir_ref u2)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    vec3 from = facet_turned(t, wi, wi);
+    from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
+    vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(t, n, record, uv, crosses), from, u1, u2);
+    ir_ref cosine = v3_dot(t, from, m);
+    vec3 out = v3_sub(t, v3_scale(t, m, ir_add(f, cosine, cosine)), from);
+    ir_ref seen = ir_or(f, ir_not(f, crosses), ir_lt(f, v3_dot(t, mirrored(t, out), m), zero));
+    return (facet_sample){.wo = out, .right = ir_and(f, seen, ir_and(f, ir_gt(f, cosine, zero), ir_gt(f, out.z, zero)))};
+}
+
+static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo) { return facet_turned(t, wi, v3_select(t, crosses, mirrored(t, wo), wo)); }
+
+/* u: a number for the choice between what is held of transmission and what is not. */
+static ir_ref number_of(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref is_facet, ir_ref crosses, ir_ref u)
+{
+    ir_func *f = t->f;
+    ir_ref none = t_u32(t, 0), held = ir_and(f, crosses, ir_lt(f, u, parts_at(t, n, record, wi, wo, uv).step));
+    ir_ref of_facet = ir_select(f, held, t_u32(t, LOBE_STEP), none);
+    return ir_or(f, ir_select(f, is_facet, of_facet, t_u32(t, LOBE_DIFFUSE)), ir_select(f, crosses, t_u32(t, LOBE_THROUGH), none));
 }
 
 static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), right = ir_bool(f, true);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), right = ir_bool(f, true), number = t_u32(t, 0), u_step = zero;
     choice c = choice_at(t, n, record, uv);
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet);
     ir_ref left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref crosses = ir_ge(f, left, c.stays);
     vec3 wo = warp_cosine_hemisphere(t, u1, u2);
     if (has_glass(n)) {
-        ir_ref transmits = ir_ge(f, t_ratio(t, u_lobe, c.facet), c.reflects);
+        ir_ref u_side = t_ratio(t, u_lobe, c.facet), transmits = ir_ge(f, u_side, c.reflects);
+        u_step = t_ratio(t, ir_sub(f, u_side, c.reflects), ir_sub(f, one, c.reflects));
         crosses = ir_select(f, is_facet, transmits, crosses);
-        vec3 from = facet_turned(t, wi, wi);
-        from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-        vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(t, n, record, uv, crosses), from, u1, u2);
-        ir_ref cosine = v3_dot(t, from, m);
-        vec3 out = v3_sub(t, v3_scale(t, m, ir_add(f, cosine, cosine)), from);
-        ir_ref seen = ir_or(f, ir_not(f, crosses), ir_lt(f, v3_dot(t, mirrored(t, out), m), zero));
-        right = ir_and(f, seen, ir_and(f, ir_gt(f, cosine, zero), ir_gt(f, out.z, zero)));
-        right = ir_or(f, right, ir_not(f, is_facet));
-        wo = v3_select(t, is_facet, out, wo);
+        facet_sample s = scatter(t, n, record, wi, uv, crosses, u1, u2);
+        right = ir_or(f, s.right, ir_not(f, is_facet));
+        wo = v3_select(t, is_facet, s.wo, wo);
     }
-    wo = facet_turned(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
+    wo = to_side(t, wi, crosses, wo);
+    if (n->variant & ATTACHES)
+        number = number_of(t, n, record, wi, wo, uv, is_facet, crosses, u_step);
     return (bsdf_sample){.wo = wo, .pdf = ir_select(f, right, thin_pdf(t, n, record, wi, wo, uv), zero), .eta = one, .delta = ir_bool(f, false),
-                         .lobe = t_u32(t, 0)};
+                         .lobe = number};
+}
+
+/* ---- attached sampling ---- */
+
+static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+{
+    ir_func *f = t->f;
+    ir_ref held = bsdf_held(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
+    ir_ref crosses = t_has_bit(t, draw->lobe, LOBE_THROUGH);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    vec3 out = scatter(t, n, record, wi, uv, crosses, draw->u1, draw->u2).wo;
+    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, to_side(t, wi, crosses, out))};
+    parts p = parts_at(t, n, record, wi, r.wo, uv);
+    ir_ref facet_own = ir_select(f, p.sees, p.facet_own, zero), own = ir_select(f, diffuse, p.diffuse_own, facet_own);
+    ir_ref of_facet = ir_mul(f, p.facet, facet_own), of_diffuse = ir_mul(f, p.diffuse, p.diffuse_own);
+    ir_ref chance = ir_select(f, diffuse, p.diffuse, p.facet), others = ir_select(f, diffuse, of_facet, of_diffuse);
+    ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
+    density = ir_select(f, held, t_ratio(t, density, own), density);
+    ir_ref share = ir_select(f, t_has_bit(t, draw->lobe, LOBE_STEP), p.step, ir_sub(f, one, p.step));
+    r.density = t_ratio(t, density, ir_select(f, diffuse, one, share));
+    return r;
+}
+
+static ir_ref thin_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+{
+    (void)wi;
+    ir_func *f = t->f;
+    ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED), of[2];
+    if (!(n->variant & ATTACHES))
+        return never;
+    for (int crosses = 0; crosses < 2; crosses++)
+        of[crosses] = microfacet_roughness_of(t, n, alpha_at(t, n, record, uv, ir_bool(f, crosses)));
+    if (ir_is_none(lobe))
+        return ir_min(f, of[0], of[1]);
+    return ir_select(f, t_has_bit(t, lobe, LOBE_DIFFUSE | LOBE_STEP), never, ir_select(f, t_has_bit(t, lobe, LOBE_THROUGH), of[1], of[0]));
 }
 
 /* ---- value ---- */
@@ -217,16 +350,25 @@ static const plugin_param thin_params[] = {
     PRINCIPLED_RATE("specular_transmittance_sampling_rate", "how often specular transmission is"),
     PRINCIPLED_RATE("diffuse_reflectance_sampling_rate", "how often diffuse reflection is"),
     PRINCIPLED_RATE("diffuse_transmittance_sampling_rate", "how often diffuse transmission is"),
+    MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principledthin = {
     .base = {.plugin = {PLUGIN_BSDF, "principledthin", thin_params, sizeof thin_params / sizeof *thin_params, NULL, 0,
                         "Disney's principled material for thin sheets"},
              .extra_words = RATES,
+             .load = thin_load,
              .extra = thin_extra,
+             .mark = thin_mark,
+             .variant = thin_variant,
              .needs = principled_needs},
     .transmits = true,
     .sample = thin_sample,
     .pdf = thin_pdf,
     .value = thin_value,
     .albedo_param = "base_color",
+    .attached = thin_attached,
+    .mixes = true,
+    .roughness = thin_roughness,
+    .attaches = thin_attaches,
+    .turns_by_uv = thin_turns_by_uv,
 };

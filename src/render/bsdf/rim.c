@@ -17,7 +17,19 @@ ir_ref rim_chance(tracer *t, ir_ref held, ir_ref n, vec2 alpha, vec3 from)
     return ir_select(f, there, chance, zero);
 }
 
-rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
+ir_ref rim_choose(tracer *t, ir_ref chance, ir_ref *u_lobe)
+{
+    ir_ref is = ir_lt(t->f, *u_lobe, chance);
+    *u_lobe = ir_div(t->f, ir_sub(t->f, *u_lobe, chance), ir_sub(t->f, t_f32(t, 1), chance));
+    return is;
+}
+
+typedef struct rim_sample {
+    vec3 wo;    /* below, from being above */
+    ir_ref pdf; /* by azimuth, given that it is of the rim */
+} rim_sample;
+
+static rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-10f), near2 = t_mad(t, from.x, from.x, t_sqr(t, from.y)), upright = ir_le(f, near2, t_f32(t, 0));
@@ -29,6 +41,16 @@ rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
     vec3 wo = {ir_mul(f, sine, ir_sub(f, ir_mul(f, back.x, x), ir_mul(f, back.y, y))), ir_mul(f, sine, t_mad(t, back.x, y, ir_mul(f, back.y, x))),
                ir_neg(f, ir_div(f, from.z, n))};
     return (rim_sample){v3_normalize(t, wo), ir_div(f, t_f32(t, 0.5f), ir_max(f, width, least))};
+}
+
+void rim_instead(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from, ir_ref u)
+{
+    ir_func *f = t->f;
+    rim_sample rim = rim_sampled(t, n, from, u);
+    r->wo = v3_select(t, r->delta, facet_turned(t, wi, rim.wo), r->wo);
+    r->pdf = ir_select(f, r->delta, ir_mul(f, chance, rim.pdf), r->pdf);
+    r->eta = ir_select(f, r->delta, n, r->eta);
+    r->lobe = ir_select(f, r->delta, t_u32(t, LOBE_RIM), r->lobe);
 }
 
 facet rim_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)

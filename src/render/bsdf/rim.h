@@ -19,12 +19,10 @@
 
 /* How likely a sample is of the rim, below 1; 0 where none is seen from there. from.z > 0; held, a bool: samples are not attached. */
 ir_ref rim_chance(tracer *t, ir_ref held, ir_ref n, vec2 alpha, vec3 from);
-
-typedef struct rim_sample {
-    vec3 wo;     /* below, from being above */
-    ir_ref pdf;  /* by azimuth, given that it is of the rim */
-} rim_sample;
-rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u);
+/* bool: whether the sample is of it; u_lobe becomes a number for what else to choose. */
+ir_ref rim_choose(tracer *t, ir_ref chance, ir_ref *u_lobe);
+/* Where it is (a delta sample r), makes it one. from: wi, on the side of +z; u: a number of the direction's. */
+void rim_instead(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from, ir_ref u);
 
 /* The vertical facet between wi and a sampled wo. */
 facet rim_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo);

@@ -8,7 +8,7 @@
  *
  *     mean F  =  integral of all, over c  -  integral of 1 - F, over cos t.
  *
- * Nodes of normals stay where they are when alpha changes, and their share of the density does (density_ratio): if they moved with it, steep and
+ * Nodes of normals stay where they are when alpha changes, and their share of the density does (`relative`): if they moved with it, steep and
  * bent places would pass between them, which the integral hardly notices, but its derivative does. */
 #include "render/bsdf/rough_interface.h"
 
@@ -96,7 +96,8 @@ static ir_ref density_at(tracer *t, microfacet_kind kind, ir_ref alpha, vec3 wi,
     return ir_div(f, d, beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z)));
 }
 
-/* now over before, whose values are the same: 1, but with a derivative. */
+/* The density over what it is: always 1, but where the trace is tracked its derivative is the density's, relative to the density. So a node that stays
+ * where it is counts for more or less as alpha changes. */
 static ir_ref relative(tracer *t, ir_ref density)
 {
     return t->tracked ? ir_div(t->f, density, ir_max(t->f, ir_detach(t->f, density), t_f32(t, 1e-30f))) : t_f32(t, 1);

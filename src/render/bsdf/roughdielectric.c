@@ -47,7 +47,8 @@ static bool has_rim(const class_node *n) { return plan_wants(n, "eta") && microf
 
 static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
 {
-    return rim_chance(t, microfacet_held(t, n, record, uv), index, microfacet_alpha(t, n, record, uv), from);
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
+    return rim_chance(t, microfacet_held(t, n, alpha), index, alpha, from);
 }
 
 /* from: wi, on the side of +z; index: that over there. */
@@ -57,14 +58,15 @@ static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 f
     vec2 alpha = microfacet_alpha(t, n, record, uv);
     if (!plan_wants(n, "eta"))
         return microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, microfacet_held(t, n, record, uv), index, from, u1, u2);
+    facet_critical near = facet_critical_normal(t, microfacet_held(t, n, alpha), index, from, u1, u2);
     return v3_select(t, near.chosen, near.m, microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
 {
-    ir_ref usual = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a->wi, a->m);
-    return plan_wants(n, "eta") ? facet_critical_density(t, microfacet_held(t, n, record, uv), a, usual) : usual;
+    vec2 alpha = microfacet_alpha(t, n, record, uv);
+    ir_ref usual = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha, a->wi, a->m);
+    return plan_wants(n, "eta") ? facet_critical_density(t, microfacet_held(t, n, alpha), a, usual) : usual;
 }
 
 /* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the facet can have exactly 0 there, where the
@@ -124,8 +126,7 @@ static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref
     ir_ref chance = {0};
     if (has_rim(n)) {
         chance = chance_of_rim(t, n, record, uv, from, index);
-        r.delta = ir_lt(f, u_lobe, chance);
-        u_lobe = ir_div(f, ir_sub(f, u_lobe, chance), ir_sub(f, t_f32(t, 1), chance));
+        r.delta = rim_choose(t, chance, &u_lobe);
     }
     vec3 m = sampled_normal(t, n, record, from, index, uv, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
@@ -135,13 +136,8 @@ static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref
     r.wo = facet_turned(t, wi, s.wo);
     r.pdf = ir_select(f, s.right, roughdielectric_pdf(t, n, record, wi, r.wo, uv), t_f32(t, 0));
     r.eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it);
-    if (has_rim(n)) {
-        rim_sample rim = rim_sampled(t, index, from, u1);
-        r.wo = v3_select(t, r.delta, facet_turned(t, wi, rim.wo), r.wo);
-        r.pdf = ir_select(f, r.delta, ir_mul(f, chance, rim.pdf), r.pdf);
-        r.eta = ir_select(f, r.delta, index, r.eta);
-        r.lobe = ir_select(f, r.delta, t_u32(t, LOBE_RIM), r.lobe);
-    }
+    if (has_rim(n))
+        rim_instead(t, &r, chance, index, wi, from, u1);
     return r;
 }
 

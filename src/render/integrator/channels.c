@@ -34,7 +34,7 @@ static ir_ref coverage(walk *w, const interaction *si, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->environment != PLAN_NONE && !s->hide_emitters && s->sees_through)
         return t_f32(t, 1);
-    ir_ref seen = walk_has_null(w) && s->sees_through ? coverage_behind_null(w, at) : si->valid;
+    ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at) : si->valid;
     return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
 }
 

@@ -68,6 +68,9 @@ color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
  * one place in the box for a detour). Any function of the place is right. */
 ir_ref track_detour_part(walk *w, const track *k, color sigma);
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
+/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no loops of what is tracked. A sample with more
+ * counts as not finite. */
+enum { UNROLLED_STEPS = 16 };
 
 /* ---- track.c: heterogeneous media, as the functions of walk.h ---- */
 

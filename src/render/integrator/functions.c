@@ -183,28 +183,18 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
     return f;
 }
 
-static ir_func *make_bsdf_through(walk *w, const class_node *n, bool tracked)
+/* What a material says of the light from one direction: bsdf_through or bsdf_albedo. */
+typedef color bsdf_colour(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+
+static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsdf_colour *of, const char *name)
 {
-    ir_func *f = ir_func_create(w->t.f->module, tracked ? "bsdf_through_tracked" : "bsdf_through");
+    ir_func *f = ir_func_create(w->t.f->module, name);
     tracer t = sub_tracer(w, f, tracked);
     ir_ref record = ir_param(f, IR_U32), p[5];
     params_f32(f, p, 5);
     surface at = surface_params(&t);
     t.surface = &at;
-    color c = bsdf_through(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
-    ir_return(f, c.c, 3);
-    return f;
-}
-
-static ir_func *make_bsdf_albedo(walk *w, const class_node *n)
-{
-    ir_func *f = ir_func_create(w->t.f->module, "bsdf_albedo");
-    tracer t = sub_tracer(w, f, false);
-    ir_ref record = ir_param(f, IR_U32), p[5];
-    params_f32(f, p, 5);
-    surface at = surface_params(&t);
-    t.surface = &at;
-    color c = bsdf_albedo(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    color c = of(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
     ir_return(f, c.c, 3);
     return f;
 }
@@ -369,8 +359,8 @@ static void volumetric_functions(walk *w)
     }
     fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
     for (uint32_t i = 0; i < n; i++) {
-        fn->bsdf_through[i] = make_bsdf_through(w, p->bsdfs.data[i], false);
-        fn->bsdf_through_tracked[i] = make_bsdf_through(w, p->bsdfs.data[i], true);
+        fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
+        fn->bsdf_through_tracked[i] = make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
     }
     if (w->media)
         flight_functions(w);
@@ -405,23 +395,13 @@ static void make_shapes(walk *w)
         add_interact(w, shape_kinds[s->shapes.data[i].kind]);
 }
 
-bool walk_has_null(const walk *w)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
-        any |= bsdf_lets_through(w->plan->bsdfs.data[i]);
-    return any;
-}
-
 uint32_t walk_scatterers(const walk *w) { return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0); }
 
 void walk_begin(walk *w, ir_func *f)
 {
     const plan *p = w->plan;
-    bool nulls = walk_has_null(w);
-    w->media = p->scene->volumetric && p->media.count > 0;
-    w->volumetric = w->media || (p->scene->volumetric && nulls);
-    w->behind_null = p->scene->hide_emitters && nulls && !w->volumetric && p->scene->sees_through;
+    w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
+    w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
@@ -439,7 +419,7 @@ void walk_begin(walk *w, ir_func *f)
     }
     fn->bsdf_albedo = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->pass == RENDER_CHANNELS && i < p->bsdfs.count; i++)
-        fn->bsdf_albedo[i] = make_bsdf_albedo(w, p->bsdfs.data[i]);
+        fn->bsdf_albedo[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_albedo, "bsdf_albedo");
     fn->turn = func_array(w, p->bsdfs.count), fn->turn_before = func_array(w, p->bsdfs.count);
     fn->attach = func_array(w, p->bsdfs.count), fn->attach_before = func_array(w, p->bsdfs.count);
     for (uint32_t i = 0; w->attaches && i < p->bsdfs.count; i++) {

@@ -14,6 +14,7 @@
 
 static const float diagonal_parts = 4;     /* collisions along the box's diagonal, at least */
 static const float thin = 1e-2f;           /* optical thickness below which the closed form is a series */
+static const float endless = 1e36f;        /* of more collisions than tracking can do */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
 bool glow_any(const walk *w)
@@ -75,27 +76,71 @@ static color term(walk *w, const walk_stretch *s, const tentative *at, bool trac
     return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
 }
 
+typedef struct collecting {
+    ir_ref distance, step, going;
+    color left, sum; /* transmittance so far; what has been collected */
+} collecting;
+
+static void put_collecting(const walk *w, loop_state *s, const collecting *c)
+{
+    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
+    channels_put(w, s, c->left);
+    state_put_color(s, c->sum);
+}
+
+static collecting get_collecting(const walk *w, loop_state *s)
+{
+    collecting c;
+    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
+    c.left = channels_get(w, s), c.sum = state_get_color(s);
+    return c;
+}
+
+static collecting collect_next(walk *w, const walk_stretch *s, const track *k, const collecting *now, bool tracked)
+{
+    tracer *t = &w->t;
+    tentative at = track_next(w, s, k, now->distance, now->step);
+    color behind = color_mul(t, now->left, track_null(w, track_real(w, s, at.mean, at.p, tracked)));
+    color more = color_add(t, now->sum, color_mul(t, now->left, term(w, s, &at, tracked)));
+    collecting then = {.distance = at.distance, .step = ir_add(t->f, now->step, t_u32(t, 1)), .going = at.inside};
+    then.left = color_select(t, at.collides, behind, now->left), then.sum = color_select(t, at.collides, more, now->sum);
+    return then;
+}
+
+/* As track.c does it. */
+static collecting collect_unrolled(walk *w, const walk_stretch *s, const track *k, collecting now)
+{
+    tracer *t = &w->t;
+    for (int i = 0; i < UNROLLED_STEPS; i++) {
+        collecting then = collect_next(w, s, k, &now, true);
+        now.distance = ir_select(t->f, now.going, then.distance, now.distance), now.step = ir_select(t->f, now.going, then.step, now.step);
+        now.left = color_select(t, now.going, then.left, now.left), now.sum = color_select(t, now.going, then.sum, now.sum);
+        now.going = ir_and(t->f, now.going, then.going);
+    }
+    now.sum = color_select(t, now.going, color_all(t_f32(t, endless)), now.sum);
+    return now;
+}
+
+static collecting collect_loop(walk *w, const walk_stretch *s, const track *k, collecting now, bool tracked)
+{
+    loop_state state = {0}, next = {0};
+    put_collecting(w, &state, &now);
+    ir_ref loop = ir_loop(w->t.f, state.r, state.count);
+    now = get_collecting(w, &state);
+    ir_while(w->t.f, now.going);
+    collecting then = collect_next(w, s, k, &now, tracked);
+    put_collecting(w, &next, &then);
+    ir_endloop(w->t.f, loop, next.r, next.count);
+    return now;
+}
+
 static color collected(walk *w, const walk_stretch *s, bool tracked)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
     track k = glow_track(w, s);
-    loop_state state = {0}, next = {0};
-    state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
-    channels_put(w, &state, color_all(t_f32(t, 1)));
-    state_put_color(&state, color_all(t_f32(t, 0)));
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
-    color left = channels_get(w, &state), sum = state_get_color(&state);
-    ir_while(f, going);
-    tentative at = track_next(w, s, &k, distance, step);
-    color behind = color_mul(t, left, track_null(w, track_real(w, s, at.mean, at.p, tracked)));
-    color more = color_add(t, sum, color_mul(t, left, term(w, s, &at, tracked)));
-    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, at.inside);
-    channels_put(w, &next, color_select(t, at.collides, behind, left));
-    state_put_color(&next, color_select(t, at.collides, more, sum));
-    ir_endloop(f, loop, next.r, next.count);
-    return color_select(t, track_exhausted(w, s, step), color_all(t_f32(t, 1e36f)), sum);
+    collecting now = {k.near, s->step, ir_and(t->f, s->there, ir_not(t->f, s->homogeneous)), color_all(t_f32(t, 1)), color_all(t_f32(t, 0))};
+    now = tracked && w->pass == RENDER_UNROLLED ? collect_unrolled(w, s, &k, now) : collect_loop(w, s, &k, now, tracked);
+    return color_select(t, track_exhausted(w, s, now.step), color_all(t_f32(t, endless)), now.sum);
 }
 
 /* ---- either ---- */

@@ -233,32 +233,64 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     return fl;
 }
 
-/* The same flight again, its values tracked, over what decided it. Loops of states that are tracked: forward mode only. */
+/* Past a collision that was null, or a border: the weight tracked, over what decided it. */
+static tracking weigh_null(walk *w, const walk_stretch *s, const track *k, const tracking *now)
+{
+    tracer *t = &w->t;
+    tracking then = *now;
+    tentative c = track_next(w, s, k, now->distance, now->step);
+    color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
+    then.distance = c.distance;
+    weigh(w, track_null(w, track_passed(w, s, c.mean, c.distance)), track_null(w, chance), now->exact, &then.weight, &then.share);
+    then.weight = color_select(t, c.collides, then.weight, now->weight);
+    then.share = color_select(t, c.collides, then.share, now->share);
+    then.step = ir_add(t->f, now->step, t_u32(t, 1));
+    return then;
+}
+
+static ir_ref before_end(walk *w, const tracking *now, const walk_flight *fl)
+{
+    return ir_and(w->t.f, now->going, ir_lt(w->t.f, now->step, fl->steps));
+}
+
+static tracking weigh_unrolled(walk *w, const walk_flight *fl, const track *k, tracking now)
+{
+    tracer *t = &w->t;
+    for (int i = 0; i < UNROLLED_STEPS; i++) {
+        ir_ref going = before_end(w, &now, fl);
+        tracking then = weigh_null(w, &fl->s, k, &now);
+        now.distance = ir_select(t->f, going, then.distance, now.distance), now.step = ir_select(t->f, going, then.step, now.step);
+        now.weight = color_select(t, going, then.weight, now.weight), now.share = color_select(t, going, then.share, now.share);
+    }
+    now.weight = color_select(t, before_end(w, &now, fl), color_all(t_f32(t, endless)), now.weight);
+    return now;
+}
+
+static tracking weigh_loop(walk *w, const walk_flight *fl, const track *k, tracking now)
+{
+    ir_func *f = w->t.f;
+    loop_state state = {0}, next = {0};
+    put_tracking(w, &state, &now);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    now = get_tracking(w, &state, &now);
+    ir_while(f, before_end(w, &now, fl));
+    tracking then = weigh_null(w, &fl->s, k, &now);
+    put_tracking(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    return get_tracking(w, &state, &now);
+}
+
+/* The same flight again, its values tracked. Loops of states that are tracked: forward mode only. */
 color track_weight(walk *w, const walk_flight *fl, color share)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
-    tracking now = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                    .mean = k.mean, .weight = color_all(t_f32(t, 1)), .share = share};
-    loop_state state = {0}, next = {0};
-    put_tracking(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_tracking(w, &state, &now);
-    ir_while(f, ir_and(f, now.going, ir_lt(f, now.step, fl->steps)));
-    tracking then = now;
-    tentative c = track_next(w, s, &k, now.distance, now.step);
-    color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
-    then.distance = c.distance;
-    weigh(w, track_null(w, track_passed(w, s, c.mean, c.distance)), track_null(w, chance), now.exact, &then.weight, &then.share);
-    then.weight = color_select(t, c.collides, then.weight, now.weight);
-    then.share = color_select(t, c.collides, then.share, now.share);
-    then.step = ir_add(f, now.step, t_u32(t, 1));
-    put_tracking(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    tracking end = get_tracking(w, &state, &now);
+    const tracking first = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
+                            .mean = k.mean, .weight = color_all(t_f32(t, 1)), .share = share};
+    tracking end = (w->pass == RENDER_UNROLLED ? weigh_unrolled : weigh_loop)(w, fl, &k, first);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
     color value = color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
@@ -287,30 +319,73 @@ static color residual_share(walk *w, const walk_stretch *s, const track *k, cons
     return track_null(w, real);
 }
 
-/* Ratio tracking: the product of what null collisions leave. */
+typedef struct ratio {
+    ir_ref distance, step, going;
+    color product; /* of what null collisions leave */
+} ratio;
+
+static ratio ratio_next(walk *w, const walk_stretch *s, const track *k, const ratio *now, bool tracked)
+{
+    tracer *t = &w->t;
+    tentative c = track_next(w, s, k, now->distance, now->step);
+    color crossed = now->product;
+    if (k->residual)
+        crossed = color_scale(t, crossed, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, c.least, c.crossed))));
+    color left = color_mul(t, crossed, residual_share(w, s, k, &c, tracked));
+    ratio then = {.distance = c.distance, .step = ir_add(t->f, now->step, t_u32(t, 1)), .going = c.inside};
+    then.product = color_select(t, c.collides, left, crossed);
+    return then;
+}
+
+static ratio ratio_unrolled(walk *w, const walk_stretch *s, const track *k, ratio now)
+{
+    tracer *t = &w->t;
+    for (int i = 0; i < UNROLLED_STEPS; i++) {
+        ratio then = ratio_next(w, s, k, &now, true);
+        now.distance = ir_select(t->f, now.going, then.distance, now.distance), now.step = ir_select(t->f, now.going, then.step, now.step);
+        now.product = color_select(t, now.going, then.product, now.product);
+        now.going = ir_and(t->f, now.going, then.going);
+    }
+    now.product = color_select(t, now.going, color_all(t_f32(t, endless)), now.product);
+    return now;
+}
+
+static void put_ratio(walk *w, loop_state *s, const ratio *r)
+{
+    state_put(s, r->distance), state_put(s, r->step), state_put(s, r->going);
+    channels_put(w, s, r->product);
+}
+
+static ratio get_ratio(walk *w, loop_state *s)
+{
+    ratio r;
+    r.distance = state_get(s), r.step = state_get(s), r.going = state_get(s);
+    r.product = channels_get(w, s);
+    return r;
+}
+
+/* Ratio tracking. */
 color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     track k = residual_track(w, s);
-    loop_state state = {0}, next = {0};
-    state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, s->there, ir_not(f, s->homogeneous)));
-    channels_put(w, &state, color_all(t_f32(t, 1)));
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
-    color product = channels_get(w, &state);
-    ir_while(f, going);
-    tentative c = track_next(w, s, &k, distance, step);
-    color crossed = product;
-    if (k.residual)
-        crossed = color_scale(t, product, ir_exp(f, ir_neg(f, ir_mul(f, c.least, c.crossed))));
-    color left = color_mul(t, crossed, residual_share(w, s, &k, &c, tracked));
-    state_put(&next, c.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, c.inside);
-    channels_put(w, &next, color_select(t, c.collides, left, crossed));
-    ir_endloop(f, loop, next.r, next.count);
-    ir_ref over = track_exhausted(w, s, step);
-    s->step = step;
-    return color_select(t, over, color_all(t_f32(t, endless)), product);
+    ratio now = {k.near, s->step, ir_and(f, s->there, ir_not(f, s->homogeneous)), color_all(t_f32(t, 1))};
+    if (tracked && w->pass == RENDER_UNROLLED) {
+        now = ratio_unrolled(w, s, &k, now);
+    } else {
+        loop_state state = {0}, next = {0};
+        put_ratio(w, &state, &now);
+        ir_ref loop = ir_loop(f, state.r, state.count);
+        now = get_ratio(w, &state);
+        ir_while(f, now.going);
+        ratio then = ratio_next(w, s, &k, &now, tracked);
+        put_ratio(w, &next, &then);
+        ir_endloop(f, loop, next.r, next.count);
+    }
+    ir_ref over = track_exhausted(w, s, now.step);
+    s->step = now.step;
+    return color_select(t, over, color_all(t_f32(t, endless)), now.product);
 }
 
 /* ---- adjoints ---- */

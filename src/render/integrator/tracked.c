@@ -4,8 +4,8 @@
  *
  *   frozen    the image with directions, choices and densities from the job's values and weights from another set of values
  *             (frozen-path differences, estimators.md 9). A loop, like the primal.
- *   unrolled  depth vertices written out and differentiated as a whole in reverse mode: equal to path replay sample by sample, up to
- *             rounding (PRB, section 4.1). One sample per lane: UNIFORM_FIRST_SAMPLE. */
+ *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and differentiated as a whole in reverse
+ *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per lane: UNIFORM_FIRST_SAMPLE. */
 #include "render/integrator/sway.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -132,6 +132,7 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
     p.radiance = walk_weigh(w, p.at, p.radiance);
     for (unsigned c = 0; c < 3; c++)
         seeds[c] = ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));

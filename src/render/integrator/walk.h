@@ -268,7 +268,6 @@ static inline tracer walk_tracked(const walk *w)
 
 /* functions.c */
 void walk_begin(walk *w, ir_func *f);
-bool walk_has_null(const walk *w);           /* some material of the scene has a null lobe */
 uint32_t walk_scatterers(const walk *w);     /* materials, and phase functions where there are media */
 
 /* light.c */

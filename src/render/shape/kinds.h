@@ -103,6 +103,8 @@ void mesh_add_parameters(render_scene *s);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
+/* Whether a parameter's slot is that of positions, normals or texture coordinates. */
+static inline bool mesh_slot_moves(uint32_t slot) { return slot >= PLAN_ARRAY_SLOT && slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE; }
 /* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no parameter of the plan moves them. */
 void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */

@@ -257,8 +257,7 @@ static vec3 column_of_one(tracer *t, uint32_t k) { return v3(t_f32(t, k == 0), t
 affine_map place_motion_of_points(tracer *t, ir_ref place)
 {
     ir_ref at = ir_select(t->f, moves(t, place), t_offset(t, place, PLACE_INVERSE), t_u32(t, 0));
-    tracer now = *t;
-    now.tracked = false;
+    tracer now = t_deciding(t);
     affine_map change = place_map(t, place), from = place_map(&now, place), r;
     for (int k = 0; k < 4; k++)
         change.column[k] = v3_sub(t, change.column[k], from.column[k]);
