@@ -1,6 +1,6 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lights' functions alone, in the interpreter. Spheres: their density. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
+ * Lights' functions alone, in the interpreter. Spheres: their density, and their horizon. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
  * it integrate what uniform ones do, with less noise; so of lights that show their mesh's attributes, or a volume. The choice of lights: probabilities from weights and powers worked out here, followed
  * by what is chosen, and following the values. */
 #include <setjmp.h>
@@ -26,7 +26,7 @@ typedef struct subject {
     ir_func *choose;           /* u -> light, its probability twice */
 } subject;
 
-static void evaluate(const subject *s, const ir_func *f, const double *in, uint32_t parameters, ir_value *got)
+static void evaluate_in(const subject *s, const ir_func *f, const double *in, uint32_t parameters, bool f64, ir_value *got)
 {
     ir_value args[8] = {0};
     bl_error err = {0};
@@ -36,7 +36,7 @@ static void evaluate(const subject *s, const ir_func *f, const double *in, uint3
         buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
     buffers[BUFFER_SCENE] = (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
     buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = true};
+    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < parameters; k++)
         if (f == s->hit && k == 0)
             args[k].u = (uint32_t)in[k];
@@ -45,6 +45,8 @@ static void evaluate(const subject *s, const ir_func *f, const double *in, uint3
     if (ir_eval(f, args, got, &env, &err) != BL_OK)
         fail_msg("%s", err.text);
 }
+
+static void evaluate(const subject *s, const ir_func *f, const double *in, uint32_t parameters, ir_value *got) { evaluate_in(s, f, in, parameters, true, got); }
 
 static vec3 param_vec3(ir_func *f)
 {
@@ -256,6 +258,24 @@ static void balls_fill_their_solid_angle(void **state)
     }
 }
 
+/* Samples near a far ball's horizon: there the point is where it is in f64, since the angle at it comes of the sample. From points, which the ray almost misses, f32 told it
+ * to three digits, and derivatives are divided by its cosine. */
+static void horizons_of_balls_are_sharp(void **state)
+{
+    (void)state;
+    subject s = load(SHAPE("sphere", "<scale value='.05'/>", "", "<rgb name='radiance' value='1'/>"), LIGHTS_BY_WEIGHT);
+    refresh(&s);
+    for (int k = 2; k <= 6; k++)
+        for (int turn = 0; turn < 8; turn++) {
+            const double in[5] = {2, .5, 1, (double)(1 - powf(10, (float)-k)), turn / 8.0};
+            ir_value rounded[8], exact[8];
+            evaluate_in(&s, s.sample, in, 5, false, rounded), evaluate_in(&s, s.sample, in, 5, true, exact);
+            if (!(fabs(rounded[3].f - exact[3].f) <= 1e-6 * exact[3].f))
+                fail_msg("u %.7g: distance %.9g, in f64 %.9g", in[3], rounded[3].f, exact[3].f);
+        }
+    unload(&s);
+}
+
 /* ---- the choice of lights ---- */
 
 #define WEIGHT(w) "<float name='sampling_weight' value='" w "'/>"
@@ -370,7 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASES(hits_have_their_samples_density), CASES(samples_integrate_the_light), cmocka_unit_test(lights_are_chosen_by_weight),
         cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known),
-        cmocka_unit_test(balls_fill_their_solid_angle), cmocka_unit_test(alike_lights_need_no_table),
+        cmocka_unit_test(balls_fill_their_solid_angle), cmocka_unit_test(horizons_of_balls_are_sharp), cmocka_unit_test(alike_lights_need_no_table),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
