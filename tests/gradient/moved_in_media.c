@@ -39,8 +39,8 @@ static const struct {
     moved_case c;
     double least; /* of the derivative over its standard error: what the comparison can see */
 } cases[] = {
-    {{"fog over ground, light from a point", VOLPATH("3"), EYE, GROUND HULL(FOG) BULB, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 256, 0}, 20},
-    {{"smoke over ground, light from a point", VOLPATH("3"), EYE, GROUND HULL(SMOKE) BULB, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 256, 0}, 10},
+    {{"fog over ground, light from a point", VOLPATH("4"), EYE, GROUND HULL(FOG) BULB, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 256, 0}, 20},
+    {{"smoke over ground, light from a point", VOLPATH("4"), EYE, GROUND HULL(SMOKE) BULB, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 256, 0}, 10},
     {{"fog over ground, light from a ball", VOLPATH("4"), EYE, GROUND HULL(FOG) BALL, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 512, 0}, 8},
     {{"smoke over ground, light from a ball", VOLPATH("4"), EYE, GROUND HULL(SMOKE) BALL, "it.to_world", {{.1, -.2, .3}, 0, {.3, -.5, .4}}, 512, 0}, 8},
 };
