@@ -21,7 +21,7 @@ enum { UPDATE_ELEMENT = 16 /* bits of a class's index in plan.updates */ };
 
 /* One dispatch of building tables: a step of one instance, or of the choice of lights. */
 typedef struct plan_table {
-    uint32_t function; /* index over classes and their steps, those of the choice last: UNIFORM_TABLE_STEP */
+    uint32_t function; /* index over the steps of the choice, if it has a table, then over classes and their steps: UNIFORM_TABLE_STEP */
     uint32_t record, lanes;
     const uint32_t *follows; /* parameters whose values the table is made of */
     uint32_t follow_count;

@@ -84,7 +84,7 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
     const render_class *cls = (const render_class *)o->cls;
     d->table_placed = true, d->table = p->value_count;
     p->value_count += cls->table_words(p->scene, o, shape);
-    uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)), function = 0;
+    uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)), function = p->lights_tabled ? CHOICE_STEPS : 0;
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
@@ -122,7 +122,7 @@ static void write_record(plan *p, const class_node *n, const scene_object *o, co
 void plan_place_light_table(plan *p)
 {
     const render_scene *s = p->scene;
-    uint32_t n = s->emitters.count, function = 0;
+    uint32_t n = s->emitters.count;
     p->words.data[HEADER_LIGHT_WEIGHTS] = p->words.count;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t weight = float_word((float)scene_number(s->emitters.data[i], "sampling_weight"));
@@ -130,10 +130,8 @@ void plan_place_light_table(plan *p)
     }
     p->words.data[HEADER_LIGHT_TABLE] = p->value_count;
     p->value_count += choice_words(s);
-    for (uint32_t k = 0; k < p->tables.count; k++)
-        function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < CHOICE_STEPS; k++) {
-        plan_table step = {.function = function + k, .lanes = choice_lanes(s, k)};
+        plan_table step = {.function = k, .lanes = choice_lanes(s, k)};
         array_push(&p->table_builds, step);
     }
     uint32_list follows = {0};

@@ -57,6 +57,9 @@ enum { DEPTH = 5, SAMPLES = 150 };
     "<bsdf type='roughdielectric' id='ground'><string name='distribution' value='" distribution "'/><float name='alpha' value='" alpha "'/>" \
     "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/>" RGB("specular_reflectance", ".9,.8,.7") \
     RGB("specular_transmittance", ".8,.95,.9") "</bsdf>"
+#define FLAT                                                                                                 \
+    "<bsdf type='principled' id='flat'><float name='roughness' value='.5'/><float name='spec_trans' value='.4'/>" \
+    "<float name='flatness' value='.3'/>" RGB("base_color", ".6,.3,.8") "</bsdf>"
 #define LEAF "<bsdf type='twosided'>" DIFFUSE("leaf", ".05,.1,.07") "</bsdf>"
 #define BLEND(weight, id, nested) "<bsdf type='blendbsdf' id='" id "'><float name='weight' value='" weight "'/>" nested "</bsdf>"
 #define MASK(opacity, nested) "<bsdf type='mask' id='mask'><float name='opacity' value='" opacity "'/>" nested "</bsdf>"
@@ -113,6 +116,8 @@ static const lobe_case cases[] = {
       .parameters = {"mask.opacity.color0.value", "mask.opacity.color1.value", "leaf.reflectance.value"}}},
     {.base = {.name = "a mask of metal", .body = METAL MASKED_ROOM(".6", "<bsdf type='twosided'><ref id='metal'/></bsdf>"),
       .parameters = {"mask.opacity.value", "metal.k.value", "metal.specular_reflectance.value", "red.reflectance.value"}}},
+    {.base = {.name = "a mask of principled glass", .body = MASKED_ROOM(".6", FLAT),
+      .parameters = {"mask.opacity.value", "flat.base_color.value", "flat.flatness.value", "flat.roughness.value", "flat.spec_trans.value"}}},
     {.base = {.name = "a mask of glass", .body = GLASS(".9,.8,.7", ".8,.95,.9") MASKED_ROOM(".6", REF("glass")),
       .parameters = {"mask.opacity.value", "glass.eta", "glass.specular_reflectance.value", "glass.specular_transmittance.value"}},
      .on_device = true},

@@ -360,6 +360,19 @@ static void the_power_of_a_ball_in_a_volume_is_known(void **state)
     unload(&s);
 }
 
+/* What else has a table, here the bound of a medium and the sums of a phase function, is made beside it. */
+static void lights_are_chosen_where_media_have_tables(void **state)
+{
+    (void)state;
+    subject s = load(LIGHTS("2", "0", "1.5", ".5")
+                     "<shape type='sphere'><medium name='interior' type='heterogeneous'>"
+                     "<volume name='sigma_t' type='gridvolume'><string name='filename' value='smoke.vol'/></volume>"
+                     "<phase type='tabphase'><string name='values' value='1,0,2'/></phase></medium></shape>", LIGHTS_BY_WEIGHT);
+    refresh(&s);
+    expect_choices(&s, (double[]){2, 0, 1.5, .5});
+    unload(&s);
+}
+
 static void alike_lights_need_no_table(void **state)
 {
     (void)state;
@@ -389,6 +402,7 @@ int main(void)
 #define CASES(test) CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4), CASE(test, 5), CASE(test, 6), CASE(test, 7)
     const struct CMUnitTest tests[] = {
         CASES(hits_have_their_samples_density), CASES(samples_integrate_the_light), cmocka_unit_test(lights_are_chosen_by_weight),
+        cmocka_unit_test(lights_are_chosen_where_media_have_tables),
         cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known),
         cmocka_unit_test(balls_fill_their_solid_angle), cmocka_unit_test(horizons_of_balls_are_sharp), cmocka_unit_test(alike_lights_need_no_table),
     };

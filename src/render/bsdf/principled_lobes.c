@@ -96,7 +96,9 @@ color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv,
     ir_ref share = t_mad(t, r, ir_add(f, ir_add(f, fo, fi), both), lambert);
     if (plan_has(n, "flatness")) {
         ir_ref flat90 = ir_mul(f, r, half), s = ir_mul(f, mix(t, one, flat90, fi), mix(t, one, flat90, fo));
-        ir_ref rise = ir_sub(f, ir_div(f, one, ir_add(f, a->wi.z, a->wo.z)), half);
+        /* 0 straight ahead, where it counts for nothing but must be a number */
+        ir_ref cosines = ir_max(f, ir_add(f, a->wi.z, a->wo.z), t_f32(t, 1e-6f));
+        ir_ref rise = ir_sub(f, ir_div(f, one, cosines), half);
         ir_ref flat = ir_mul(f, t_f32(t, 1.25f), t_mad(t, s, rise, half));
         share = mix(t, share, flat, plan_weight(t, n, record, "flatness", uv));
     }

@@ -23,11 +23,11 @@ bl_result kernel_tables(const plan *p, ir_module *m)
     BL_ASSERT(count > 0, "%u classes with sampling tables", p->tables.count);
     m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func **functions = arena_alloc(&m->arena, count * sizeof(ir_func *));
+    for (uint32_t step = 0; p->lights_tabled && step < CHOICE_STEPS; step++)
+        functions[made++] = choice_step(m, p, step);
     for (uint32_t i = 0; i < p->tables.count; i++)
         for (uint32_t step = 0; step < p->tables.data[i]->cls->table_steps; step++)
             functions[made++] = make_step(m, p, p->tables.data[i], step);
-    for (uint32_t step = 0; p->lights_tabled && step < CHOICE_STEPS; step++)
-        functions[made++] = choice_step(m, p, step);
     ir_func *f = ir_func_create(m, "tables");
     m->entry = f;
     ir_ref id = ir_global_id(f), args[2] = {ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), id};
