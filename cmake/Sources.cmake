@@ -31,6 +31,7 @@ set(spirv_gen_sources
     spirv_gen/ir/print.c
     spirv_gen/ir/verify.c
     spirv_gen/opt/accumulate.c
+    spirv_gen/opt/fixed_point.c
     spirv_gen/opt/bounds.c
     spirv_gen/opt/call_accums.c
     spirv_gen/opt/call_arguments.c

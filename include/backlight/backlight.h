@@ -322,7 +322,7 @@ typedef struct bl_stats {
     uint64_t slices;        /* dispatches the work was split into */
     uint64_t device_bytes;  /* held by the job now */
     uint64_t drifted;       /* gradient: samples whose replay took another path or left a residual */
-    uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range */
+    uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range; one for all that a lookup adds to */
     uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
     bl_gradient_form form;  /* gradient: the form that was used, never BL_FORM_AUTO */
     uint32_t rebuilds;      /* hierarchies built anew on the host, because moved vertices had made them bad */

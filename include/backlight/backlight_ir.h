@@ -76,12 +76,14 @@ bl_ir_value bl_ir_uniform(bl_ir_func *f, bl_ir_type type, uint32_t word);
 enum { BL_IR_UNIFORMS = 31 }; /* words there are at most */
 
 /* bl_ir_add(f, a, b) and so on. div, mod by zero and conversions out of range are the device's choice for integers. detach: a constant of
- * every derivative. replace_grad(a, b): the value of a with the derivative of b. */
+ * every derivative. replace_grad(a, b): the value of a with the derivative of b.
+ * element(a, b): a + b, or ~0 where a is ~0: a gradient_index of bl_ir_dload that may be none. */
 #define BL_IR_UNARY(X)                                                                                                                          \
     X(neg) X(abs) X(floor) X(sqrt) X(sin) X(cos) X(exp) X(log) X(acos) X(not) X(to_i32) X(to_u32) X(to_f32) X(bits_to_u32) X(bits_to_f32)       \
     X(detach)
 #define BL_IR_BINARY(X)                                                                                                                         \
-    X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(pow) X(atan2) X(eq) X(ne) X(lt) X(le) X(and) X(or) X(xor) X(shl) X(shr) X(replace_grad)
+    X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(pow) X(atan2) X(eq) X(ne) X(lt) X(le) X(and) X(or) X(xor) X(shl) X(shr) X(replace_grad)     \
+    X(element)
 #define BL_IR_TERNARY(X) X(select)
 #define BL_IR_DECLARE_1(name) bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a);
 #define BL_IR_DECLARE_2(name) bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a, bl_ir_value b);

@@ -120,7 +120,7 @@ static ir_ref fold_integer(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_inst ib)
 {
     bool zero = const_bits(ib, 0), ones = const_bits(ib, ir_type_of(f, a) == IR_BOOL ? 1u : ~0u);
     switch (op) {
-    case IR_ADD: case IR_SUB: case IR_SHL: case IR_SHR: return zero ? a : (ir_ref){0};
+    case IR_ADD: case IR_SUB: case IR_SHL: case IR_SHR: case IR_ELEMENT: return zero ? a : (ir_ref){0};
     case IR_XOR: return zero ? a : ir_same(a, b) ? ir_const(f, ir_type_of(f, a), 0) : (ir_ref){0};
     case IR_OR: return zero || ir_same(a, b) ? a : ones ? b : (ir_ref){0};
     case IR_AND: return ones || ir_same(a, b) ? a : zero ? b : (ir_ref){0};

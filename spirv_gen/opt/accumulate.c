@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * ACCUM(index, value) -> atomics on the gradient buffer. index = ~0: nothing happens.
  *
- * FIXED: element i is a 64-bit two's complement integer in words 2i (low), 2i + 1 (high), in units of 1 / scale[i]; the scale is a
- * power of two. Integer sums are exact and independent of order, so gradients are equal bit for bit from run to run.
- *   x = value * scale; q = |x| rounded to nearest (floor(|x| + 1/2); |x| >= 2^23 is an integer already, and adding 1/2 would round it)
- *   high = floor(q / 2^32), low = q - high * 2^32
- * Both are exact in f32: q is a multiple of its own last place; if that is below 2^32, low is a multiple of it less than 2^24 times as
- * large. This holds for q >= 0 only (-1 would need low = 2^32 - 1, which no f32 is), so the sign is put back on the integers:
- * -(high, low) = (~high + (low == 0), -low).
- * The carry out of the low word is seen in the old value that the atomic returns. The second atomic is left out when it would add zero
- * (measured, SwiftShader and lavapipe: 1.13 to 1.3 and 1.4 times as fast as always adding, for mixed signs too).
- * Counted in the status buffer: overflow, for values that are not finite or |q| >= 2^52 (they are not added) and for sums whose high
- * word leaves +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it wraps); underflow,
- * for values that are not zero but round to zero.
+ * FIXED: sums in fixed point (fixed_point.c), a list of them at a time: neighbouring ACCUMs whose index is an element of one base
+ * (IR_ELEMENT), as a lookup of several values of a parameter leaves them. All elements of a base have its scale; all are wanted or none.
  *
  * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED values are first added as floats in a
  * per-invocation array, and FLUSH carries what is not zero there to memory, as above. An ACCUM is then a read, an addition and a write
@@ -24,124 +14,28 @@
  * invocations has to cut at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
  *
  * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary by rounding. */
-#include "spirv_gen/opt/pass.h"
+#include "spirv_gen/opt/fixed_point.h"
 
-typedef struct accumulation {
-    ir_func *f;
-    const opt_options *o;
-    uint32_t buffer; /* gradient buffer */
-    ir_ref index, value;
-    ir_ref counters; /* private ones, or none */
-} accumulation;
+/* ---- one way or the other to memory ---- */
 
-#define TWO_23 8388608.0f
-#define TWO_32 4294967296.0f
-#define TWO_52 4503599627370496.0f
-
-static ir_ref word(ir_func *f, uint32_t offset, ir_ref index) { return ir_add(f, index, ir_u32(f, offset)); }
-
-/* |value * scale| rounded to an integer; *fits: finite and below 2^52. Zero where it does not fit. */
-static ir_ref rounded(const accumulation *a, ir_ref *negative, ir_ref *fits)
+static void add_by_exchange(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value)
 {
-    ir_func *f = a->f;
-    ir_ref x = ir_mul(f, a->value, ir_load(f, IR_F32, a->o->scale_buffer, word(f, a->o->scale_base, a->index)));
-    ir_ref size = ir_abs(f, x), zero = ir_f32(f, 0), integer = ir_floor(f, ir_add(f, size, ir_f32(f, 0.5f)));
-    *negative = ir_lt(f, x, zero);
-    *fits = ir_lt(f, size, ir_f32(f, TWO_52)); /* false for NaN */
-    ir_ref q = ir_select(f, ir_lt(f, size, ir_f32(f, TWO_23)), integer, size);
-    return ir_select(f, *fits, q, zero);
-}
-
-/* q or -q as two words. */
-static void split(ir_func *f, ir_ref q, ir_ref negative, ir_ref *low, ir_ref *high)
-{
-    ir_ref zero = ir_u32(f, 0), upper = ir_floor(f, ir_mul(f, q, ir_f32(f, 1 / TWO_32)));
-    ir_ref lower = ir_sub(f, q, ir_mul(f, upper, ir_f32(f, TWO_32)));
-    ir_ref l = ir_to_u32(f, lower), h = ir_to_u32(f, upper);
-    ir_ref borrow = ir_select(f, ir_eq(f, l, zero), ir_u32(f, 1), zero);
-    *low = ir_select(f, negative, ir_sub(f, zero, l), l);
-    *high = ir_select(f, negative, ir_add(f, ir_not(f, h), borrow), h);
-}
-
-/* A high word has left +-2^30. */
-static ir_ref outside_range(ir_func *f, ir_ref high)
-{
-    return ir_le(f, ir_u32(f, 0x80000000u), ir_add(f, high, ir_u32(f, 0x40000000u)));
-}
-
-/* Adds (low, high) to the element in memory; returns whether the sum has left its range. */
-static ir_ref add_words(const accumulation *a, ir_ref low, ir_ref high)
-{
-    ir_func *f = a->f;
-    ir_ref zero = ir_u32(f, 0), at = ir_shl(f, a->index, ir_u32(f, 1));
-    ir_ref old = ir_atomic_add(f, a->buffer, at, low);
-    ir_ref carry = ir_select(f, ir_lt(f, ir_add(f, old, low), old), ir_u32(f, 1), zero);
-    ir_ref step = ir_add(f, high, carry);
-    ir_ref branch = ir_if(f, ir_ne(f, step, zero));
-    ir_ref sum = ir_add(f, ir_atomic_add(f, a->buffer, word(f, 1, at), step), step);
-    ir_ref outside = outside_range(f, sum);
-    ir_else(f);
-    ir_endif(f);
-    return ir_phi(f, branch, outside, ir_bool(f, false));
-}
-
-static void count_if(const accumulation *a, ir_ref condition, ir_ref status_word, ir_ref times)
-{
-    ir_func *f = a->f;
-    ir_if(f, condition);
-    ir_atomic_add(f, a->o->status_buffer, status_word, times);
-    ir_else(f);
-    ir_endif(f);
-}
-
-/* bool: a value that fits and is not zero rounded to zero */
-static ir_ref vanished(const accumulation *a, ir_ref q, ir_ref fits)
-{
-    ir_ref zero = ir_f32(a->f, 0);
-    return ir_and(a->f, fits, ir_and(a->f, ir_eq(a->f, q, zero), ir_ne(a->f, a->value, zero)));
-}
-
-enum { OVERFLOWS, UNDERFLOWS, COUNTERS }; /* words of private counters */
-
-static void count_privately(const accumulation *a, uint32_t counter, ir_ref condition)
-{
-    ir_ref at = ir_u32(a->f, counter);
-    ir_lstore(a->f, a->counters, at, ir_add(a->f, ir_lload(a->f, a->counters, at), ir_to_u32(a->f, condition)));
-}
-
-static void add_fixed(const accumulation *a)
-{
-    ir_func *f = a->f;
-    ir_ref negative, fits, low, high, q = rounded(a, &negative, &fits);
-    split(f, q, negative, &low, &high);
-    ir_ref overflow = ir_or(f, add_words(a, low, high), ir_not(f, fits)), underflow = vanished(a, q, fits);
-    if (!ir_is_none(a->counters)) {
-        count_privately(a, OVERFLOWS, overflow);
-        count_privately(a, UNDERFLOWS, underflow);
-        return;
-    }
-    ir_ref counter = ir_select(f, overflow, ir_u32(f, a->o->overflow_word), ir_u32(f, a->o->underflow_word));
-    count_if(a, ir_or(f, overflow, underflow), counter, ir_u32(f, 1));
-}
-
-static void add_by_exchange(const accumulation *a)
-{
-    ir_func *f = a->f;
-    ir_ref state[2] = {ir_load(f, IR_U32, a->buffer, a->index), ir_bool(f, true)};
+    ir_ref state[2] = {ir_load(f, IR_U32, buffer, index), ir_bool(f, true)};
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, state[1]);
-    ir_ref sum = ir_bits_to_u32(f, ir_add(f, ir_bits_to_f32(f, state[0]), a->value));
-    ir_ref old = ir_atomic_cas(f, a->buffer, a->index, state[0], sum);
+    ir_ref sum = ir_bits_to_u32(f, ir_add(f, ir_bits_to_f32(f, state[0]), value));
+    ir_ref old = ir_atomic_cas(f, buffer, index, state[0], sum);
     ir_endloop(f, loop, (ir_ref[]){old, ir_ne(f, old, state[0])}, 2);
 }
 
-static void add_to_memory(const accumulation *a)
+static void add_to_memory(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters)
 {
-    switch (a->o->accumulate) {
-    case OPT_ACCUMULATE_FIXED: add_fixed(a); break;
-    case OPT_ACCUMULATE_FLOAT: ir_atomic_add(a->f, a->buffer, a->index, a->value); break;
-    case OPT_ACCUMULATE_CAS: add_by_exchange(a); break;
-    }
+    if (o->accumulate == OPT_ACCUMULATE_FIXED)
+        fixed_add(f, o, list, counters);
+    for (uint32_t k = 0; k < list->count && o->accumulate == OPT_ACCUMULATE_FLOAT; k++)
+        ir_atomic_add(f, list->buffer, list->index[k], list->value[k]);
+    for (uint32_t k = 0; k < list->count && o->accumulate == OPT_ACCUMULATE_CAS; k++)
+        add_by_exchange(f, list->buffer, list->index[k], list->value[k]);
 }
 
 /* ---- private sums ---- */
@@ -163,8 +57,8 @@ static bool has_flush(const ir_module *m)
 
 static void begin_private(ir_func *f, const opt_options *o, private_words *p)
 {
-    p->counters = ir_local(f, IR_U32, COUNTERS);
-    for (uint32_t k = 0; k < COUNTERS; k++)
+    p->counters = ir_local(f, IR_U32, FIXED_COUNTERS);
+    for (uint32_t k = 0; k < FIXED_COUNTERS; k++)
         ir_lstore(f, p->counters, ir_u32(f, k), ir_u32(f, 0));
     if (!p->sums)
         return;
@@ -173,79 +67,129 @@ static void begin_private(ir_func *f, const opt_options *o, private_words *p)
         ir_lstore(f, p->array, ir_u32(f, k), ir_f32(f, 0));
 }
 
-static void add_privately(const accumulation *a, ir_ref array, ir_ref wanted)
+static void add_privately(ir_func *f, const fixed_list *list, ir_ref array, ir_ref wanted)
 {
-    ir_func *f = a->f;
-    ir_ref at = ir_select(f, wanted, a->index, ir_u32(f, 0)), value = ir_select(f, wanted, a->value, ir_f32(f, 0));
-    ir_lstore(f, array, at, ir_add(f, ir_lload(f, array, at), value));
+    for (uint32_t k = 0; k < list->count; k++) {
+        ir_ref at = ir_select(f, wanted, list->index[k], ir_u32(f, 0)), value = ir_select(f, wanted, list->value[k], ir_f32(f, 0));
+        ir_lstore(f, array, at, ir_add(f, ir_lload(f, array, at), value));
+    }
 }
 
 /* Every private sum to memory, and zero again, where `condition`. */
-static void flush_sums(accumulation a, ir_ref condition, ir_ref array)
+static void flush_sums(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, const private_words *words)
 {
-    ir_func *f = a.f;
-    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, a.o->gradient_elements), none);
+    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, o->gradient_elements), none);
     ir_ref loop = ir_loop(f, &index, 1);
     ir_while(f, ir_lt(f, index, count));
-    a.index = index, a.value = ir_lload(f, array, index);
-    ir_if(f, ir_not(f, ir_eq(f, a.value, zero))); /* NaN, too */
-    add_fixed(&a);
+    fixed_list one = {.buffer = buffer, .base = index, .count = 1, .index = {index}, .value = {ir_lload(f, words->array, index)}};
+    ir_if(f, ir_not(f, ir_eq(f, one.value[0], zero))); /* NaN, too */
+    fixed_add(f, o, &one, words->counters);
     ir_else(f);
     ir_endif(f);
-    ir_lstore(f, array, index, zero);
+    ir_lstore(f, words->array, index, zero);
     ir_ref next = ir_add(f, index, ir_u32(f, 1));
     ir_endloop(f, loop, &next, 1);
 }
 
-static void flush_counter(const accumulation *a, ir_ref condition, uint32_t counter, uint32_t status_word)
+static void flush_counter(ir_func *f, const opt_options *o, ir_ref condition, ir_ref counters, uint32_t counter, uint32_t status_word)
 {
-    ir_func *f = a->f;
-    ir_ref at = ir_u32(f, counter), times = ir_lload(f, a->counters, at);
-    count_if(a, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))), ir_u32(f, status_word), times);
-    ir_lstore(f, a->counters, at, ir_u32(f, 0));
+    ir_ref at = ir_u32(f, counter), times = ir_lload(f, counters, at);
+    ir_if(f, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))));
+    ir_atomic_add(f, o->status_buffer, ir_u32(f, status_word), times);
+    ir_else(f);
+    ir_endif(f);
+    ir_lstore(f, counters, at, ir_u32(f, 0));
 }
+
+static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, const private_words *words)
+{
+    if (words->sums)
+        flush_sums(f, o, buffer, condition, words);
+    flush_counter(f, o, condition, words->counters, FIXED_OVERFLOWS, o->overflow_word);
+    flush_counter(f, o, condition, words->counters, FIXED_UNDERFLOWS, o->underflow_word);
+}
+
+/* ---- lists ---- */
+
+typedef struct accumulation {
+    private_words words;
+    fixed_list list; /* what waits for the next ACCUM */
+} accumulation;
+
+static bool is_element(const ir_func *f, uint32_t index) { return f->inst.data[index].op == IR_ELEMENT; }
+
+/* What an index is an element of; element 0 is the base itself. */
+static uint32_t base_of(const ir_func *f, uint32_t index) { return is_element(f, index) ? f->inst.data[index].a : index; }
+
+/* Is the next effect behind an ACCUM another one, to an element of the same base? */
+static bool another_follows(const ir_func *f, uint32_t id)
+{
+    ir_inst own = f->inst.data[id], next = {0};
+    for (uint32_t k = id + 1; k < f->inst.count; k++) {
+        next = f->inst.data[k];
+        ir_effect effect = (ir_effect)ir_op_table[next.op].effect;
+        bool waits = effect == IR_EFFECT_READ && next.op != IR_LLOAD && !f->module->buffers.data[next.b].constant;
+        if (effect == IR_EFFECT_WRITE || effect == IR_EFFECT_CONTROL || waits)
+            break;
+    }
+    if (next.op != IR_ACCUM || next.b != own.b)
+        return false;
+    return (is_element(f, own.a) || is_element(f, next.a)) && base_of(f, next.a) == base_of(f, own.a);
+}
+
+static void put(ir_copier *c, ir_inst accum, fixed_list *list)
+{
+    ir_inst index = c->from->inst.data[accum.a];
+    list->buffer = accum.b;
+    list->base = ir_copied(c, base_of(c->from, accum.a));
+    list->index[list->count] = is_element(c->from, accum.a) ? ir_add(c->to, list->base, ir_copied(c, index.b)) : list->base;
+    list->value[list->count++] = ir_copied(c, accum.c);
+}
+
+static void add_list(ir_func *f, const opt_options *o, const fixed_list *list, const private_words *private)
+{
+    ir_ref wanted = ir_ne(f, list->base, ir_u32(f, ~0u));
+    bool always = ir_is_const(f, wanted);
+    if (always && !ir_get(f, wanted).a)
+        return;
+    if (private && private->sums) {
+        add_privately(f, list, private->array, wanted);
+        return;
+    }
+    if (!always)
+        ir_if(f, wanted);
+    add_to_memory(f, o, list, private ? private->counters : (ir_ref){0});
+    if (!always) {
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
+/* ---- the pass ---- */
 
 static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
 {
-    (void)id;
     const opt_pass *pass = c->user;
-    private_words *words = pass->user;
-    bool private = words->wanted && c->from == pass->from->entry;
-    if (private && ir_is_none(words->counters))
-        begin_private(c->to, pass->options, words);
-    accumulation a = {.f = c->to, .o = pass->options, .buffer = inst.b, .counters = private ? words->counters : (ir_ref){0}};
-    if (inst.op == IR_FLUSH && private) {
-        ir_ref condition = ir_copied(c, inst.a);
-        if (words->sums)
-            flush_sums(a, condition, words->array);
-        flush_counter(&a, condition, OVERFLOWS, a.o->overflow_word);
-        flush_counter(&a, condition, UNDERFLOWS, a.o->underflow_word);
-    }
+    accumulation *a = pass->user;
+    bool private = a->words.wanted && c->from == pass->from->entry;
+    if (private && ir_is_none(a->words.counters))
+        begin_private(c->to, pass->options, &a->words);
+    if (inst.op == IR_FLUSH && private)
+        flush(c->to, pass->options, inst.b, ir_copied(c, inst.a), &a->words);
     if (inst.op != IR_ACCUM)
         return inst.op == IR_FLUSH;
-    a.index = ir_copied(c, inst.a), a.value = ir_copied(c, inst.c);
-    ir_ref wanted = ir_ne(c->to, a.index, ir_u32(c->to, ~0u));
-    bool always = ir_is_const(c->to, wanted);
-    if (always && !ir_get(c->to, wanted).a)
-        return true;
-    if (private && words->sums) {
-        add_privately(&a, words->array, wanted);
-        return true;
-    }
-    if (!always)
-        ir_if(c->to, wanted);
-    add_to_memory(&a);
-    if (!always) {
-        ir_else(c->to);
-        ir_endif(c->to);
+    put(c, inst, &a->list);
+    if (a->list.count == FIXED_MOST || !another_follows(c->from, id)) {
+        add_list(c->to, pass->options, &a->list, private ? &a->words : NULL);
+        a->list.count = 0;
     }
     return true;
 }
 
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o)
 {
-    private_words words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
-                           .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST};
-    opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &words};
+    accumulation a = {.words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
+                                .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST}};
+    opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &a};
     return opt_rebuild(&pass);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients leave calls: where several targets of a call end with ACCUMs, they return index and value instead, and the caller adds. Each ACCUM
- * becomes some sixty ops when it is lowered (accumulate.c), in every body, and CPU devices run all bodies; so one for each place in the longest
+ * becomes some forty ops when it is lowered (accumulate.c), in every body, and CPU devices run all bodies; so one for each place in the longest
  * list of a target takes the place of one for each of all targets. In an entry function, moreover, it can be summed privately.
  *
  * Only ACCUMs leave behind which their function does nothing that could see the difference: the order of what is added to a word, and the sum

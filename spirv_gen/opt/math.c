@@ -2,7 +2,7 @@
  * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two kernels that
  * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: min and max as the
  * comparison that ops.def states (of integers, too: SwiftShader of Chromium 156 folds a phi of 26 and UMin(x, x), x from a loop, to 26),
- * u32 to f32 above 2^31 (which SwiftShader rounds twice), and the marks of differentiation, which mean nothing any more.
+ * u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks of differentiation, which mean nothing any more.
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly rounded everywhere
  * (NoContraction), and in two places the device's own division (atan2) and square root (acos), which both CPU drivers
@@ -289,6 +289,12 @@ static ir_ref expand_to_f32(ir_func *f, ir_ref a, ir_ref unused)
 static ir_ref expand_min(ir_func *f, ir_ref a, ir_ref b) { return ir_select(f, ir_lt(f, b, a), b, a); }
 static ir_ref expand_max(ir_func *f, ir_ref a, ir_ref b) { return ir_select(f, ir_lt(f, a, b), b, a); }
 
+static ir_ref expand_element(ir_func *f, ir_ref a, ir_ref b)
+{
+    ir_ref none = ir_const(f, ir_type_of(f, a), ~0u);
+    return ir_select(f, ir_eq(f, a, none), none, ir_add(f, a, b));
+}
+
 static ir_ref expand_first(ir_func *f, ir_ref a, ir_ref b)
 {
     (void)f, (void)b;
@@ -312,6 +318,7 @@ static const struct {
     [IR_TO_F32] = {expand_to_f32, false},
     [IR_MIN] = {expand_min, true},
     [IR_MAX] = {expand_max, true},
+    [IR_ELEMENT] = {expand_element, true},
     [IR_DETACH] = {expand_first, true},
     [IR_REPLACE_GRAD] = {expand_first, true},
 };

@@ -7,7 +7,7 @@
 
 /* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for what emits, 1 times a power of the
  * scene's radius; for everything else about the light's brightness. 24 bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such
- * contributions into the sum (opt/accumulate.c). */
+ * contributions into the sum (opt/fixed_point.c, which has one scale for all elements of a parameter). */
 static float scale_for(double contribution, uint32_t coarser)
 {
     int exponent = 0;

@@ -13,9 +13,7 @@ ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_r
         return ir_load(f, IR_F32, BUFFER_FROZEN, index);
     if (!t->tracked || !requested)
         return ir_load(f, IR_F32, BUFFER_VALUES, index);
-    ir_ref none = t_u32(t, PLAN_NONE);
-    ir_ref target = ir_select(f, ir_eq(f, gradient, none), none, ir_add(f, gradient, element));
-    return ir_dload(f, BUFFER_VALUES, index, target);
+    return ir_dload(f, BUFFER_VALUES, index, ir_element(f, gradient, element));
 }
 
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)

@@ -46,6 +46,13 @@ static void replace_constant(void *user, uint32_t ref)
         c->map[ref] = ir_f32(c->to, 0.0f);
 }
 
+/* Of constants that are returned, which are no instruction's operands. */
+static void replace_results(ir_copier *c)
+{
+    for (uint32_t k = 0; k < c->from->results.count; k++)
+        replace_constant(c, c->from->results.data[k].id);
+}
+
 static void atomic_as_store(ir_copier *c, uint32_t id, ir_inst inst)
 {
     ir_func *f = c->to;
@@ -90,6 +97,6 @@ static bool make_safe(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *device_safe(const ir_module *lowered)
 {
-    opt_pass pass = {.from = lowered, .hook = make_safe};
+    opt_pass pass = {.from = lowered, .hook = make_safe, .begin = replace_results};
     return opt_rebuild(&pass);
 }

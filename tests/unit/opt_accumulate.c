@@ -12,6 +12,7 @@
 #include "spirv_gen/opt/opt.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GRADIENTS, SCALES, STATUS, BUFFERS, ELEMENTS = 8, SCALE_BASE = 3, OVERFLOW_WORD = 1, UNDERFLOW_WORD = 2 };
@@ -82,16 +83,21 @@ static adder adder_create(opt_accumulate how, float scale)
     return a;
 }
 
-static void add(adder *a, uint32_t index, float value)
+static void evaluate(adder *a, const ir_value *args)
 {
-    ir_value args[2] = {{.u = index}, {.u = 0}};
     ir_eval_buffer buffers[BUFFERS] = {
         {.words = a->gradients, .count = 2 * ELEMENTS}, {.words = a->scales, .count = SCALE_BASE + ELEMENTS}, {.words = a->status, .count = 4}};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFERS, .step_limit = 10000};
     bl_error err = {0};
-    args[1].f = (double)value;
     if (ir_eval(a->f, args, NULL, &env, &err) != BL_OK)
         fail_msg("%s", err.text);
+}
+
+static void add(adder *a, uint32_t index, float value)
+{
+    ir_value args[2] = {{.u = index}, {.u = 0}};
+    args[1].f = (double)value;
+    evaluate(a, args);
 }
 
 static int64_t sum_of(const adder *a, uint32_t index)
@@ -101,9 +107,8 @@ static int64_t sum_of(const adder *a, uint32_t index)
 
 static int64_t rounded(float value, float scale)
 {
-    float x = value * scale, size = fabsf(x);
-    double q = (double)size < 8388608.0 ? floor((double)(size + 0.5f)) : (double)size;
-    return (int64_t)(x < 0 ? -q : q);
+    float x = value * scale;
+    return (int64_t)(x < 0 ? x - 0.5f : x + 0.5f);
 }
 
 static void expect_status(const adder *a, uint32_t overflow, uint32_t underflow)
@@ -170,6 +175,32 @@ static void carries_and_borrows(void **state)
     expect_status(&a, 0, 1);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         assert_true(i == 2 || sum_of(&a, i) == 0);
+    ir_module_destroy(a.module);
+}
+
+/* Where a word ends, where its sign turns, where floats are integers and where they are no longer odd: to the nearest integer below 2^23
+ * (or, where adding 1/2 rounds, the next), one off at most below 2^24, exact from there on. */
+static void every_size_is_added_as_it_is(void **state)
+{
+    (void)state;
+    adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
+    int64_t before = 0;
+    for (int power = -2; power < 49; power++)
+        for (int half = 2; half < 12; half++)
+            for (int step = -2; step <= 2; step++)
+                for (int sign = -1; sign <= 1; sign += 2) {
+                    float value = ldexpf((float)half / 2, power), size = value;
+                    for (int k = 0; k < abs(step); k++)
+                        size = nextafterf(size, step < 0 ? 0 : INFINITY);
+                    value = (float)sign * size;
+                    add(&a, 6, value);
+                    double error = fabs((double)(sum_of(&a, 6) - before) - (double)value);
+                    double most = size < 0x1p23f ? 0.5 + 0x1p-24 : size < 0x1p24f ? 1 : 0;
+                    if (!(error <= most))
+                        fail_msg("%a was added as %lld", (double)value, (long long)(sum_of(&a, 6) - before));
+                    before = sum_of(&a, 6);
+                }
+    assert_int_equal(a.status[OVERFLOW_WORD], 0);
     ir_module_destroy(a.module);
 }
 
@@ -254,6 +285,85 @@ static void no_index_adds_nothing(void **state)
     }
 }
 
+/* ---- lists ---- */
+
+enum { LISTED = 4 };
+
+/* (base, values ..): adds to the base's elements 0, 3, 1, 4, and then, of another base where there is one, to element 2. */
+static adder lister(const uint32_t *other)
+{
+    static const uint32_t element[LISTED] = {0, 3, 1, 4};
+    ir_module *m = start_module();
+    ir_func *f = ir_func_create(m, "add");
+    ir_ref base = ir_param(f, IR_U32), value[LISTED];
+    for (int k = 0; k < LISTED; k++)
+        value[k] = ir_param(f, IR_F32);
+    for (int k = 0; k < LISTED; k++)
+        ir_accum(f, GRADIENTS, ir_element(f, base, ir_u32(f, element[k])), value[k]);
+    if (other)
+        ir_accum(f, GRADIENTS, ir_element(f, ir_add(f, base, ir_u32(f, *other)), ir_u32(f, 2)), value[0]);
+    ir_return(f, NULL, 0);
+    adder a = {.module = optimised(m, OPT_ACCUMULATE_FIXED, 0)};
+    a.f = a.module->functions.data[0];
+    return a;
+}
+
+static void add_all(adder *a, uint32_t base, const float values[LISTED])
+{
+    ir_value args[1 + LISTED] = {{.u = base}};
+    for (int k = 0; k < LISTED; k++)
+        args[1 + k].f = (double)values[k];
+    evaluate(a, args);
+}
+
+static uint32_t loads_of(const adder *a, uint32_t buffer)
+{
+    uint32_t count = 0;
+    for (uint32_t id = 1; id < a->f->inst.count; id++)
+        count += a->f->inst.data[id].op == IR_LOAD && a->f->inst.data[id].b == buffer;
+    return count;
+}
+
+/* What one lookup adds has one scale, that of its base, and is counted once. */
+static void elements_of_a_base_are_added_together(void **state)
+{
+    (void)state;
+    const uint32_t other = 1;
+    adder a = lister(&other);
+    assert_int_equal(loads_of(&a, SCALES), 2);
+    a.scales[SCALE_BASE + 2] = float_bits(16), a.scales[SCALE_BASE + 3] = float_bits(4);
+    add_all(&a, 2, (const float[]){1.5f, -2, 3, 0.01f});
+    assert_true(sum_of(&a, 2) == 24 && sum_of(&a, 5) == -32 + 6 && sum_of(&a, 3) == 48 && sum_of(&a, 6) == 0);
+    expect_status(&a, 0, 0);
+    add_all(&a, ~0u, (const float[]){INFINITY, 1, 1, 1}); /* but element 2 of base 0, whose scale is 0 */
+    expect_status(&a, 1, 0);
+    assert_true(sum_of(&a, 0) == 0 && sum_of(&a, 2) == 24);
+    ir_module_destroy(a.module);
+}
+
+static void a_list_is_counted_once(void **state)
+{
+    (void)state;
+    static const struct {
+        float values[LISTED];
+        uint32_t overflow, underflow;
+    } cases[] = {{{0.1f, -0.1f, 0.1f, 0.1f}, 0, 1},       {{0.1f, -0.3f, 0.1f, 0.1f}, 0, 0},
+                 {{0, 0, -0.0f, 0}, 0, 0},                {{1e-30f, 1, 0, 0}, 0, 0},
+                 {{1, 2, NAN, 4}, 1, 0},                  {{1, 2, 3, -INFINITY}, 1, 0},
+                 {{0x1p51f, -0x1p51f, 0, 0}, 1, 0},       {{INFINITY, -INFINITY, 0, 0}, 1, 0},
+                 {{0x1p51f, -0x1p50f, 0x1p49f, 1}, 0, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        adder a = lister(NULL);
+        a.scales[SCALE_BASE + 1] = float_bits(1);
+        add_all(&a, 1, cases[k].values);
+        expect_status(&a, cases[k].overflow, cases[k].underflow);
+        static const uint32_t element[LISTED] = {0, 3, 1, 4};
+        for (int c = 0; c < LISTED; c++)
+            assert_true(sum_of(&a, 1 + element[c]) == (cases[k].overflow ? 0 : rounded(cases[k].values[c], 1)));
+        ir_module_destroy(a.module);
+    }
+}
+
 static void float_forms_add_floats(void **state)
 {
     (void)state;
@@ -324,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_exact_in_any_order),
         cmocka_unit_test(carries_and_borrows),
+        cmocka_unit_test(every_size_is_added_as_it_is),
         cmocka_unit_test(the_scale_belongs_to_the_element),
         cmocka_unit_test(overflow_is_counted_and_not_added),
         cmocka_unit_test(overflow_of_the_sum_is_counted),
@@ -331,6 +442,8 @@ int main(void)
         cmocka_unit_test(a_flush_carries_counts_to_memory),
         cmocka_unit_test(a_flush_carries_sums_to_memory),
         cmocka_unit_test(no_index_adds_nothing),
+        cmocka_unit_test(elements_of_a_base_are_added_together),
+        cmocka_unit_test(a_list_is_counted_once),
         cmocka_unit_test(float_forms_add_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of both (flight.c). Tentative collisions
  * come at the rate of the majorant; a second walk meets the same ones, since each has its own random numbers. */
 #include "render/integrator/flight.h"
+#include "spirv_gen/ad/ad.h"
 
 /* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples count as not finite. */
 enum { STEPS_MOST = 1 << 16 };
@@ -390,6 +391,8 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 /* ---- adjoints ---- */
 
+static ir_ref color_sum(tracer *t, color c) { return ir_add(t->f, c.c[0], ir_add(t->f, c.c[1], c.c[2])); }
+
 /* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends, where that is real: then seed_real is
  * the adjoint of extinction over majorant there. Returns the next one's number. All in one loop, since the gradient of a lookup is most of the code,
  * and a step ahead of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
@@ -398,6 +401,8 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    if (!w->spectral) /* one factor for all three */
+        to_come.c[0] = color_sum(t, to_come), seed_real.c[0] = color_sum(t, seed_real);
     tentative at = track_next(w, s, k, k->near, s->step), then;
     ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6 + ARRIVALS_MOST];
     uint32_t own = k->residual ? 6 : w->cells ? 5 : 3, count = own + sum->count;
@@ -409,7 +414,8 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
     at.mean = w->cells ? ir_detach(f, state[4]) : k->mean, at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
     color left = residual_share(w, s, k, &at, false), seed;
-    for (int c = 0; c < 3; c++) {
+    uint32_t channels = w->spectral ? 3 : 1;
+    for (uint32_t c = 0; c < channels; c++) {
         seed.c[c] = ir_neg(f, t_ratio(t, to_come.c[c], left.c[c]));
         if (fl)
             seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
@@ -420,7 +426,7 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
         ir_ref growth = stretch_growth(w, s);
         real = color_scale(t, real, fl ? ir_select(f, ir_eq(f, state[1], fl->steps), ir_select(f, fl->collides, fl->growth, growth), growth) : growth);
     }
-    color_backward_into(t, real, seed, &inside);
+    backward_into(t, real.c, seed.c, channels, &inside);
     next[1] = ir_add(f, state[1], t_u32(t, 1));
     then = track_next(w, s, k, state[0], next[1]);
     next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean, next[5] = k->residual ? then.least : then.mean;
