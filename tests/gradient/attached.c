@@ -323,6 +323,7 @@ static void texcoords(void **state)
         {"rough principled", PRINCIPLED("metal", NUMBER("roughness", ".5477")), false},
         {"smooth thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5")), false},
         {"brushed thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") NUMBER("anisotropic", ".8")), true},
+        {"thin principled, its index from a texture", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") BITMAP("eta", "grey.pfm")), true},
         {"rough thin principled", THIN("metal", NUMBER("roughness", ".5477") NUMBER("spec_trans", ".5")), false},
         {"rough thin principled without facets", THIN("metal", NUMBER("roughness", ".1")), false},
         {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},

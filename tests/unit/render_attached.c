@@ -146,9 +146,10 @@ static void continuous(void **state)
 #define ALWAYS "<string name='attached' value='always'/></bsdf>"
 #define METAL "<bsdf type='roughconductor' id='it'><string name='distribution' value='ggx'/><float name='alpha' value='.4'/>" ALWAYS
 #define PRINCIPLED "<bsdf type='principled' id='it'><float name='roughness' value='.5'/><float name='metallic' value='.5'/>" ALWAYS
-#define THIN                                                                                                    \
-    "<bsdf type='principledthin' id='it'><rgb name='base_color' value='1'/><float name='roughness' value='.6'/>" \
-    "<float name='spec_trans' value='.9'/><float name='diff_trans' value='.8'/>" ALWAYS
+#define SHEET(roughness)                                                                                                    \
+    "<bsdf type='principledthin' id='it'><rgb name='base_color' value='1'/><float name='roughness' value='" roughness "'/>" \
+    "<float name='spec_trans' value='.9'/><float name='diff_trans' value='.8'/>"
+#define THIN SHEET(".6") ALWAYS
 static const material_case whole[] = {
     {.name = "rough metal", .xml = METAL, .parameters = {"it.alpha.value"}, .requested = true},
     {.name = "principled metal", .xml = PRINCIPLED, .parameters = {"it.roughness.value"}, .requested = true},
@@ -200,11 +201,36 @@ static void complete(void **state)
     material_probe_destroy(&p);
 }
 
+/* A thin sheet is smoother for what it transmits than for what it reflects: by default the former may be attached alone. */
+static void each_way_by_its_roughness(void **state)
+{
+    (void)state;
+    const char *parameter = "it.roughness.value";
+    const material_case cases[] = {{.name = "auto", .xml = SHEET(".25") "</bsdf>", .parameters = {parameter}, .requested = true},
+                                   {.name = "always", .xml = SHEET(".25") ALWAYS, .parameters = {parameter}, .requested = true}};
+    material_probe p[2] = {material_probe_create(&cases[0], folder), material_probe_create(&cases[1], folder)};
+    double wi[3];
+    uint32_t random = 1, alike[2] = {0, 0}, all[2] = {0, 0};
+    material_direction(0.8, 0.3, wi);
+    for (int n = 0; n < 1000; n++) {
+        const double u[3] = {0.9 * scene_random(&random), scene_random(&random), scene_random(&random)}; /* facets, nearly always */
+        material_sample s = material_probe_sample(&p[0], wi, u);
+        if (!(s.pdf > 0))
+            continue;
+        double by[2] = {material_probe_attached(&p[0], wi, u, &s), material_probe_attached(&p[1], wi, u, &s)};
+        all[s.wo[2] < 0]++, alike[s.wo[2] < 0] += fabs(by[0] - by[1]) <= 1e-9 * fabs(by[1]);
+    }
+    print_message("alike: %u of %u transmitted, %u of %u reflected\n", alike[1], all[1], alike[0], all[0]);
+    assert_true(alike[1] == all[1] && all[1] > 300 && alike[0] < all[0] / 4 && all[0] > 300);
+    for (int k = 0; k < 2; k++)
+        material_probe_destroy(&p[k]);
+}
+
 int main(void)
 {
     enum { COUNT = sizeof glasses / sizeof *glasses };
     enum { WHOLE = sizeof whole / sizeof *whole };
-    struct CMUnitTest tests[2 * COUNT + 1 + WHOLE];
+    struct CMUnitTest tests[2 * COUNT + 2 + WHOLE];
     folder = scene_files_create();
     if (!folder)
         return 1;
@@ -214,6 +240,7 @@ int main(void)
     tests[2 * COUNT] = (struct CMUnitTest)cmocka_unit_test(continuous);
     for (uint32_t i = 0; i < WHOLE; i++)
         tests[2 * COUNT + 1 + i] = (struct CMUnitTest){whole[i].name, complete, NULL, NULL, (void *)(uintptr_t)&whole[i]};
+    tests[2 * COUNT + 1 + WHOLE] = (struct CMUnitTest)cmocka_unit_test(each_way_by_its_roughness);
     int failed = cmocka_run_group_tests_name("attached densities", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;
