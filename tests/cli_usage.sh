@@ -122,7 +122,7 @@ printf 'PF\n2 2\n-1.0\n\0\0\xc0\x7f' >truncated.pfm
 textured='<shape type="rectangle"><bsdf type="diffuse"><texture type="bitmap" name="reflectance"><string name="filename" value="%s"/></texture></bsdf></shape>'
 
 scene_with ''
-"$program" params "$scene" --integrator volpath 2>/dev/null | grep -q '^sensor.to_world .* no: ' || complain "params does not say what has no gradient with volpath"
+"$program" params "$scene" --integrator ptracer 2>/dev/null | grep -q '^sensor.to_world .* no: ' || complain "params does not say what has no gradient with ptracer"
 "$program" params bad.xml >.out 2>.err || complain "the frame of the bad scenes is itself bad"
 bad_scene 'shape.*nosuch|nosuch' '<shape type="nosuch"/>'
 bad_scene 'nosuch' '<shape type="rectangle"><float name="nosuch" value="1"/></shape>'
