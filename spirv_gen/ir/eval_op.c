@@ -99,32 +99,27 @@ static float bits_real(uint32_t u)
 #define IR_STRUCT(NAME, name, effect, ka, kb, kc, adjoint)
 #define ASSIGN_(NAME, member, expression)                                                                    \
     case IR_##NAME:                                                                                          \
-        result.member = (expression);                                                                        \
-        break;
+        return (ir_value){.member = (expression)};
 #define ASSIGN(NAME, member, expression) ASSIGN_(NAME, member, expression)
 
 static ir_value eval_f32(ir_op op, ir_value va, ir_value vb, ir_value vc)
 {
     float a = op == IR_SELECT ? (float)va.b : (float)va.f, b = (float)vb.f, c = (float)vc.f;
-    ir_value result;
-    memset(&result, 0, sizeof result);
     switch ((int)op) {
 #define OWN f
 #define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, fx)
 #include "spirv_gen/ir/ops.def"
     }
-    return result;
+    return (ir_value){.u = 0};
 }
 
 static ir_value eval_f64(ir_op op, ir_value va, ir_value vb, ir_value vc)
 {
     double a = op == IR_SELECT ? (double)va.b : va.f, b = vb.f, c = vc.f;
-    ir_value result;
-    memset(&result, 0, sizeof result);
     switch ((int)op) {
 #include "spirv_gen/ir/ops.def"
     }
-    return result;
+    return (ir_value){.u = 0};
 }
 #undef IR_VALUE
 #undef OWN
@@ -132,14 +127,12 @@ static ir_value eval_f64(ir_op op, ir_value va, ir_value vb, ir_value vc)
 static ir_value eval_i32(ir_op op, ir_value va, ir_value vb, ir_value vc)
 {
     int32_t a = op == IR_SELECT ? va.b : va.i, b = vb.i, c = vc.i;
-    ir_value result;
-    memset(&result, 0, sizeof result);
     switch ((int)op) {
 #define OWN i
 #define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, ix)
 #include "spirv_gen/ir/ops.def"
     }
-    return result;
+    return (ir_value){.u = 0};
 }
 #undef IR_VALUE
 #undef OWN
@@ -147,14 +140,12 @@ static ir_value eval_i32(ir_op op, ir_value va, ir_value vb, ir_value vc)
 static ir_value eval_u32(ir_op op, ir_value va, ir_value vb, ir_value vc)
 {
     uint32_t a = op == IR_SELECT ? va.b : va.u, b = vb.u, c = vc.u;
-    ir_value result;
-    memset(&result, 0, sizeof result);
     switch ((int)op) {
 #define OWN u
 #define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, ux)
 #include "spirv_gen/ir/ops.def"
     }
-    return result;
+    return (ir_value){.u = 0};
 }
 #undef IR_VALUE
 #undef OWN
@@ -162,14 +153,12 @@ static ir_value eval_u32(ir_op op, ir_value va, ir_value vb, ir_value vc)
 static ir_value eval_bool(ir_op op, ir_value va, ir_value vb, ir_value vc)
 {
     bool a = va.b, b = vb.b, c = vc.b;
-    ir_value result;
-    memset(&result, 0, sizeof result);
     switch ((int)op) {
 #define OWN b
 #define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, bx)
 #include "spirv_gen/ir/ops.def"
     }
-    return result;
+    return (ir_value){.u = 0};
 }
 
 ir_value ir_eval_op(ir_op op, ir_type type, bool f64, ir_value a, ir_value b, ir_value c)
