@@ -100,28 +100,45 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
 
 /* ---- traced ---- */
 
-/* Roots about the point of the ray nearest to the axis, as for the sphere, in the plane of the section. A ray along the axis divides by zero:
- * every test then fails. */
-static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+/* Distances at which the line meets the infinite tube, and how high, 0 to 1 from base to end: roots about the point of the ray nearest to the
+ * axis, as for the sphere, in the plane of the section. Returns a bool: there are any. A ray along the axis divides by zero: every test then
+ * fails. */
+static ir_ref cylinder_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[2], ir_ref height[2])
 {
     ir_func *f = t->f;
     vec3 axis = v3_load(t, data, ENTRY_AXIS), from = v3_sub(t, o, v3_load(t, data, 0));
-    ir_ref r = t_real(t, data, ENTRY_RADIUS), inverse = t_real(t, data, ENTRY_INVERSE), zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref r = t_real(t, data, ENTRY_RADIUS), inverse = t_real(t, data, ENTRY_INVERSE);
     ir_ref start = ir_mul(f, v3_dot(t, from, axis), inverse), slope = ir_mul(f, v3_dot(t, d, axis), inverse);
     vec3 from_flat = v3_sub(t, from, v3_scale(t, axis, start)), d_flat = v3_sub(t, d, v3_scale(t, axis, slope));
-    ir_ref per = ir_div(f, one, v3_dot(t, d_flat, d_flat)), middle = ir_neg(f, ir_mul(f, v3_dot(t, d_flat, from_flat), per));
+    ir_ref per = ir_div(f, t_f32(t, 1), v3_dot(t, d_flat, d_flat)), middle = ir_neg(f, ir_mul(f, v3_dot(t, d_flat, from_flat), per));
     vec3 nearest = v3_add(t, from_flat, v3_scale(t, d_flat, middle));
     ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest)), per), half = t_safe_sqrt(t, square);
-    ir_ref at[2] = {ir_sub(f, middle, half), ir_add(f, middle, half)}, height[2], hit[2];
-    for (int k = 0; k < 2; k++) {
+    at[0] = ir_sub(f, middle, half), at[1] = ir_add(f, middle, half);
+    for (int k = 0; k < 2; k++)
         height[k] = t_mad(t, at[k], slope, start);
+    return ir_ge(f, square, t_f32(t, 0));
+}
+
+static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), at[2], height[2], hit[2], pierced = cylinder_roots(t, data, o, d, at, height);
+    for (int k = 0; k < 2; k++) {
         ir_ref inside = ir_and(f, ir_ge(f, height[k], zero), ir_le(f, height[k], one));
         hit[k] = ir_and(f, inside, ir_and(f, ir_gt(f, at[k], tmin), ir_lt(f, at[k], tmax)));
     }
-    ir_ref pierced = ir_ge(f, square, zero), any = ir_and(f, pierced, ir_or(f, hit[0], hit[1]));
+    ir_ref any = ir_and(f, pierced, ir_or(f, hit[0], hit[1]));
     out[0] = ir_select(f, any, ir_select(f, hit[0], at[0], at[1]), tmax);
     out[1] = ir_select(f, hit[0], height[0], height[1]);
     out[2] = zero;
+}
+
+static void cylinder_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3])
+{
+    ir_func *f = t->f;
+    ir_ref root[2], height[2], there = cylinder_roots(t, data, o, d, root, height), far = root_is_far(t, root[0], root[1], at[0]);
+    at[0] = ir_select(f, there, ir_select(f, far, root[1], root[0]), at[0]);
+    at[1] = ir_select(f, there, ir_select(f, far, height[1], height[0]), at[1]);
 }
 
 /* p, geometric normal and uv of the point at `height` whose offset from the axis has the direction `out` (any length). */
@@ -208,7 +225,7 @@ static void cylinder_place(tracer *t, const affine_map *to_world, const placed_a
 
 const shape_kind_class shape_kind_cylinder = {
     .name = "cylinder", .intersect = cylinder_intersect, .interact = cylinder_interact, .sample = cylinder_sample, .pdf = area_density, .point = cylinder_at,
-    .unit = cylinder_unit, .own = cylinder_own, .place = cylinder_place};
+    .unit = cylinder_unit, .follow = cylinder_follow, .own = cylinder_own, .place = cylinder_place};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},

@@ -90,6 +90,12 @@ extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kin
 extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf, shape_kind_linear,
     shape_kind_bspline, shape_kind_ellipsoid;
 
+/* bool: of two distances the second is the one that a hit known to be at t is at. */
+static inline ir_ref root_is_far(tracer *t, ir_ref near, ir_ref far, ir_ref at)
+{
+    return ir_gt(t->f, ir_abs(t->f, ir_sub(t->f, near, at)), ir_abs(t->f, ir_sub(t->f, far, at)));
+}
+
 /* The point at a word of the scene buffer, of those that describe a shape, where its motion takes it. */
 vec3 kind_point(tracer *t, ir_ref word);
 
@@ -107,6 +113,7 @@ uint32_t mesh_array_count(const render_scene *s);
 static inline bool mesh_slot_moves(uint32_t slot) { return slot >= PLAN_ARRAY_SLOT && slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE; }
 /* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no parameter of the plan moves them. */
 void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
+ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data of triangles, where plan.moves has them at all */
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 

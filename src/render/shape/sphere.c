@@ -53,12 +53,12 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
 /* ---- traced ---- */
 
 /* Roots of |o + t d - c|^2 = r^2 about the point of the ray nearest to the centre, which keeps precision for distant spheres
- * (Haines et al. 2019, Ray Tracing Gems, chapter 7). */
-static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+ * (Haines et al. 2019, Ray Tracing Gems, chapter 7). Returns a bool: there are any. */
+static ir_ref sphere_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref *near, ir_ref *far)
 {
     ir_func *f = t->f;
     vec3 c = v3_load(t, data, 0);
-    ir_ref r = t_real(t, data, 3), zero = t_f32(t, 0);
+    ir_ref r = t_real(t, data, 3);
     vec3 to = v3_sub(t, c, o);
     ir_ref middle = v3_dot(t, to, d), per = {0};
     bool levels = t->plan->scene->has_groups; /* d may have any length */
@@ -69,11 +69,27 @@ static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin
     vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
     ir_ref square = ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest));
     ir_ref half = t_safe_sqrt(t, levels ? ir_mul(f, square, per) : square);
-    ir_ref near = ir_sub(f, middle, half), far = ir_add(f, middle, half);
+    *near = ir_sub(f, middle, half), *far = ir_add(f, middle, half);
+    return ir_ge(f, square, t_f32(t, 0));
+}
+
+static void sphere_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+{
+    ir_func *f = t->f;
+    ir_ref near, far, there = sphere_roots(t, data, o, d, &near, &far);
     ir_ref hit_t = ir_select(f, ir_gt(f, near, tmin), near, far);
-    ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
+    ir_ref hit = ir_and(f, there, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
     out[0] = ir_select(f, hit, hit_t, tmax);
-    out[1] = out[2] = zero;
+    out[1] = out[2] = t_f32(t, 0);
+}
+
+/* The root that is the hit, whichever side of the surface the ray has come to begin on. */
+static void sphere_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3])
+{
+    ir_func *f = t->f;
+    ir_ref near, far, there = sphere_roots(t, data, o, d, &near, &far);
+    ir_ref root = ir_select(f, root_is_far(t, near, far, at[0]), far, near);
+    at[0] = ir_select(f, there, root, at[0]);
 }
 
 static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
@@ -216,7 +232,7 @@ static void sphere_place(tracer *t, const affine_map *to_world, const placed_at 
 
 const shape_kind_class shape_kind_sphere = {
     .name = "sphere", .intersect = sphere_intersect, .interact = sphere_interact, .sample = sphere_sample, .pdf = sphere_pdf, .point = sphere_point,
-    .unit = NULL /* only what faces the reference is sampled */, .own = sphere_own, .place = sphere_place, .moves = PLACE_AS_BALL};
+    .unit = NULL /* only what faces the reference is sampled */, .follow = sphere_follow, .own = sphere_own, .place = sphere_place, .moves = PLACE_AS_BALL};
 
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
