@@ -44,10 +44,6 @@ static void a_differentiated_weight_may_change(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_weight_of_zero_stays), cmocka_unit_test(a_differentiated_weight_may_change)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "absent parts", tests);
 }

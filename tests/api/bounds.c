@@ -52,9 +52,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_renderer_stays_in_bounds)};
     setenv("BL_DEBUG", "bounds", 1);
-    if (!scene_device_open(&checked))
-        return scene_device_missing();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&checked);
-    return failed;
+    return SCENE_DEVICE_RUN(&checked, NULL, "bounds", tests);
 }

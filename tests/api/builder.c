@@ -182,10 +182,6 @@ static void mistakes_are_told(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test(equals_a_file), cmocka_unit_test(mistakes_are_told)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "builder", tests);
 }

@@ -88,11 +88,6 @@ static void a_long_fit_does_not_grow(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_long_fit_does_not_grow)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "fit endurance", tests);
 }

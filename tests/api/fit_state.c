@@ -366,8 +366,6 @@ static void bad_descriptors_are_refused(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     for (int i = 0; i < VALUES; i++)
         target[i] = (float)(i % 7) / 7, other_target[i] = (float)(i % 5) / 5;
     const struct CMUnitTest tests[] = {
@@ -382,8 +380,5 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_written_leaves_the_old_one),
         cmocka_unit_test(bad_descriptors_are_refused),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "fit state", tests);
 }

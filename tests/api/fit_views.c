@@ -241,8 +241,6 @@ static void the_gradient_of_a_loss_is_that_of_its_slope(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_sees_through_the_sensor_it_is_told),
         cmocka_unit_test(wrong_sensors_are_named),
@@ -250,8 +248,5 @@ int main(void)
         cmocka_unit_test(the_loss_is_the_mean_over_views),
         cmocka_unit_test(the_gradient_of_a_loss_is_that_of_its_slope),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "fit views", tests);
 }

@@ -228,15 +228,6 @@ static void timing(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(instances), cmocka_unit_test(smooth), cmocka_unit_test(timing)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, &folder, "geometry", tests);
 }

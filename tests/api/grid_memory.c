@@ -69,11 +69,6 @@ static void a_large_grid_is_fitted_in_a_hundred_megabytes(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_large_grid_is_fitted_in_a_hundred_megabytes)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "grid memory", tests);
 }

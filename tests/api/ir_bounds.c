@@ -97,9 +97,5 @@ int main(void)
         cmocka_unit_test(another_wish_is_an_error),
     };
     setenv("BL_DEBUG", "bounds", 1);
-    if (!scene_device_open(&checked))
-        return scene_device_missing();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&checked);
-    return failed;
+    return SCENE_DEVICE_RUN(&checked, NULL, "ir bounds", tests);
 }

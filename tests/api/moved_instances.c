@@ -171,13 +171,10 @@ static void solids_equal_loaded(void **state)
 int main(void)
 {
     arena a = {0};
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     for (int i = 0; i < PLACES; i++)
         names[i] = i < INSTANCES ? arena_printf(&a, "i%d.to_world", i) : "box.to_world";
     const struct CMUnitTest tests[] = {cmocka_unit_test(moved_equals_loaded), cmocka_unit_test(solids_equal_loaded)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
+    int status = SCENE_DEVICE_RUN(&device, NULL, "moved instances", tests);
     arena_free(&a);
-    return failed;
+    return status;
 }

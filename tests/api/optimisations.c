@@ -146,9 +146,5 @@ int main(void)
         cmocka_unit_test(the_naive_form_has_the_same_gradient),
         cmocka_unit_test(the_naive_form_has_a_function_per_instance),
     };
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "optimisations", tests);
 }

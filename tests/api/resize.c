@@ -227,8 +227,6 @@ static void a_fit_goes_on_where_another_ended(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_resized_grid_is_a_grid_of_that_size),
         cmocka_unit_test(what_cannot_be_resized_is_refused),
@@ -236,8 +234,5 @@ int main(void)
         cmocka_unit_test(the_penalty_moves_values_by_its_slope),
         cmocka_unit_test(a_fit_goes_on_where_another_ended),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "resize", tests);
 }

@@ -249,8 +249,6 @@ static void opacity_in_expectation(void **state)
 int main(void)
 {
     bool with_device = getenv("BL_DEVICE") != NULL;
-    if (with_device && !scene_device_open(&device))
-        return scene_device_missing();
     if (!with_device && !(folder = scene_files_create()))
         return 1;
     struct CMUnitTest tests[CASES];
@@ -259,10 +257,9 @@ int main(void)
         if (!with_device || cases[i].on_device)
             tests[count++] = (struct CMUnitTest){cases[i].base.name, with_device ? opacity_in_expectation : case_agrees, NULL, NULL,
                                                  (void *)(uintptr_t)&cases[i]};
-    int failed = _cmocka_run_group_tests("delta lobes", tests, count, NULL, NULL);
     if (with_device)
-        scene_device_close(&device);
-    else
-        scene_files_remove(folder);
+        return scene_device_run(&device, NULL, "delta lobes", tests, count, NULL);
+    int failed = _cmocka_run_group_tests("delta lobes", tests, count, NULL, NULL);
+    scene_files_remove(folder);
     return failed;
 }

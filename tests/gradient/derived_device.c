@@ -165,9 +165,7 @@ static void gradients_follow_values(void **state)
     gradient(job, after);
     assert_memory_equal(after, reference, sizeof after);
     assert_memory_not_equal(after, before, sizeof after);
-    bl_device_info info;
-    SCENE_MUST(&device, bl_device_info_get(device.device, &info));
-    if (info.float_atomics) {
+    if (device.info.float_atomics) {
         bl_job *floats = make_job(other, (bl_job_desc){.accumulate = BL_ACCUMULATE_FLOAT});
         gradient(floats, after);
         for (int k = 0; k < 2; k++)
@@ -321,16 +319,11 @@ static void a_stepped_texture_is_reported(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(set_values_take_effect), cmocka_unit_test(gradients_equal_frozen_differences), cmocka_unit_test(gradients_follow_values),
         cmocka_unit_test(gradients_change_sign_with_the_adjoint),
         cmocka_unit_test(a_fit_finds_the_angles), cmocka_unit_test(who_has_none_pays_nothing),          cmocka_unit_test(lights_that_make_no_sense),
         cmocka_unit_test(a_stepped_texture_is_reported),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "derived device", tests);
 }

@@ -177,23 +177,16 @@ static void image_and_gradient_streams_differ(void **state)
 int main(int argc, char **argv)
 {
     self = argv[0];
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    int failed;
     if (argc > 1) {
         const struct CMUnitTest child[] = {cmocka_unit_test(print_for_parent)};
-        failed = cmocka_run_group_tests(child, NULL, NULL);
-    } else {
-        const struct CMUnitTest tests[] = {
-            {"33 x 9", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[0]},
-            {"1 x 1", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[1]},
-            {"190 x 180", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[2]},
-            cmocka_unit_test(a_fresh_process_agrees),
-            cmocka_unit_test(image_and_gradient_streams_differ),
-        };
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        return SCENE_DEVICE_RUN(&device, NULL, "child", child);
     }
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    const struct CMUnitTest tests[] = {
+        {"33 x 9", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[0]},
+        {"1 x 1", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[1]},
+        {"190 x 180", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)&formats[2]},
+        cmocka_unit_test(a_fresh_process_agrees),
+        cmocka_unit_test(image_and_gradient_streams_differ),
+    };
+    return SCENE_DEVICE_RUN(&device, NULL, "determinism", tests);
 }

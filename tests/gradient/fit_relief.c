@@ -154,11 +154,7 @@ static void what_cannot_be(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     make_squares();
     const struct CMUnitTest tests[] = {cmocka_unit_test(heights_are_found), cmocka_unit_test(what_cannot_be)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "fit relief", tests);
 }

@@ -230,10 +230,7 @@ int main(void)
     if (!scene_device_open(&device))
         return scene_device_missing();
     /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each kind */
-    bl_device_info info;
-    if (bl_device_info_get(device.device, &info) != BL_OK)
-        return 1;
-    uint32_t count = strcmp(info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 3 : FORMATS + 4;
+    uint32_t count = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 3 : FORMATS + 4;
     const struct CMUnitTest always[] = {
         {"two walks agree in expectation, relative l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
         cmocka_unit_test(two_walks_are_the_same_for_any_slices),
@@ -244,8 +241,5 @@ int main(void)
     memcpy(tests, always, sizeof always);
     for (int i = 0; i < FORMATS - 1; i++)
         tests[5 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
-    int failed = _cmocka_run_group_tests("forms", tests, count, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return scene_device_run(&device, NULL, "forms", tests, count, NULL);
 }

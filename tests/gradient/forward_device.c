@@ -160,11 +160,6 @@ static const scene_case *case_named(const char *name)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
     /* every kind of light and texture, several classes at once, roulette, direct; the interpreter walks all cases (forward.c) */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("all lights at once")),
@@ -177,9 +172,5 @@ int main(void)
         cmocka_unit_test(directions),
         cmocka_unit_test(without_parameters_it_is_refused),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed)
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, &folder, "forward device", tests);
 }

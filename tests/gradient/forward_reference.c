@@ -251,15 +251,13 @@ int main(void)
     subject probe = {.folder = arena_printf(&a, "%s/gradients/cbox_colours", reference)};
     cJSON *there = read_json(&probe);
     arena_free(&probe.memory);
-    if (!there)
+    if (!there) {
         print_message("no references: %s\n", reference);
-    if (!there || !scene_device_open(&device))
         return scene_device_missing();
+    }
     cJSON_Delete(there);
     const struct CMUnitTest tests[] = {cmocka_unit_test(references)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int status = SCENE_DEVICE_RUN(&device, NULL, "forward reference", tests);
     arena_free(&a);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return status;
 }

@@ -223,8 +223,6 @@ static void units_of_length_do_not_matter(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_does_not_depend_on_depth_and_samples),
         cmocka_unit_test(memory_is_given_back),
@@ -234,8 +232,5 @@ int main(void)
         cmocka_unit_test(small_radiance_loses_nothing),
         cmocka_unit_test(units_of_length_do_not_matter),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "memory", tests);
 }

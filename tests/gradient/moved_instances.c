@@ -130,15 +130,6 @@ static void refused(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(refused), cmocka_unit_test(gradient_is_that_of_copies)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, &folder, "moved instances", tests);
 }

@@ -116,16 +116,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(refused), cmocka_unit_test(strategies_agree)};
     size_t count = getenv("BL_LONG") ? 3 : 2; /* the last one takes minutes */
-    int failed = _cmocka_run_group_tests("moved shapes", tests, count, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return scene_device_run(&device, &folder, "moved shapes", tests, count, NULL);
 }

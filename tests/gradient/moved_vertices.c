@@ -139,11 +139,7 @@ static void gradient_equals_differences(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     make_square();
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "moved vertices", tests);
 }

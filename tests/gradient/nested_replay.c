@@ -120,8 +120,5 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(cost_is_linear)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed)
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "nested replay", tests);
 }

@@ -344,12 +344,6 @@ int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    bl_device_info info;
-    if (bl_device_info_get(device.device, &info) != BL_OK)
-        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_derivatives_add_up),
         {"flat, area light", flat_is_uniform, NULL, NULL, (void *)(uintptr_t)"area light"},
@@ -364,10 +358,6 @@ int main(void)
         {"slices, fused", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)BL_FORM_FUSED},
         {"flat, media", flat_is_uniform, NULL, NULL, (void *)(uintptr_t)"grid with empty voxels"},
     };
-    uint32_t count = getenv("BL_LONG") ? sizeof tests / sizeof *tests : strcmp(info.kind, "lavapipe") == 0 ? 4 : 8;
-    int failed = _cmocka_run_group_tests("pixels", tests, count, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    uint32_t count = getenv("BL_LONG") ? sizeof tests / sizeof *tests : strcmp(device.info.kind, "lavapipe") == 0 ? 4 : 8;
+    return scene_device_run(&device, &folder, "pixels", tests, count, NULL);
 }

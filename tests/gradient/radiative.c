@@ -246,8 +246,6 @@ static void what_cannot_be_is_said(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbiased_agrees_with_replay),
         cmocka_unit_test(tape_is_replay),
@@ -255,7 +253,5 @@ int main(void)
         cmocka_unit_test(second_bias_is_the_step_before),
         cmocka_unit_test(what_cannot_be_is_said),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "radiative", tests);
 }

@@ -159,17 +159,8 @@ static void strategies_agree(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
     for (int i = 0; i < VALUES; i++)
         weights[i] = (float)((1 + 0.5 * cos(0.7 * (i / 3 % SIDE) + 0.4 * (i / 3 / SIDE) + i % 3)) / VALUES);
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(strategies_agree)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, &folder, "turned sky", tests);
 }

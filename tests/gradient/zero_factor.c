@@ -215,15 +215,10 @@ static void on_device(void **state)
 int main(void)
 {
     bool with_device = getenv("BL_DEVICE") != NULL;
-    if (with_device && !scene_device_open(&device))
-        return scene_device_missing();
     struct CMUnitTest tests[CASES];
     for (uint32_t i = 0; i < CASES; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, with_device ? on_device : interpreted, NULL, NULL,
                                        (void *)(uintptr_t)&cases[i]};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (with_device)
-        if (!failed) /* a test that failed has left its objects behind */
-            scene_device_close(&device);
-    return failed;
+    return with_device ? SCENE_DEVICE_RUN(&device, NULL, "zero factor", tests)
+                       : cmocka_run_group_tests_name("zero factor", tests, NULL, NULL);
 }

@@ -358,8 +358,6 @@ static void hidden_emitters_do_not_hide_what_is_behind(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convex_in_a_constant_environment), cmocka_unit_test(closed_furnace), cmocka_unit_test(closed_furnace_without_bound),
         cmocka_unit_test(no_depth_no_light),                cmocka_unit_test(point_light),    cmocka_unit_test(area_lights),
@@ -368,8 +366,5 @@ int main(void)
         cmocka_unit_test(sphere_light_from_inside),         cmocka_unit_test(sphere_light_turned_away), cmocka_unit_test(lights_add_up), cmocka_unit_test(hidden_emitters),
         cmocka_unit_test(hidden_emitters_do_not_hide_what_is_behind), cmocka_unit_test(nothing_in_the_scene),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "analytic", tests);
 }

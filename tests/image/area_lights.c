@@ -248,34 +248,24 @@ static void write_file(const char *name, const char *content)
     arena_free(&a);
 }
 
-static void remove_file(const char *name, const char *ending)
+static int write_files(void **state)
 {
-    arena a = {0};
-    remove(arena_printf(&a, "%s/%s%s", folder, name, ending));
-    arena_free(&a);
-}
-
-int main(void)
-{
-    folder = scene_files_create();
-    if (!folder || !scene_device_open(&device))
-        return scene_device_missing();
+    (void)state;
     for (int k = 0; k < SHAPES; k++)
         write_mesh(&shapes[k]);
     write_file("bent.txt", "0 0 0 .1\n1 0 0 .1\n1 1 0 .1\n0 1 0 .1\n");
     /* an octahedron without normals: they are generated, and point along the axes */
     write_file("smooth.obj", "v 1 0 0\nv 0 1 0\nv -1 0 0\nv 0 -1 0\nv 0 0 1\nv 0 0 -1\nf 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\nf 2 1 6\nf 3 2 6\nf 4 3 6\nf 1 4 6\n");
+    return 0;
+}
+
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_equal_those_of_meshes),
         cmocka_unit_test(smoothed_normals_decide_the_side),
         cmocka_unit_test(gradients_equal_those_of_meshes),
         cmocka_unit_test(shapes_without_points_say_so),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_device_close(&device);
-    for (int k = 0; k < SHAPES; k++)
-        remove_file(shapes[k].type, ".obj");
-    remove_file("bent", ".txt"), remove_file("smooth", ".obj");
-    scene_files_remove(folder);
-    return failed;
+    return scene_device_run(&device, &folder, "area lights", tests, sizeof tests / sizeof *tests, write_files);
 }

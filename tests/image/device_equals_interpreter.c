@@ -133,13 +133,9 @@ int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
-    bl_device_info info;
-    folder = scene_files_create();
-    if (!folder || bl_device_info_get(device.device, &info) != BL_OK)
-        return 1;
-    bool rounds = strcmp(info.kind, "swiftshader") == 0 || strcmp(info.kind, "lavapipe") == 0;
+    bool rounds = strcmp(device.info.kind, "swiftshader") == 0 || strcmp(device.info.kind, "lavapipe") == 0;
     ulp_most = rounds ? 0 : 64;
-    thrifty = strcmp(info.kind, "lavapipe") == 0 && !getenv("BL_LONG");
+    thrifty = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG");
     struct CMUnitTest *tests = calloc(2 * (scene_case_count + scene_media_case_count), sizeof *tests);
     uint32_t n = 0, images = thrifty ? 4 : 1, gradients = thrifty ? 8 : 1; /* of every how many scenes */
     for (uint32_t i = 0; tests && i < scene_case_count; i++) {
@@ -155,10 +151,7 @@ int main(void)
         tests[n++] = (struct CMUnitTest){scene_media_cases[i].name, images_agree, NULL, NULL, c};
         tests[n++] = (struct CMUnitTest){scene_media_cases[i].name, gradients_agree, NULL, NULL, c};
     }
-    int failed = tests ? _cmocka_run_group_tests("device = interpreter", tests, n, NULL, NULL) : 1;
+    int status = tests ? scene_device_run(&device, &folder, "device = interpreter", tests, n, NULL) : 1;
     free(tests);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return status;
 }

@@ -325,8 +325,6 @@ static bool write_maps(void)
 int main(void)
 {
     char folder[] = "environment_XXXXXX";
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     if (!mkdtemp(folder) || chdir(folder) != 0 || !write_maps())
         return 1;
     const struct CMUnitTest tests[] = {
@@ -334,12 +332,10 @@ int main(void)
         cmocka_unit_test(sampling_follows_texels_that_are_set), cmocka_unit_test(a_fit_lights_a_black_map),
         cmocka_unit_test(a_fit_turns_a_sky),                    cmocka_unit_test(to_world_that_is_set),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int status = SCENE_DEVICE_RUN(&device, NULL, "environment", tests);
     for (int k = 0; k < 6; k++)
         remove(maps[k]);
     if (chdir("..") == 0)
         remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return status;
 }

@@ -376,8 +376,9 @@ static void refuses(void **state)
     arena_free(&a);
 }
 
-static void write_files(void)
+static int write_files(void **state)
 {
+    (void)state;
     static const float tilted[6][3] = {{.7f, .5f, .9f}, {.4f, .7f, .9f}, {.5f, .3f, .8f}, {.3f, .45f, .9f}, {.6f, .6f, .95f}, {.5f, .75f, .8f}};
     arena a = {0};
     FILE *f = fopen(arena_printf(&a, "%s/smooth.obj", folder), "w");
@@ -407,16 +408,11 @@ static void write_files(void)
     fwrite(tilted, sizeof tilted, 1, f);
     fclose(f);
     arena_free(&a);
+    return 0;
 }
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    write_files();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_equal_those_of_paths),
         cmocka_unit_test(gradients_equal_those_of_paths),
@@ -424,9 +420,5 @@ int main(void)
         cmocka_unit_test(collimated_light_lands_below),
         cmocka_unit_test(refuses),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return scene_device_run(&device, &folder, "light tracing", tests, sizeof tests / sizeof *tests, write_files);
 }

@@ -392,8 +392,6 @@ static void write_grid(const char *name, const float *values, uint32_t x, uint32
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     write_grid("eights.vol", (float[1]){0.8f}, 1, 1, 1);
     write_channels("flakes.vol", (float[12]){.3f, .9f, .5f, .1f, -.2f, .15f, .6f, .2f, .9f, 0, .1f, -.1f}, 2, 1, 1, 6);
     write_channels("flat.vol", (float[6]){.8f, .8f, .2f, 0, 0, 0}, 1, 1, 1, 6);
@@ -411,9 +409,7 @@ int main(void)
         cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit), cmocka_unit_test(light_comes_through_layers), cmocka_unit_test(flakes_dim_by_direction),       cmocka_unit_test(thin_cells_are_crossed),
         cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int status = SCENE_DEVICE_RUN(&device, NULL, "media", tests);
     unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("hazy.vol"), unlink("flakes.vol"), unlink("flat.vol");
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return status;
 }

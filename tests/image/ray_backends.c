@@ -20,7 +20,6 @@
 enum { WIDTH = 32, HEIGHT = 24, VALUES = 3 * WIDTH * HEIGHT, SPP = 16, DEPTH = 5 };
 
 static scene_device device;
-static bl_device_info info;
 static char *folder;
 
 static bl_scene *load(scene_device *d, arena *a, const char *name, const scene_case **found)
@@ -93,7 +92,7 @@ static void compare(const char *name, bool gradients)
     arena a = {0};
     const scene_case *c = NULL;
     bl_scene *scene = load(&device, &a, name, &c);
-    if (info.ray_query) {
+    if (device.info.ray_query) {
         bl_job *job[2] = {create(&device, scene, c, BL_RAYS_BVH), create(&device, scene, c, BL_RAYS_QUERY)};
         compare_images(job, c->name);
         if (gradients)
@@ -129,17 +128,17 @@ static void the_backend_is_chosen(void **state)
     bl_scene *scene = load(&device, &a, "area light", &c);
     bl_job *job;
     (void)state;
-    bool on_cpu = strcmp(info.kind, "swiftshader") == 0 || strcmp(info.kind, "lavapipe") == 0;
+    bool on_cpu = strcmp(device.info.kind, "swiftshader") == 0 || strcmp(device.info.kind, "lavapipe") == 0;
     expect_backend(scene, (bl_job_desc){0}, "baked");
     expect_backend(scene, (bl_job_desc){.rays = BL_RAYS_BVH}, "baked");
     expect_backend(scene, (bl_job_desc){.no_baking = true, .rays = BL_RAYS_BVH}, "bvh");
-    expect_backend(scene, (bl_job_desc){.no_baking = true}, info.ray_query && !on_cpu ? "query" : "bvh");
-    if (info.ray_query) {
+    expect_backend(scene, (bl_job_desc){.no_baking = true}, device.info.ray_query && !on_cpu ? "query" : "bvh");
+    if (device.info.ray_query) {
         expect_backend(scene, (bl_job_desc){.rays = BL_RAYS_QUERY}, "query");
     } else {
         assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_QUERY}, &job), BL_ERROR_UNSUPPORTED);
         assert_null(job);
-        assert_non_null(strstr(bl_context_error(device.context), info.name));
+        assert_non_null(strstr(bl_context_error(device.context), device.info.name));
         assert_non_null(strstr(bl_context_error(device.context), "has no ray queries"));
     }
     assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_COUNT}, &job), BL_ERROR_ARGUMENT);
@@ -152,7 +151,7 @@ static void an_empty_scene(void **state)
 {
     float image[3 * 4];
     (void)state;
-    if (!info.ray_query)
+    if (!device.info.ray_query)
         return;
     bl_scene *scene = scene_device_load(&device,
                                         "<scene version='3.0.0'><integrator type='path'/><sensor type='perspective'><film type='hdrfilm'>"
@@ -175,9 +174,9 @@ static void validation_is_silent(void **state)
     arena a = {0};
     const scene_case *c;
     (void)state;
-    if (!info.ray_query || bl_context_create(&(bl_context_desc){.validation = true}, &checked.context) != BL_OK)
+    if (!device.info.ray_query || bl_context_create(&(bl_context_desc){.validation = true}, &checked.context) != BL_OK)
         return;
-    SCENE_MUST(&checked, bl_device_create(checked.context, info.kind, &checked.device));
+    SCENE_MUST(&checked, bl_device_create(checked.context, device.info.kind, &checked.device));
     bl_scene *scene = load(&checked, &a, "disk light", &c);
     bl_job *job = create(&checked, scene, c, BL_RAYS_QUERY);
     SCENE_MUST(&checked, bl_job_render(job, &(bl_render_desc){.spp = 1}, image, NULL));
@@ -190,20 +189,11 @@ static void validation_is_silent(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder || bl_device_info_get(device.device, &info) != BL_OK)
-        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_backend_is_chosen),
         cmocka_unit_test(an_empty_scene),
         cmocka_unit_test(validation_is_silent),
         cmocka_unit_test(backends_agree),
     };
-    int failed = cmocka_run_group_tests_name("ray backends", tests, NULL, NULL);
-    scene_files_remove(folder);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, &folder, "ray backends", tests);
 }

@@ -159,11 +159,6 @@ static void refuses(void **state)
 
 int main(void)
 {
-    if (!scene_device_open(&device))
-        return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test(cornell_box), cmocka_unit_test(slices), cmocka_unit_test(refuses)};
-    int failed = cmocka_run_group_tests_name("reference oracle", tests, NULL, NULL);
-    if (!failed)
-        scene_device_close(&device);
-    return failed;
+    return SCENE_DEVICE_RUN(&device, NULL, "reference oracle", tests);
 }

@@ -77,10 +77,8 @@ static bool all_of_it(void)
 /* Kernels take lavapipe many seconds to compile, so in the ordinary tier its own traversal has every second scene and ray queries the others. */
 static bool left_out(uint32_t index)
 {
-    bl_device_info info;
     const char *rays = getenv("BL_RAY_BACKEND");
-    SCENE_MUST(&device, bl_device_info_get(device.device, &info));
-    return !all_of_it() && strcmp(info.kind, "lavapipe") == 0 && index % 2 == (rays && strcmp(rays, "query") == 0);
+    return !all_of_it() && strcmp(device.info.kind, "lavapipe") == 0 && index % 2 == (rays && strcmp(rays, "query") == 0);
 }
 
 /* Full counts are the manifest's; fewer samples weaken the test, they do not loosen it. */
@@ -171,13 +169,11 @@ static cJSON *read_manifest(void)
 int main(void)
 {
     cJSON *manifest = read_manifest();
-    if (!manifest || !scene_device_open(&device))
+    if (!manifest)
         return scene_device_missing();
     const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(stored_images, manifest)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int status = SCENE_DEVICE_RUN(&device, NULL, "references", tests);
     cJSON_Delete(manifest);
     free(root);
-    if (!failed) /* a test that failed has left its objects behind */
-        scene_device_close(&device);
-    return failed;
+    return status;
 }

@@ -337,8 +337,6 @@ static void what_is_refused(void **state)
 int main(void)
 {
     bool with_device = getenv("BL_DEVICE") != NULL;
-    if (with_device && !scene_device_open(&device))
-        return scene_device_missing();
     struct CMUnitTest tests[FURNACES + 5];
     uint32_t count = 0;
     for (; count < FURNACES; count++)
@@ -351,8 +349,6 @@ int main(void)
         tests[count++] = (struct CMUnitTest)cmocka_unit_test(parameters_are_named_as_in_mitsuba);
         tests[count++] = (struct CMUnitTest)cmocka_unit_test(what_is_refused);
     }
-    int failed = _cmocka_run_group_tests("smooth materials", tests, count, NULL, NULL);
-    if (with_device)
-        scene_device_close(&device);
-    return failed;
+    return with_device ? scene_device_run(&device, NULL, "smooth materials", tests, count, NULL)
+                       : _cmocka_run_group_tests("smooth materials", tests, count, NULL, NULL);
 }

@@ -58,8 +58,9 @@ static void linear(float corners[3 * CORNERS], float base, float by_x, float by_
         corners[k] = base + (float)(k % 3) + by_x * x_of[k / 3] - by_y * (float)(k % 3) * y_of[k / 3];
 }
 
-static void write_files(void)
+static int write_files(void **state)
 {
+    (void)state;
     arena a = {0};
     text ply = {0}, volume = {0};
     bl_error err = {0};
@@ -81,6 +82,7 @@ static void write_files(void)
     if (r != BL_OK)
         fail_msg("%s", err.text);
     text_free(&ply), text_free(&volume), arena_free(&a);
+    return 0;
 }
 
 /* The panel is in view and above a floor; a small lamp beside it. */
@@ -217,14 +219,5 @@ int main(void)
                                        {"light tracing", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&light},
                                        {"tape", all_show_the_same, NULL, NULL, (void *)(uintptr_t)&tape},
                                        cmocka_unit_test(tape_refuses_attributes)};
-    if (!scene_device_open(&device))
-        return scene_device_missing();
-    folder = scene_files_create();
-    if (!folder)
-        return 1;
-    write_files();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    scene_files_remove(folder);
-    scene_device_close(&device);
-    return failed;
+    return scene_device_run(&device, &folder, "surface lights", tests, sizeof tests / sizeof *tests, write_files);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "support/scene_cases.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,10 @@ bool scene_device_open(scene_device *d)
 {
     const char *named = getenv("BL_DEVICE");
     *d = (scene_device){0};
-    bl_device_info info;
     if (bl_context_create(NULL, &d->context) == BL_OK &&
         bl_device_create(d->context, named && *named ? named : "swiftshader", &d->device) == BL_OK &&
-        bl_device_info_get(d->device, &info) == BL_OK)
-        print_message("device: %s\n", info.name);
+        bl_device_info_get(d->device, &d->info) == BL_OK)
+        print_message("device: %s\n", d->info.name);
     else
         print_message("device: %s\n", bl_context_error(d->context));
     if (!d->device)
@@ -39,6 +40,21 @@ int scene_device_missing(void)
 {
     const char *all = getenv("BL_REQUIRE_ALL");
     return all && strcmp(all, "1") == 0 ? 1 : 77;
+}
+
+int scene_device_run(scene_device *d, char **folder, const char *name, const struct CMUnitTest *tests,
+                     size_t count, int (*setup)(void **state))
+{
+    if (!d->device && !scene_device_open(d))
+        return scene_device_missing();
+    if (folder && !(*folder = scene_files_create()))
+        return 1;
+    int failed = _cmocka_run_group_tests(name, tests, count, setup, NULL);
+    if (folder)
+        scene_files_remove(*folder);
+    if (!failed)
+        scene_device_close(d);
+    return failed;
 }
 
 void scene_device_must(scene_device *d, bl_result r, const char *what)

@@ -8,7 +8,17 @@
 typedef struct scene_device {
     bl_context *context;
     bl_device *device;
+    bl_device_info info;
 } scene_device;
+
+/* What main returns of tests on d, which is opened unless main has done so: how many have failed, 1 without a folder, or
+ * scene_device_missing(). *folder is that of scene_files_create while they run; folder NULL: they need none.
+ * After a failure d stays open, since the test has left its objects behind. */
+struct CMUnitTest;
+int scene_device_run(scene_device *d, char **folder, const char *name, const struct CMUnitTest *tests,
+                     size_t count, int (*setup)(void **state));
+#define SCENE_DEVICE_RUN(d, folder, name, tests)                                                             \
+    scene_device_run((d), (folder), (name), (tests), sizeof(tests) / sizeof *(tests), NULL)
 
 /* The device that BL_DEVICE names, SwiftShader where it says nothing. False, with a message, where there is none; main then returns
  * scene_device_missing(): 77, or 1 under BL_REQUIRE_ALL=1. */
