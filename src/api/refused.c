@@ -34,18 +34,8 @@ static bool may_let_through(const scene_object *bsdf)
 static bool shines_on_the_way(const render_scene *s)
 {
     bool any = false;
-    for (uint32_t i = 0; i < s->media.count; i++)
-        any |= scene_get(s->media.data[i], "emission")->given;
     for (uint32_t i = 0; i < s->shapes.count; i++)
         any |= s->shapes.data[i].emitter && s->shapes.data[i].bsdf && may_let_through(s->shapes.data[i].bsdf);
-    return any;
-}
-
-static bool shines(const render_scene *s, uint32_t object)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->shapes.count; i++)
-        any |= s->shapes.data[i].emitter && s->shapes.data[i].object->index == object;
     return any;
 }
 
@@ -53,12 +43,8 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
 {
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = p->object == s->sensor->index, moves = place_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
-    if (moves && s->media.count > 0)
-        return "those of places of shapes and of vertices are not implemented in scenes with media";
     if ((camera || moves) && shines_on_the_way(s))
-        return "those of what moves are not implemented where media emit light, or shapes that let light through do";
-    if (moves && shines(s, p->object))
-        return "those of places of shapes that shine are not implemented for volumetric integrators";
+        return "those of what moves are not implemented where shapes that let light through shine";
     return NULL;
 }
 
@@ -69,9 +55,9 @@ const char *parameter_refused(const render_scene *s, uint32_t parameter)
         return NULL;
     const render_parameter *p = &s->parameters.data[parameter];
     bool camera = p->object == s->sensor->index, moved = place_is(s, parameter) || mesh_slot_moves(p->slot);
-    const emitter_class *light = light_moved_by(s, parameter);
     if (s->volumetric && replay)
         return refused_by_volumetric(s, parameter);
+    const emitter_class *light = light_moved_by(s, parameter);
     if (camera && (!replay || s->depth_image || s->light_tracing))
         return "the camera's are not implemented for this integrator";
     if (s->light_tracing && (moved || (light && !light->environment)))

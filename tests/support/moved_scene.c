@@ -26,12 +26,17 @@ double moved_weighted(const float *values)
     return sum;
 }
 
-/* The derivative of to_world: the velocity's matrix times it. */
-static void direction(const moved_case *c, const float *m, float *out)
+/* The derivative of to_world: the velocity's matrix times it; or of points, one after another: their velocity. */
+static void direction(const moved_case *c, uint32_t count, const float *m, float *out)
 {
     const double *w = c->motion.turn, *v = c->motion.move, s = c->motion.grow;
     const double a[12] = {s, -w[2], w[1], v[0], w[2], s, -w[0], v[1], -w[1], w[0], s, v[2]};
-    for (int i = 0; i < 16; i++) {
+    for (uint32_t i = 0; i < count && count != 16; i++) {
+        const double *row = a + 4 * (i % 3);
+        const float *p = m + i / 3 * 3;
+        out[i] = (float)(row[0] * (double)p[0] + row[1] * (double)p[1] + row[2] * (double)p[2] + row[3]);
+    }
+    for (int i = 0; i < 16 && count == 16; i++) {
         double sum = 0;
         for (int k = 0; k < 4 && i < 12; k++)
             sum += a[4 * (i / 4) + k] * (double)m[4 * k + i % 4];
@@ -46,8 +51,12 @@ moved_scene moved_load(scene_device *d, const moved_case *c, const char *integra
     bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .frozen = true, .rays = scene_device_rays()};
     SCENE_MUST(d, bl_job_create(d->device, m.scene, &desc, &m.job));
     m.parameter = scene_device_find(d, m.scene, c->parameter);
+    bl_parameter_info info;
+    SCENE_MUST(d, bl_scene_parameter_info(m.scene, m.parameter, &info));
+    m.count = info.count;
+    assert_true(m.count <= MOVED_NUMBERS);
     SCENE_MUST(d, bl_scene_get_parameter(m.scene, m.parameter, m.start));
-    direction(c, m.start, m.along);
+    direction(c, m.count, m.start, m.along);
     arena_free(&a);
     return m;
 }
@@ -60,7 +69,7 @@ void moved_free(moved_scene *m)
 
 double moved_gradient(moved_scene *m, uint32_t seed, double *size)
 {
-    float g[16], weights[MOVED_VALUES];
+    float g[MOVED_NUMBERS], weights[MOVED_VALUES];
     double sum = 0;
     bl_stats stats;
     for (int i = 0; i < MOVED_VALUES; i++)
@@ -69,7 +78,7 @@ double moved_gradient(moved_scene *m, uint32_t seed, double *size)
     SCENE_MUST(m->d, bl_job_read_gradient(m->job, 0, g));
     assert_int_equal(stats.drifted, 0);
     *size = 0;
-    for (int i = 0; i < 16; i++)
+    for (uint32_t i = 0; i < m->count; i++)
         sum += (double)g[i] * (double)m->along[i], *size += fabs((double)g[i] * (double)m->along[i]);
     return sum;
 }
@@ -90,8 +99,8 @@ static double frozen(moved_scene *m, double step)
         SCENE_MUST(m->d, bl_scene_parameter_info(m->scene, k, &info));
         assert_true(at + info.count <= sizeof all / sizeof *all);
         SCENE_MUST(m->d, bl_scene_get_parameter(m->scene, k, all + at));
-        for (int i = 0; k == m->parameter && i < 16; i++)
-            all[at + (uint32_t)i] += (float)step * m->along[i];
+        for (uint32_t i = 0; k == m->parameter && i < m->count; i++)
+            all[at + i] += (float)step * m->along[i];
         at += info.count;
     }
     SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true, .frozen = all}, image, NULL));
@@ -100,8 +109,8 @@ static double frozen(moved_scene *m, double step)
 
 static double plain(moved_scene *m, double step)
 {
-    float there[16];
-    for (int i = 0; i < 16; i++)
+    float there[MOVED_NUMBERS];
+    for (uint32_t i = 0; i < m->count; i++)
         there[i] = m->start[i] + (float)step * m->along[i];
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, there));
     SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true}, image, NULL));
@@ -121,7 +130,7 @@ static void go(const moved_case *c, double time, float m[16])
     float term[16], next[16];
     memcpy(term, m, sizeof term);
     for (int k = 1; k < 12; k++) {
-        direction(c, term, next);
+        direction(c, 16, term, next);
         for (int i = 0; i < 16; i++)
             term[i] = (float)(time / k * (double)next[i]), m[i] += term[i];
     }
@@ -132,7 +141,7 @@ static void expect_there(moved_scene *m, const moved_case *c)
 {
     double size;
     go(c, 0.3, m->start);
-    direction(c, m->start, m->along);
+    direction(c, m->count, m->start, m->along);
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, m->start));
     double along = moved_gradient(m, MOVED_SEED, &size), differences = by_plain(m);
     print_message("%s, there: reverse %.6g, plain %.6g; of parts of size %.6g\n", c->name, along, differences, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes in which something moves with its to_world: the derivative of a weighted sum of the image's values along a motion, by every way there is. Seen
+ * Scenes in which something moves with its to_world, or the vertices that it has: the derivative of a weighted sum of the image's values along a motion, by every way there is. Seen
  * by a sensor with MOVED_FILM. */
 #ifndef TEST_MOVED_SCENE_H
 #define TEST_MOVED_SCENE_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { MOVED_PIXELS = 12, MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS, MOVED_SEED = 5 };
+enum { MOVED_PIXELS = 12, MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS, MOVED_SEED = 5, MOVED_NUMBERS = 64 };
 
 #define MOVED_FILM "<film type='hdrfilm'><integer name='width' value='12'/><integer name='height' value='12'/><rfilter type='box'/></film>"
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
@@ -19,7 +19,7 @@ enum { MOVED_PIXELS = 12, MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS, MOVED_
 
 typedef struct moved_case {
     const char *name, *integrator, *sensor, *body, *parameter;
-    struct { /* how to_world changes: a velocity of the points x, turn x x + grow x + move */
+    struct { /* how to_world, or points, change: a velocity of the points x, turn x x + grow x + move */
         double turn[3], grow, move[3];
     } motion;
     uint32_t spp;
@@ -30,8 +30,8 @@ typedef struct moved_scene {
     scene_device *d;
     bl_scene *scene;
     bl_job *job;
-    uint32_t parameter, spp;
-    float start[16], along[16];
+    uint32_t parameter, count, spp;
+    float start[MOVED_NUMBERS], along[MOVED_NUMBERS];
 } moved_scene;
 
 /* integrator: NULL, the case's. */

@@ -388,7 +388,9 @@ const scene_case scene_media_cases[] = {
      .parameters = {"eye.to_world", "eye.x_fov", "spot.to_world", "white.reflectance.value"}},
     {.name = "bounds in cells, and lights that move",
      .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "") RGB("albedo", ".9,.7,.95") HG(".5"))
-         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>" SUN,
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>" SUN
+         "<medium type='homogeneous' id='haze'><float name='sigma_t' value='1.5'/></medium>"
+         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>", "<bsdf type='null'/><ref id='haze' name='interior'/>"),
      .volumetric = true,
      .step = 1e-5,
      .parameters = {"bulb.position", "sun.direction", "fog.scale"}},
@@ -401,6 +403,14 @@ const scene_case scene_media_cases[] = {
      .crossings = 3,
      .step = 1e-6,
      .parameters = {"ground.to_world", "ball.to_world", "patch.vertex_texcoords", "eye.to_world", "cloth.reflectance.value"}},
+    {.name = "surfaces that move in fog and around it",
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") RGB("emission", ".5,.3,.2") HG(".4")) DIFFUSE("white", ".7,.75,.8")
+         PATCH("patch", "<scale value='1.5'/>", REF("white")) "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/><float name='radius' value='.7'/>" REF("white") "</shape>"
+         "<shape type='cube' id='box'>" TO_WORLD("<scale value='1.6,1.1,.6'/><translate value='0,.1,.7'/>") HOLLOW "</shape>" SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-6,
+     .parameters = {"patch.vertex_positions", "ball.to_world", "box.to_world", "fog.scale"}},
     {.name = "normals in fog",
      .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95")) DIFFUSE("white", ".7,.75,.8")
          PATCH("patch", "<scale value='1.5'/>", REF("white")) FOG_BOX SUN SKY,
@@ -443,6 +453,23 @@ const scene_case scene_thin_cases[] = {
      .crossings = 2,
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
+    {.name = "thin grid of flakes",
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5")
+             "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
+     .volumetric = true,
+     .crossings = 2,
+     .step = 1e-4,
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.S.data", "white.reflectance.value"}},
+    {.name = "surfaces that move in a thin grid and around it",
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") GRID("emission", "tint.vol", "") HG("-.3")) DIFFUSE("white", ".7,.75,.8")
+         PATCH("patch", "<scale value='1.5'/>", REF("white")) "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/><float name='radius' value='.7'/>" HOLLOW "</shape>"
+         "<shape type='rectangle' id='board'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='40'/><translate value='-.3,.1,.9'/>") REF("white") "</shape>"
+         FOG_BOX "<shape type='sphere' id='lamp'><point name='center' value='.3,-.3,2.3'/><float name='radius' value='.4'/>" REF("white") AREA("5,4,3") "</shape><emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.9'/>" RGB("intensity", "2,3,4") "</emitter>" SKY,
+     .volumetric = true,
+     .crossings = 4,
+     .step = 1e-6,
+     .parameters = {"patch.vertex_positions", "ball.to_world", "board.to_world", "bulb.position", "lamp.to_world"}},
 };
 const uint32_t scene_thin_case_count = sizeof scene_thin_cases / sizeof scene_thin_cases[0];
 

@@ -95,7 +95,7 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)), chance = end_chance(w, rate, fl->t, fl->collides);
     ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
     color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true), scattering = free_scattering(w, fl, sigma);
-    ir_ref length = ir_mul(f, fl->t, stretch_growth(w, s));
+    ir_ref length = stretch_length(w, s, fl->t);
     COLOR_EACH(r, ir_select(f, s->there,
                             ir_mul(f, ir_mul(f, exponential(t, sigma.c[c], length), inverse),
                                    ir_select(f, fl->collides, scattering.c[c], one)), one));
@@ -164,7 +164,7 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
     if (media_any(w, true)) {
         bool moves = tracked && w->sways;
         color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
-        ir_ref length = moves ? ir_mul(t->f, s->limit, stretch_growth(w, s)) : s->limit;
+        ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
         for (int c = 0; c < 3; c++)
             closed.c[c] = exponential(t, sigma.c[c], length);
     }
@@ -181,7 +181,7 @@ static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
     color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true);
-    ir_ref length = ir_mul(t->f, distance, stretch_growth(w, s));
+    ir_ref length = stretch_length(w, s, distance);
     COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], length)));
     return r;
 }

@@ -18,6 +18,7 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
 /* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows; else the point, and 1. */
 vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
 ir_ref stretch_growth(walk *w, const walk_stretch *s);
+ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
 
 /* Loop state of values that are one number where no extinction differs by channel. */
 void channels_put(const walk *w, loop_state *state, color c);
@@ -68,9 +69,25 @@ color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
  * one place in the box for a detour). Any function of the place is right. */
 ir_ref track_detour_part(walk *w, const track *k, color sigma);
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
-/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no loops of what is tracked. A sample with more
- * counts as not finite. */
-enum { UNROLLED_STEPS = 16 };
+
+/* What a walk over the collisions of a stretch has found. */
+typedef struct collisions {
+    const walk_stretch *s;
+    const track *k;
+    const walk_flight *fl; /* ends before the collision where this does; NULL: at the stretch's end */
+    bool tracked;
+    bool two;              /* there is another colour beside the product */
+    color product, other;  /* product: from 1 on, one number where no extinction differs by channel */
+    ir_ref distance, step, going;
+    ir_ref over;           /* bool: there are more than the walk has room for */
+} collisions;
+/* What the next one, or a border, does to the product and to the other colour. */
+typedef void collision_step(walk *w, const tentative *at, collisions *c);
+/* From the beginning, given s, k, fl, tracked, two and other. Loops of what is tracked are for forward mode; RENDER_UNROLLED has them written
+ * out. */
+collisions track_collisions(walk *w, collisions c, collision_step *each);
+/* A value that the walk has found; not finite where it is over. */
+color collisions_found(walk *w, const collisions *c, color value);
 
 /* ---- track.c: heterogeneous media, as the functions of walk.h ---- */
 

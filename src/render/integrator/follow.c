@@ -62,20 +62,10 @@ walk_ray follow_unpack(const walk *w, const ir_ref *in)
 static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref moves = follow_link(w, way->link, LINK_RAY), out[INTERACT_RESULTS];
+    ir_ref moves = follow_link(w, way->link, LINK_RAY);
     walk_hit hit = way->hit;
-    hit.t = ir_detach(f, hit.t), hit.b = (vec2){ir_detach(f, hit.b.x), ir_detach(f, hit.b.y)};
-    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)),
-    hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
-    ir_ref branch = ir_if(f, hit.valid); /* another ray may have no derivative there */
-    interaction si = walk_surface(w, &hit, slide);
-    uint32_t count = surface_pack(t, &si, out);
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < count; k++)
-        out[k] = ir_phi(f, branch, out[k], t_f32(t, 0));
-    surface_unpack(t, out, &si);
+    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)), hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
+    interaction si = walk_surface_met(w, hit, slide);
     return (place){.si = si, .o = along.o, .d = hit.d};
 }
 
@@ -95,10 +85,16 @@ ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref be
     return ir_select(f, condition, moved, at);
 }
 
-static vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
+vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
 {
     return v3(follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y),
               follow_number(w, condition, at.z, now.z, before.z));
+}
+
+vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
+{
+    at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
+    return (vec2){follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y)};
 }
 
 ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
@@ -146,12 +142,6 @@ void follow_place_light(walk *w, walk_light *light)
     light->ref = follow3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = follow3(w, area, v3_detach(t, light->d), now.d, before.d);
     light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
-}
-
-static vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
-{
-    at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
-    return (vec2){follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y)};
 }
 
 void follow_emission(walk *w, walk_light *light)

@@ -14,7 +14,6 @@
 
 static const float diagonal_parts = 4;     /* collisions along the box's diagonal, at least */
 static const float thin = 1e-2f;           /* optical thickness below which the closed form is a series */
-static const float endless = 1e36f;        /* of more collisions than tracking can do */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
 bool glow_any(const walk *w)
@@ -30,7 +29,7 @@ static bool is_wanted(const walk *w)
     bool wanted = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++) {
         const class_node *n = w->plan->media.data[i];
-        wanted |= medium_emits(n) && (media_want_extinction(w) || plan_wants(n, "emission"));
+        wanted |= medium_emits(n) && (media_want_extinction(w) || plan_wants(n, "emission") || plan_sways(w->plan));
     }
     return wanted;
 }
@@ -50,12 +49,15 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
-    color sigma = stretch_extinction(w, s, s->o, tracked), emission = stretch_emission(w, s, s->o, tracked), r;
+    bool moves = tracked && w->sways;
+    vec3 p = moves ? stretch_place(w, s, t_f32(t, 0)) : s->o;
+    ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+    color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
     for (int c = 0; c < 3; c++) {
-        ir_ref x = ir_mul(f, sigma.c[c], s->limit), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
+        ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
         ir_ref series = t_mad(t, small, t_mad(t, small, t_f32(t, 1.0f / 6), t_f32(t, -0.5f)), one);
         ir_ref thick = ir_sub(f, one, ir_exp(f, ir_neg(f, x))), rate = ir_select(f, is_thin, one, sigma.c[c]);
-        r.c[c] = ir_mul(f, emission.c[c], ir_select(f, is_thin, ir_mul(f, series, s->limit), ir_div(f, thick, rate)));
+        r.c[c] = ir_mul(f, emission.c[c], ir_select(f, is_thin, ir_mul(f, series, length), ir_div(f, thick, rate)));
     }
     return r;
 }
@@ -73,74 +75,32 @@ static track glow_track(walk *w, const walk_stretch *s)
 /* What a collision adds, but for the transmittance up to it. */
 static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
-    return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
+    if (!tracked || !w->sways)
+        return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
+    return color_scale(&w->t, stretch_emission(w, s, stretch_place(w, s, at->distance), true), stretch_length(w, s, at->mean));
 }
 
-typedef struct collecting {
-    ir_ref distance, step, going;
-    color left, sum; /* transmittance so far; what has been collected */
-} collecting;
-
-static void put_collecting(const walk *w, loop_state *s, const collecting *c)
+/* What it leaves. */
+static color left_by(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
-    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
-    channels_put(w, s, c->left);
-    state_put_color(s, c->sum);
+    return track_null(w, tracked ? track_passed(w, s, at->mean, at->distance) : track_real(w, s, at->mean, at->p, false));
 }
 
-static collecting get_collecting(const walk *w, loop_state *s)
-{
-    collecting c;
-    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
-    c.left = channels_get(w, s), c.sum = state_get_color(s);
-    return c;
-}
-
-static collecting collect_next(walk *w, const walk_stretch *s, const track *k, const collecting *now, bool tracked)
+/* product: transmittance so far; other: what has been collected */
+static void collect(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
-    tentative at = track_next(w, s, k, now->distance, now->step);
-    color behind = color_mul(t, now->left, track_null(w, track_real(w, s, at.mean, at.p, tracked)));
-    color more = color_add(t, now->sum, color_mul(t, now->left, term(w, s, &at, tracked)));
-    collecting then = {.distance = at.distance, .step = ir_add(t->f, now->step, t_u32(t, 1)), .going = at.inside};
-    then.left = color_select(t, at.collides, behind, now->left), then.sum = color_select(t, at.collides, more, now->sum);
-    return then;
-}
-
-/* As track.c does it. */
-static collecting collect_unrolled(walk *w, const walk_stretch *s, const track *k, collecting now)
-{
-    tracer *t = &w->t;
-    for (int i = 0; i < UNROLLED_STEPS; i++) {
-        collecting then = collect_next(w, s, k, &now, true);
-        now.distance = ir_select(t->f, now.going, then.distance, now.distance), now.step = ir_select(t->f, now.going, then.step, now.step);
-        now.left = color_select(t, now.going, then.left, now.left), now.sum = color_select(t, now.going, then.sum, now.sum);
-        now.going = ir_and(t->f, now.going, then.going);
-    }
-    now.sum = color_select(t, now.going, color_all(t_f32(t, endless)), now.sum);
-    return now;
-}
-
-static collecting collect_loop(walk *w, const walk_stretch *s, const track *k, collecting now, bool tracked)
-{
-    loop_state state = {0}, next = {0};
-    put_collecting(w, &state, &now);
-    ir_ref loop = ir_loop(w->t.f, state.r, state.count);
-    now = get_collecting(w, &state);
-    ir_while(w->t.f, now.going);
-    collecting then = collect_next(w, s, k, &now, tracked);
-    put_collecting(w, &next, &then);
-    ir_endloop(w->t.f, loop, next.r, next.count);
-    return now;
+    color behind = color_mul(t, c->product, left_by(w, c->s, at, c->tracked));
+    color more = color_add(t, c->other, color_mul(t, c->product, term(w, c->s, at, c->tracked)));
+    c->product = color_select(t, at->collides, behind, c->product), c->other = color_select(t, at->collides, more, c->other);
 }
 
 static color collected(walk *w, const walk_stretch *s, bool tracked)
 {
-    tracer *t = &w->t;
     track k = glow_track(w, s);
-    collecting now = {k.near, s->step, ir_and(t->f, s->there, ir_not(t->f, s->homogeneous)), color_all(t_f32(t, 1)), color_all(t_f32(t, 0))};
-    now = tracked && w->pass == RENDER_UNROLLED ? collect_unrolled(w, s, &k, now) : collect_loop(w, s, &k, now, tracked);
-    return color_select(t, track_exhausted(w, s, now.step), color_all(t_f32(t, endless)), now.sum);
+    collisions c = {.s = s, .k = &k, .tracked = tracked, .two = true, .other = color_all(t_f32(&w->t, 0))};
+    c = track_collisions(w, c, collect);
+    return collisions_found(w, &c, c.other);
 }
 
 /* ---- either ---- */
@@ -160,7 +120,7 @@ color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
 
 /* ---- adjoint ---- */
 
-static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed)
+static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -170,26 +130,31 @@ static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color
     state_put(&state, k.near), state_put(&state, s->step), state_put(&state, ir_and(f, when, ir_not(f, s->homogeneous)));
     channels_put(w, &state, color_all(t_f32(t, 1)));
     state_put_color(&state, emitted);
+    uint32_t first_arrival = state.count;
+    state_put_arrivals(&state, sum);
     ir_ref loop = ir_loop(f, state.r, state.count);
     ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
     color left = channels_get(w, &state), to_come = state_get_color(&state);
+    state_get_arrivals(&state, sum);
     ir_while(f, going);
     tentative at = track_next(w, s, &k, distance, step);
-    color null = track_null(w, track_real(w, s, at.mean, at.p, false)), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
+    color null = left_by(w, s, &at, false), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
     for (int c = 0; c < 3; c++) {
         rest.c[c] = ir_sub(f, to_come.c[c], own.c[c]);
         seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], left.c[c]), zero);
         seeds[1].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], t_ratio(t, rest.c[c], null.c[c])), zero);
     }
-    color_backward(t, term(w, s, &at, true), seeds[0]);
-    color_backward(t, track_null(w, track_real(w, s, at.mean, at.p, true)), seeds[1]);
+    color_backward_into(t, term(w, s, &at, true), seeds[0], sum);
+    color_backward_into(t, left_by(w, s, &at, true), seeds[1], sum);
     state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))), state_put(&next, at.inside);
     channels_put(w, &next, color_select(t, at.collides, color_mul(t, left, null), left));
-    state_put_color(&next, color_select(t, at.collides, rest, to_come));
+    state_put_color(&next, color_select(t, at.collides, rest, to_come)), state_put_arrivals(&next, sum);
     ir_endloop(f, loop, next.r, next.count);
+    state.cursor = first_arrival;
+    state_get_arrivals(&state, sum);
 }
 
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed)
+void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
 {
     if (!is_wanted(w))
         return;
@@ -197,11 +162,13 @@ void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, co
     walk_stretch s = own_stream(w, fl);
     when = ir_and(f, when, s.there);
     if (media_any(w, true)) {
-        ir_if(f, ir_and(f, when, s.homogeneous));
-        color_backward(&w->t, closed_form(w, &s, true), seed);
+        ir_ref branch = ir_if(f, ir_and(f, when, s.homogeneous));
+        arrivals inside = *sum;
+        color_backward_into(&w->t, closed_form(w, &s, true), seed, &inside);
         ir_else(f);
         ir_endif(f);
+        arrivals_join(&w->t, branch, &inside, sum);
     }
     if (media_any(w, false))
-        collected_adjoint(w, &s, when, emitted, seed);
+        collected_adjoint(w, &s, when, emitted, seed, sum);
 }

@@ -44,6 +44,25 @@ static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, 
     *d = v3_select(t, slides, v3_sub(t, v3_add(t, *d, *d), affine_vector(t, motion, *d)), *d);
 }
 
+ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref shape = walk_shape_of(t, entry), may = ir_bool(f, false), none = t_u32(t, 0);
+    if (w->plan->moves & MOVE_PLACES)
+        may = ir_ne(f, t_word(t, shape, SHAPE_PLACE), none);
+    if (w->plan->moves & MOVE_PLACES && place_moves_levels(w->plan))
+        may = ir_or(f, may, ir_ne(f, t_word(t, level, LEVEL_PLACE), none));
+    if (w->plan->moves & MOVE_POSITIONS) {
+        ir_ref branch = ir_if(f, ir_eq(f, t_word(t, entry, 9), t_u32(t, SHAPE_TRIANGLES)));
+        ir_ref by_vertices = mesh_positions_requested(t, t_word(t, shape, SHAPE_DATA));
+        ir_else(f);
+        ir_endif(f);
+        may = ir_or(f, may, ir_phi(f, branch, by_vertices, ir_bool(f, false)));
+    }
+    return ir_and(f, valid, may);
+}
+
 interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
@@ -74,6 +93,23 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     }
     if (carries)
         place_carry(t, &motion, &si);
+    return si;
+}
+
+interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref out[INTERACT_RESULTS];
+    hit.t = ir_detach(f, hit.t), hit.b = (vec2){ir_detach(f, hit.b.x), ir_detach(f, hit.b.y)};
+    ir_ref branch = ir_if(f, hit.valid); /* another ray may have no derivative there */
+    interaction si = walk_surface(w, &hit, interact);
+    uint32_t count = surface_pack(t, &si, out);
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < count; k++)
+        out[k] = ir_phi(f, branch, out[k], t_f32(t, 0));
+    surface_unpack(t, out, &si);
     return si;
 }
 

@@ -270,6 +270,11 @@ ir_ref stretch_growth(walk *w, const walk_stretch *s)
     return ir_mul(t->f, v3_length(t, v3_add(t, s->d, s->motion.turn)), slides);
 }
 
+ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
+{
+    return w->sways ? ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s)) : distance;
+}
+
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides by. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
 bool media_track_exact(const walk *w) { return !w->spectral && (w->detours || !media_want_extinction(w)); }

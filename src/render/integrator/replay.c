@@ -241,13 +241,13 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
 }
 
 /* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed anything. */
-static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL)
+static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
     color emitted = glow_radiance(w, &v->flight, false);
     account(w, p, emitted, p->phase);
     if (w->pass != RENDER_REPLAY)
-        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL));
+        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL), arrived);
 }
 
 ir_ref replay_vertex(walk *w, replay_state *p, color dL)
@@ -261,7 +261,7 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     arrivals arrived = arrivals_start(w, p, &v);
     crossed_keep(w, p->lane, &p->at, &v.shadow);
     if (w->media && glow_any(w))
-        glow(w, p, &v, dL);
+        glow(w, p, &v, dL, &arrived);
     if (w->media && w->pass != RENDER_REPLAY)
         adjoint_flight(w, p, &v, dL, &arrived);
     if (detour_any(w))

@@ -83,7 +83,6 @@ typedef struct stage {
     frame frame;
     vec3 wi;
     ir_ref passable; /* bool: there is no surface, or one of a class that lets light through */
-    vec3 d;          /* of the ray there */
     walk_hit hit;
     walk_border border; /* where walk.sways, as is this: how the ray moves there */
     walk_sway sway;
@@ -163,7 +162,7 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
     ir_func *f = t->f;
     stage g = {0};
     ir_ref left;
-    vec3 d = g.d = aim(w, c, l, &left);
+    vec3 d = aim(w, c, l, &left);
     g.si = walk_intersect(w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, left, t_f32(t, -1))}, &g.hit);
     ir_ref limit = ir_select(f, g.si.valid, g.si.t, left);
     g.frame = surface_frame(t, &g.si);
@@ -183,9 +182,9 @@ static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage 
     g->border = c->last;
     if (!w->sways || !tracked)
         return;
-    g->border = border_of(w, &g->hit, g->si.ng, l->start, g->d);
-    ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->d));
-    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->d, origin, w->media ? g->s.limit : g->si.t);
+    g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
+    ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
+    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin, w->media ? g->s.limit : g->si.t);
     g->s.motion = m;
     g->sway = (walk_sway){.shift = l->sways.shift, .turn = l->sways.turn, .origin = origin};
 }
@@ -195,12 +194,12 @@ static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    c->o = ray_offset(t, g->si.p, g->si.ng, g->d);
+    c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
     if (w->sways)
         c->last = g->border;
-    c->medium = medium_behind(w, &g->si, g->d, c->medium);
+    c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
     c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
-    ir_ref ahead = ir_gt(f, v3_dot(t, v3_sub(t, l->end, c->o), g->d), t_f32(t, 0));
+    ir_ref ahead = ir_gt(f, v3_dot(t, v3_sub(t, l->end, c->o), g->hit.d), t_f32(t, 0));
     c->going = ir_and(f, ir_and(f, c->going, ir_and(f, g->si.valid, g->passable)), ahead);
 }
 

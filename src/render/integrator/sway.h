@@ -6,6 +6,11 @@
 #include "render/integrator/follow.h"
 #include "render/integrator/kernel.h"
 
+/* How a ray moves, tracked: what stands on it at a distance from where it begins, by shift + turn * distance. */
+typedef struct sway_line {
+    vec3 shift, turn;
+} sway_line;
+
 /* What stands at a distance along a ray moves by. */
 static inline vec3 sway_along(tracer *t, vec3 shift, vec3 turn, ir_ref distance) { return v3_add(t, shift, v3_scale(t, turn, distance)); }
 
@@ -20,6 +25,9 @@ void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref al
 void sway_none(walk *w, walk_position *at);
 void state_put_sway(const walk *w, loop_state *s, const walk_position *at);
 void state_get_sway(const walk *w, loop_state *s, walk_position *at);
+
+/* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as long as areas grow), which in derivatives is as it was. */
+vec3 sway_target_moved(walk *w, ir_ref target, vec3 point, vec3 *n);
 
 /* The tracked numbers, those of a derivative that all else is made of. */
 enum { SWAY_NUMBERS = 12 };
@@ -38,10 +46,7 @@ void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, ui
 
 /* ---- sway.c: toward lights ---- */
 
-/* A shadow ray, tracked: what stands on it at a distance from where it begins moves by shift + turn * distance. */
-typedef struct sway_line {
-    vec3 shift, turn;
-} sway_line;
+/* A shadow ray. */
 enum { SWAY_LINE_NUMBERS = 6 };
 uint32_t sway_line_pack(const sway_line *l, ir_ref out[SWAY_LINE_NUMBERS]);
 sway_line sway_to_light(walk *w, const walk_vertex *v);

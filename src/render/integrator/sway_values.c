@@ -6,19 +6,10 @@
 static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, vec3 shift, vec3 turn)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref out[INTERACT_RESULTS];
     walk_hit moved = *hit;
-    moved.t = ir_detach(f, hit->t), moved.b = (vec2){ir_detach(f, hit->b.x), ir_detach(f, hit->b.y)}, moved.slides = hit->valid;
+    moved.slides = hit->valid;
     moved.o = v3_add(t, v3_detach(t, hit->o), shift), moved.d = v3_normalize(t, v3_add(t, v3_detach(t, hit->d), turn));
-    ir_ref branch = ir_if(f, hit->valid); /* another surface may have no derivative there */
-    interaction si = walk_surface(w, &moved, interact);
-    uint32_t count = surface_pack(t, &si, out);
-    ir_else(f);
-    ir_endif(f);
-    for (uint32_t k = 0; k < count; k++)
-        out[k] = ir_phi(f, branch, out[k], t_f32(t, 0));
-    surface_unpack(t, out, &si);
+    interaction si = walk_surface_met(w, moved, interact);
     si.valid = hit->valid, si.entry = hit->entry, si.level = hit->level, si.shape = walk_shape_of(t, hit->entry);
     return si;
 }
@@ -39,12 +30,9 @@ void sway_emission(walk *w, walk_light *light)
     vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->sway.turn));
     vec2 now = light_emission_uv(w, there, x.now.uv, d), before = light_emission_uv(w, there, x.before.uv, was);
     light->d = d;
-    light->uv = (vec2){follow_number(w, everywhere, ir_detach(t->f, light->uv.x), now.x, before.x), follow_number(w, everywhere, ir_detach(t->f, light->uv.y), now.y, before.y)};
-    light->on.b = (vec2){follow_number(w, there, ir_detach(t->f, light->on.b.x), x.now.b.x, x.before.b.x),
-                         follow_number(w, there, ir_detach(t->f, light->on.b.y), x.now.b.y, x.before.b.y)};
-    vec3 p = v3_detach(t, light->on.p);
-    light->on.p = v3(follow_number(w, there, p.x, x.now.p.x, x.before.p.x), follow_number(w, there, p.y, x.now.p.y, x.before.p.y),
-                     follow_number(w, there, p.z, x.now.p.z, x.before.p.z));
+    light->uv = follow2(w, everywhere, light->uv, now, before);
+    light->on.b = follow2(w, there, light->on.b, x.now.b, x.before.b);
+    light->on.p = follow3(w, there, v3_detach(t, light->on.p), x.now.p, x.before.p);
 }
 
 vec3 sway_reference(walk *w, const walk_light *light) { return v3_add(&w->t, v3_detach(&w->t, light->ref), light->sway.moved); }
@@ -57,7 +45,10 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
     vec3 d = v3_detach(t, v->next_d), n = v3_detach(t, v->next_n);
     ir_ref one = t_f32(t, 1), reach = ir_detach(f, v->next_reach), was = v3_dot(t, d, n);
     ir_ref swings = ir_and(f, ir_gt(f, reach, t_f32(t, 0)), ir_ne(f, was, t_f32(t, 0)));
-    vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, ir_select(f, swings, reach, one)))); /* over the distance as it was */
+    ir_ref distance = ir_select(f, swings, reach, one);
+    if (w->plan->moves & MOVE_PLACES)
+        by = v3_sub(t, by, sway_target_moved(w, v->next_target, v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
+    vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* over the distance as it was */
     ir_ref inverse = ir_div(f, one, v3_length(t, to)), cosine = v3_dot(t, v3_scale(t, to, inverse), n);
     *factor = ir_select(f, swings, ir_div(f, ir_mul(f, cosine, t_sqr(t, inverse)), ir_select(f, swings, was, one)), one);
     return v3_select(t, swings, v3_scale(t, to, inverse), d);
@@ -68,9 +59,8 @@ static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), collides = w->media ? v->flight.collides : ir_bool(f, false);
-    frame fr = surface_frame(t, si);
-    fr = (frame){v3_select(t, collides, v3(one, zero, zero), fr.s), v3_select(t, collides, v3(zero, one, zero), fr.t), v3_select(t, collides, v3(zero, zero, one), fr.n)};
+    ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
+    frame fr = walk_frame(w, v, si);
     vec3 p = v3_add(t, v3_detach(t, v->si.p), by);
     vec3_put(frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->hit_place.d), turn)))), out + 1);
     out[4] = ir_select(f, collides, p.x, si->uv.x), out[5] = ir_select(f, collides, p.y, si->uv.y);

@@ -6,6 +6,9 @@
 
 /* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples count as not finite. */
 enum { STEPS_MOST = 1 << 16 };
+/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no loops of what is tracked. A sample with more
+ * counts as not finite. */
+enum { UNROLLED_STEPS = 16 };
 static const float endless = 1e36f;
 
 static const float detour_optical = 1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
@@ -108,6 +111,80 @@ ir_ref track_detour_part(walk *w, const track *k, color sigma)
     ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)), as_often = t_f32(t, detour_optical);
     return ir_div(f, as_often, ir_add(f, thickness, as_often));
 }
+
+/* ---- walks over all of them ---- */
+
+static void put_collisions(const walk *w, loop_state *s, const collisions *c)
+{
+    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
+    channels_put(w, s, c->product);
+    if (c->two)
+        state_put_color(s, c->other);
+}
+
+static collisions get_collisions(const walk *w, loop_state *s, collisions c)
+{
+    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
+    c.product = channels_get(w, s);
+    if (c.two)
+        c.other = state_get_color(s);
+    return c;
+}
+
+static collisions collisions_select(walk *w, ir_ref condition, const collisions *a, const collisions *b)
+{
+    loop_state from = {0}, old = {0};
+    put_collisions(w, &from, a), put_collisions(w, &old, b);
+    state_select(&w->t, condition, &from, &old);
+    return get_collisions(w, &from, *a);
+}
+
+static ir_ref goes_on(walk *w, const collisions *c)
+{
+    return c->fl ? ir_and(w->t.f, c->going, ir_lt(w->t.f, c->step, c->fl->steps)) : c->going;
+}
+
+static collisions next_collision(walk *w, collisions c, collision_step *each)
+{
+    tentative at = track_next(w, c.s, c.k, c.distance, c.step);
+    each(w, &at, &c);
+    c.distance = at.distance, c.step = ir_add(w->t.f, c.step, t_u32(&w->t, 1));
+    c.going = c.fl ? c.going : at.inside; /* up to a flight's end all are inside */
+    return c;
+}
+
+collisions track_collisions(walk *w, collisions c, collision_step *each)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    c.distance = c.k->near, c.step = c.s->step, c.product = color_all(t_f32(t, 1));
+    c.going = ir_and(f, c.s->there, ir_not(f, c.s->homogeneous));
+    if (c.tracked && w->pass == RENDER_UNROLLED) {
+        for (int i = 0; i < UNROLLED_STEPS; i++) {
+            collisions then = next_collision(w, c, each);
+            c = collisions_select(w, goes_on(w, &c), &then, &c);
+        }
+        c.over = goes_on(w, &c);
+        return c;
+    }
+    loop_state state = {0}, next = {0};
+    put_collisions(w, &state, &c);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    c = get_collisions(w, &state, c);
+    ir_while(f, goes_on(w, &c));
+    collisions then = next_collision(w, c, each);
+    put_collisions(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step); /* of a flight it has been seen */
+    return c;
+}
+
+color collisions_found(walk *w, const collisions *c, color value)
+{
+    return color_select(&w->t, c->over, color_all(t_f32(&w->t, endless)), value);
+}
+
+/* ---- flights ---- */
 
 /* Probability with which each channel would call a collision real. Detours find what is 0 without that. */
 static color real_chance(walk *w, color real)
@@ -235,68 +312,28 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
 }
 
 /* Past a collision that was null, or a border: the weight tracked, over what decided it. */
-static tracking weigh_null(walk *w, const walk_stretch *s, const track *k, const tracking *now)
+static void weigh_null(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
-    tracking then = *now;
-    tentative c = track_next(w, s, k, now->distance, now->step);
-    color chance = real_chance(w, track_real(w, s, c.mean, c.p, false));
-    then.distance = c.distance;
-    weigh(w, track_null(w, track_passed(w, s, c.mean, c.distance)), track_null(w, chance), now->exact, &then.weight, &then.share);
-    then.weight = color_select(t, c.collides, then.weight, now->weight);
-    then.share = color_select(t, c.collides, then.share, now->share);
-    then.step = ir_add(t->f, now->step, t_u32(t, 1));
-    return then;
+    color weight = c->product, share = c->other, chance = real_chance(w, track_real(w, c->s, at->mean, at->p, false));
+    weigh(w, track_null(w, track_passed(w, c->s, at->mean, at->distance)), track_null(w, chance), false, &weight, &share);
+    c->product = color_select(t, at->collides, weight, c->product), c->other = color_select(t, at->collides, share, c->other);
 }
 
-static ir_ref before_end(walk *w, const tracking *now, const walk_flight *fl)
-{
-    return ir_and(w->t.f, now->going, ir_lt(w->t.f, now->step, fl->steps));
-}
-
-static tracking weigh_unrolled(walk *w, const walk_flight *fl, const track *k, tracking now)
-{
-    tracer *t = &w->t;
-    for (int i = 0; i < UNROLLED_STEPS; i++) {
-        ir_ref going = before_end(w, &now, fl);
-        tracking then = weigh_null(w, &fl->s, k, &now);
-        now.distance = ir_select(t->f, going, then.distance, now.distance), now.step = ir_select(t->f, going, then.step, now.step);
-        now.weight = color_select(t, going, then.weight, now.weight), now.share = color_select(t, going, then.share, now.share);
-    }
-    now.weight = color_select(t, before_end(w, &now, fl), color_all(t_f32(t, endless)), now.weight);
-    return now;
-}
-
-static tracking weigh_loop(walk *w, const walk_flight *fl, const track *k, tracking now)
-{
-    ir_func *f = w->t.f;
-    loop_state state = {0}, next = {0};
-    put_tracking(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_tracking(w, &state, &now);
-    ir_while(f, before_end(w, &now, fl));
-    tracking then = weigh_null(w, &fl->s, k, &now);
-    put_tracking(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    return get_tracking(w, &state, &now);
-}
-
-/* The same flight again, its values tracked. Loops of states that are tracked: forward mode only. */
+/* The same flight again, its values tracked. */
 color track_weight(walk *w, const walk_flight *fl, color share)
 {
     tracer *t = &w->t;
-    ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     track k = track_begin(w, s);
-    const tracking first = {.distance = k.near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                            .mean = k.mean, .weight = color_all(t_f32(t, 1)), .share = share};
-    tracking end = (w->pass == RENDER_UNROLLED ? weigh_unrolled : weigh_loop)(w, fl, &k, first);
+    collisions c = {.s = s, .k = &k, .fl = fl, .tracked = true, .two = w->spectral, .other = share};
+    c = track_collisions(w, c, weigh_null);
+    color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
     color value = color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
-    ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, end.share, last_chance));
-    return color_mul(t, end.weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
+    ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
+    return color_mul(t, weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
 
 /* ---- transmittance ---- */
@@ -320,73 +357,22 @@ static color residual_share(walk *w, const walk_stretch *s, const track *k, cons
     return track_null(w, real);
 }
 
-typedef struct ratio {
-    ir_ref distance, step, going;
-    color product; /* of what null collisions leave */
-} ratio;
-
-static ratio ratio_next(walk *w, const walk_stretch *s, const track *k, const ratio *now, bool tracked)
+static void cross(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
-    tentative c = track_next(w, s, k, now->distance, now->step);
-    color crossed = now->product;
-    if (k->residual)
-        crossed = color_scale(t, crossed, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, c.least, c.crossed))));
-    color left = color_mul(t, crossed, residual_share(w, s, k, &c, tracked));
-    ratio then = {.distance = c.distance, .step = ir_add(t->f, now->step, t_u32(t, 1)), .going = c.inside};
-    then.product = color_select(t, c.collides, left, crossed);
-    return then;
-}
-
-static ratio ratio_unrolled(walk *w, const walk_stretch *s, const track *k, ratio now)
-{
-    tracer *t = &w->t;
-    for (int i = 0; i < UNROLLED_STEPS; i++) {
-        ratio then = ratio_next(w, s, k, &now, true);
-        now.distance = ir_select(t->f, now.going, then.distance, now.distance), now.step = ir_select(t->f, now.going, then.step, now.step);
-        now.product = color_select(t, now.going, then.product, now.product);
-        now.going = ir_and(t->f, now.going, then.going);
-    }
-    now.product = color_select(t, now.going, color_all(t_f32(t, endless)), now.product);
-    return now;
-}
-
-static void put_ratio(walk *w, loop_state *s, const ratio *r)
-{
-    state_put(s, r->distance), state_put(s, r->step), state_put(s, r->going);
-    channels_put(w, s, r->product);
-}
-
-static ratio get_ratio(walk *w, loop_state *s)
-{
-    ratio r;
-    r.distance = state_get(s), r.step = state_get(s), r.going = state_get(s);
-    r.product = channels_get(w, s);
-    return r;
+    if (c->k->residual)
+        c->product = color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
+    color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->tracked));
+    c->product = color_select(t, at->collides, left, c->product);
 }
 
 /* Ratio tracking. */
 color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 {
-    tracer *t = &w->t;
-    ir_func *f = t->f;
     track k = residual_track(w, s);
-    ratio now = {k.near, s->step, ir_and(f, s->there, ir_not(f, s->homogeneous)), color_all(t_f32(t, 1))};
-    if (tracked && w->pass == RENDER_UNROLLED) {
-        now = ratio_unrolled(w, s, &k, now);
-    } else {
-        loop_state state = {0}, next = {0};
-        put_ratio(w, &state, &now);
-        ir_ref loop = ir_loop(f, state.r, state.count);
-        now = get_ratio(w, &state);
-        ir_while(f, now.going);
-        ratio then = ratio_next(w, s, &k, &now, tracked);
-        put_ratio(w, &next, &then);
-        ir_endloop(f, loop, next.r, next.count);
-    }
-    ir_ref over = track_exhausted(w, s, now.step);
-    s->step = now.step;
-    return color_select(t, over, color_all(t_f32(t, endless)), now.product);
+    collisions c = track_collisions(w, (collisions){.s = s, .k = &k, .tracked = tracked}, cross);
+    s->step = c.step;
+    return collisions_found(w, &c, c.product);
 }
 
 /* ---- adjoints ---- */

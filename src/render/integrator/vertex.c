@@ -141,14 +141,20 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
     v->samples_light = ir_or(f, ir_not(f, collides), ir_ne(f, t_word(t, medium, MEDIUM_SAMPLES_LIGHTS), t_u32(t, 0)));
 }
 
-/* Of the shading normal; the world's where the vertex is a collision. */
-static frame vertex_frame(walk *w, const walk_vertex *v)
+frame walk_frame(walk *w, const walk_vertex *v, const interaction *si)
 {
     tracer *t = &w->t;
+    frame fr = surface_frame(t, si);
+    if (!w->media)
+        return fr;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), collides = v->flight.collides;
-    frame fr = surface_frame(t, &v->si);
     return (frame){v3_select(t, collides, v3(one, zero, zero), fr.s), v3_select(t, collides, v3(zero, one, zero), fr.t),
                    v3_select(t, collides, v3(zero, zero, one), fr.n)};
+}
+
+ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s)
+{
+    return ir_and(t->f, si->valid, ir_and(t->f, s->delta, ir_ge(t->f, s->lobe, t_u32(t, LOBE_NULL))));
 }
 
 /* Surfaces that are not there are gone through in a straight line, whatever the depth. */
@@ -156,7 +162,7 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    v->through = ir_and(f, v->si.valid, ir_and(f, v->sample.delta, ir_ge(f, v->sample.lobe, t_u32(t, LOBE_NULL))));
+    v->through = walk_is_through(t, &v->si, &v->sample);
     v->goes_on = ir_or(f, v->goes_on, v->through);
     v->next_d = v3_select(t, v->through, at.d, v->next_d);
     v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
@@ -173,17 +179,16 @@ static interaction next_surface(walk *w, const walk_vertex *v)
     return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
 }
 
-/* bool: the material there takes a discrete lobe, as the next vertex will. */
-static ir_ref samples_delta(walk *w, const interaction *si, walk_position at)
+bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block)
 {
     tracer *t = &w->t;
-    ir_ref block = t_offset(t, ir_mul(t->f, at.depth, t_u32(t, 2)), 4), unused;
-    random4 r = walk_numbers(w, at.sample, block, SAMPLER_ONE_TWO_ONE);
-    walk_vertex next = {.si = *si, .frame = surface_frame(t, si), .to_light = at.d, .attached_before = at.attached};
-    next.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), next.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
-    next.wi = frame_to_local(t, next.frame, v3_neg(t, at.d));
-    walk_sample_bsdf(w, &next, r.u[0], r.u[1], r.u[2], &unused);
-    return ir_and(t->f, si->valid, next.sample.delta);
+    ir_ref unused;
+    random4 r = walk_numbers(w, at->sample, block, SAMPLER_ONE_TWO_ONE);
+    walk_vertex v = {.si = *si, .frame = surface_frame(t, si), .to_light = at->d, .attached_before = at->attached, .third = t_f32(t, 0)};
+    v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
+    v.wi = frame_to_local(t, v.frame, v3_neg(t, at->d));
+    walk_sample_bsdf(w, &v, r.u[0], r.u[1], r.u[2], &unused);
+    return v.sample;
 }
 
 /* From a vertex that moves: where the ray that goes on will hit. */
@@ -197,7 +202,8 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
     ir_ref branch = ir_if(f, wanted);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
     interaction si = walk_intersect(w, at, NULL);
-    ir_ref delta = samples_delta(w, &si, at);
+    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
+    ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
     vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
     ir_else(f);
     vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
@@ -240,7 +246,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         take_collision(w, &v, at);
     if (w->sways)
         sway_visit(w, &v, &at);
-    v.frame = w->media ? vertex_frame(w, &v) : surface_frame(t, &v.si);
+    v.frame = walk_frame(w, &v, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
     random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);

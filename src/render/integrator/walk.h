@@ -103,11 +103,14 @@ typedef struct walk_border {
     ir_ref distance; /* from where the segment begins */
 } walk_border;
 
-/* A vertex as the next one sees it, as it slides along its ray, which is held. */
+/* A surface, and a ray that crosses it and is held, by whose sliding along that a vertex moves; or, where axis is not 0, a point of its material, by whose going
+ * along with the shape. */
 typedef struct walk_anchor {
     ir_ref there;    /* bool: there is one, and light went on by no discrete lobe */
     walk_border on;
     vec3 o, d;       /* the ray, from where its segment begins */
+    ir_ref axis;     /* u32: 1 to 3, along which the point's motion is looked at */
+    vec3 by;         /* what the vertex moves by for each unit of that, over the probability of having chosen it (sway.c) */
 } walk_anchor;
 
 /* What a vertex moves by as the camera's ray does: rows of the matrices that its shift and its turn (struct walk_sway) are multiplied with. */
@@ -123,7 +126,7 @@ typedef struct walk_sway {
     ir_ref near, far;
     ir_ref growth;         /* of the measure of the way that a collision has its share of; 1 in derivatives */
     vec3 moved;            /* the vertex */
-    ir_ref origin, place;  /* detached: distances of where the last stretch begins, and of the vertex */
+    ir_ref origin;         /* detached: distance of where the last stretch begins */
 } walk_sway;
 
 /* The same of a stretch by itself: what is at a distance from its beginning moves by shift + turn * distance, and along the ray by between near, at the
@@ -149,10 +152,11 @@ typedef struct walk_position {
     vec3 scattered;        /* (V) where the path last changed its direction: what light sampling would have started from */
     color share;           /* (V) how likely each channel is to have sampled this path, if one of the three does the sampling; sum 1 */
     walk_hit last;         /* where surfaces move: the vertex before; valid where it may move, and its lobe was not discrete */
-    walk_anchor anchor;    /* where walk.sways: the vertex before, */
+    walk_anchor anchor;    /* where walk.sways: what moves the vertex before, */
     walk_carry carry;      /* also where the camera's parameters are wanted; */
     walk_border border;    /* the surface that the ray has gone through since, the last one; */
-    ir_ref reach;          /* how far it is from that vertex to the next, where the segment swings about that, else negative */
+    ir_ref reach;          /* how far it is from that vertex to the next, where the segment swings about that, else negative; */
+    ir_ref target;         /* u32: the shape's record, where that is a point which goes along with its shape; 0: it is held */
 } walk_position;
 
 /* How a vertex was reached, where walk.follows. */
@@ -243,8 +247,10 @@ typedef struct walk_vertex {
     walk_border border;   /* the surface that the ray meets, collision or not; */
     vec3 hit_normal;      /* its geometric normal */
     walk_carry carry;
+    walk_anchor anchor;
     ir_ref next_reach;    /* from here to the next vertex of the path, where the segment is to swing about that, else negative; */
-    vec3 next_n;          /* and the normal there */
+    vec3 next_n;          /* the normal there; */
+    ir_ref next_target;   /* walk_position.target */
     ir_ref third;         /* (V) third coordinate of a collision's place, whose first two are si.uv */
     ir_ref medium;        /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
@@ -294,6 +300,11 @@ random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots);
 walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
 /* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
 color walk_weigh(walk *w, walk_position at, color c);
+/* Of the shading normal of si; the world's where v is a collision. */
+frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
+/* The sample that a vertex at `at` takes at a surface, from `block` of its random numbers. */
+bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
+ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s); /* bool: there is a surface, and the sample goes straight on */
 /* v's sample from its material and three numbers; *light_pdf: of the direction v->to_light. */
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
 walk_vertex walk_visit(walk *w, walk_position at);
@@ -343,7 +354,7 @@ ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
  * what glow_radiance gave. Only where glow_any. */
 bool glow_any(const walk *w);
 color glow_radiance(walk *w, const walk_flight *fl, bool tracked);
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed);
+void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
 
 /* shadow.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
@@ -356,8 +367,11 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
 /* From at.o along at.d, up to at.tmax. hit: NULL */
 interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
+ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level); /* bool: some requested parameter moves the surface */
 /* The surface there, by one of the lists of interact functions. */
 interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact);
+/* The same at a hit whose ray may move, its coordinates as they are; zeros where it is not valid. */
+interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact);
 /* moving.c: where parameters of the plan move surfaces, in passes that carry derivatives, and paths do not follow */
 bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
 bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */

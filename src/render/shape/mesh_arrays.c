@@ -141,6 +141,13 @@ void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_
         out[k] = ir_select(f, there, plan_value(t, value, v.gradient, true, t_offset(t, at, k)), out[k]);
 }
 
+ir_ref mesh_positions_requested(tracer *t, ir_ref mesh)
+{
+    mesh_values v = values_of(t, mesh, MESH_ARRAY_POSITIONS);
+    ir_ref none = t_u32(t, PLAN_NONE);
+    return ir_and(t->f, ir_ne(t->f, v.value, none), ir_ne(t->f, v.gradient, none));
+}
+
 /* The colour of vertex or face `index`; one channel is grey. */
 static color color_of(tracer *t, const mesh_values *v, ir_ref index)
 {
