@@ -60,13 +60,22 @@ typedef struct tally {
     double albedo[3], squares[3];
 } tally;
 
+/* Point i of the quadrature in z, and its weight, of mean 1. In the bins next to the poles points are evenly spaced in angle, as lobes are: by z alone the
+ * last would stand 3 degrees from the pole, and a lobe that ends on the way there would count for nothing. */
+static double quadrature_point(uint32_t i, double *weight)
+{
+    double z = 2 * (i + 0.5) / (BINS_Z * steps) - 1, bin = 2.0 / BINS_Z, x = (1 - fabs(z)) / bin;
+    *weight = x < 1 ? 2 * x : 1;
+    return x < 1 ? copysign(1 - bin * x * x, z) : z;
+}
+
 /* Bins are equal in z and azimuth. The integral of the density over all of them is what the samples of continuous lobes add up to. */
 static void expect_bins(const material_probe *s, const double wi[3], tally *t)
 {
     for (uint32_t i = 0; i < BINS_Z * steps; i++)
         for (uint32_t k = 0; k < BINS_PHI * steps; k++) {
-            double wo[3], area = 4 * pi / (BINS * steps * steps);
-            material_direction(2 * (i + 0.5) / (BINS_Z * steps) - 1, 2 * pi * (k + 0.5) / (BINS_PHI * steps), wo);
+            double wo[3], weight, z = quadrature_point(i, &weight), area = 4 * pi * weight / (BINS * steps * steps);
+            material_direction(z, 2 * pi * (k + 0.5) / (BINS_PHI * steps), wo);
             t->expected[i / steps * BINS_PHI + k / steps] += samples * area * material_probe_value(s, wi, wo, false, 0).pdf;
         }
 }
