@@ -2,7 +2,8 @@
  * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two kernels that
  * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: min and max as the
  * comparison that ops.def states (of integers, too: SwiftShader of Chromium 156 folds a phi of 26 and UMin(x, x), x from a loop, to 26),
- * u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks of differentiation, which mean nothing any more.
+ * integers' negation as a difference (SPIRV-Tools' optimiser, which SwiftShader uses, takes -(a / b) for -a / b, which is another number where a
+ * is INT_MIN or unsigned: its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks of differentiation, which mean nothing any more.
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly rounded everywhere
  * (NoContraction), and in two places the device's own division (atan2) and square root (acos), which both CPU drivers
@@ -284,10 +285,16 @@ static ir_ref expand_to_f32(ir_func *f, ir_ref a, ir_ref unused)
     return ir_add(f, times(f, hi, 0x1p16f), lo);
 }
 
-/* ---- min, max, marks ---- */
+/* ---- min, max, negation, marks ---- */
 
 static ir_ref expand_min(ir_func *f, ir_ref a, ir_ref b) { return ir_select(f, ir_lt(f, b, a), b, a); }
 static ir_ref expand_max(ir_func *f, ir_ref a, ir_ref b) { return ir_select(f, ir_lt(f, a, b), b, a); }
+
+static ir_ref expand_negation(ir_func *f, ir_ref a, ir_ref unused)
+{
+    (void)unused;
+    return ir_type_of(f, a) == IR_F32 ? ir_neg(f, a) : ir_sub(f, ir_const(f, ir_type_of(f, a), 0), a);
+}
 
 static ir_ref expand_element(ir_func *f, ir_ref a, ir_ref b)
 {
@@ -318,6 +325,7 @@ static const struct {
     [IR_TO_F32] = {expand_to_f32, false},
     [IR_MIN] = {expand_min, true},
     [IR_MAX] = {expand_max, true},
+    [IR_NEG] = {expand_negation, true},
     [IR_ELEMENT] = {expand_element, true},
     [IR_DETACH] = {expand_first, true},
     [IR_REPLACE_GRAD] = {expand_first, true},
