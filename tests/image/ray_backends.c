@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 32, HEIGHT = 24, VALUES = 3 * WIDTH * HEIGHT, SPP = 16, DEPTH = 5 };
+enum { WIDTH = 32, HEIGHT = 24, VALUES = 3 * WIDTH * HEIGHT, SPP = 16, DEPTH = 5, SEEDS = 4 };
 
 static scene_device device;
 static char *folder;
@@ -60,31 +60,39 @@ static void compare_images(bl_job *job[2], const char *name)
     assert_true(fabs(sum[0] - sum[1]) <= 1e-3 * sum[0]);
 }
 
+static void gradient(bl_job *job, uint32_t seed, const float *weights, float *g)
+{
+    bl_stats stats;
+    SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.spp = SPP, .seed = seed, .adjoint = weights, .form = BL_FORM_FUSED}, &stats));
+    assert_int_equal(stats.drifted, 0);
+    assert_int_equal(stats.non_finite, 0);
+    SCENE_MUST(&device, bl_job_read_gradient(job, 0, g));
+}
+
+/* Relative to the largest entry by any seed: what moves rays has parts of either sign, far larger than their sum, and a sum that lies near 0 by one seed says
+ * nothing of how they are rounded (aperture_radius in front of textured walls: 0.9 to 600 by 24 seeds). */
 static void compare_gradients(bl_job *job[2], const bl_scene *scene, const scene_case *c)
 {
-    static float weights[VALUES];
+    static float weights[VALUES], g[SEEDS][2][VALUES];
     uint32_t random = 5;
-    for (uint32_t i = 0; i < VALUES; i++)
-        weights[i] = (float)(0.5 + scene_random(&random));
-    for (int k = 0; k < 2; k++) {
-        bl_stats stats;
-        SCENE_MUST(&device, bl_job_gradient(job[k], &(bl_gradient_desc){.spp = SPP, .seed = 3, .adjoint = weights, .form = BL_FORM_FUSED}, &stats));
-        assert_int_equal(stats.drifted, 0);
-        assert_int_equal(stats.non_finite, 0);
-    }
-    float g[2][VALUES];
     double most = 0;
     bl_parameter_info parameter;
     SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, c->parameters[0]), &parameter));
     assert_true(parameter.count <= VALUES);
-    for (int k = 0; k < 2; k++)
-        SCENE_MUST(&device, bl_job_read_gradient(job[k], 0, g[k]));
-    for (uint32_t i = 0; i < parameter.count; i++)
-        most = fmax(most, fabs((double)g[0][i]));
+    for (uint32_t i = 0; i < VALUES; i++)
+        weights[i] = (float)(0.5 + scene_random(&random));
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        gradient(job[0], seed, weights, g[seed][0]), gradient(job[1], seed, weights, g[seed][1]);
+        for (uint32_t i = 0; i < parameter.count; i++)
+            most = fmax(most, fabs((double)g[seed][0][i]));
+    }
     assert_true(most > 0);
-    for (uint32_t i = 0; i < parameter.count; i++)
-        if (!(fabs((double)g[0][i] - (double)g[1][i]) <= 1e-3 * most))
-            fail_msg("%s, %s[%u]: bvh %.7g, query %.7g, largest %.7g", c->name, c->parameters[0], i, (double)g[0][i], (double)g[1][i], most);
+    for (uint32_t seed = 0; seed < SEEDS; seed++)
+        for (uint32_t i = 0; i < parameter.count; i++) {
+            double bvh = (double)g[seed][0][i], query = (double)g[seed][1][i];
+            if (!(fabs(bvh - query) <= 1e-3 * most))
+                fail_msg("%s, %s[%u], seed %u: bvh %.7g, query %.7g, largest %.7g", c->name, c->parameters[0], i, seed, bvh, query, most);
+        }
 }
 
 static void compare(const char *name, bool gradients)
