@@ -47,6 +47,15 @@ static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range al
     return w->form == BL_FORM_TWO_WALK ? two_walk_tile(job, all, w->strips, lane) : separate_tile(job, all, lane, sample);
 }
 
+/* Samples of the largest tile. Of separate kernels that need not be the first: what is left in the end may be some more lanes at once. */
+static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
+{
+    if (w->form == BL_FORM_TWO_WALK)
+        return job_range_paths(two_walk_tile(job, all, w->strips, 0));
+    uint64_t most = slots_most(job), paths = (uint64_t)all.lane_count * all.last_sample;
+    return paths < most ? paths : most;
+}
+
 /* ---- the choice ---- */
 
 uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
@@ -129,12 +138,14 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
 bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
     job_range all = job_everything(w, job_pixels(job->scene));
-    TRY(job_reserve_samples(job, (uint64_t)plan_sample_words(job->plan) * job_range_paths(tile_at(job, w, all, 0, 0)), err));
+    uint64_t slots = slots_needed(job, w, all);
+    TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));
     TRY(job_reserve_adjoints(job, w->form == BL_FORM_TWO_WALK ? 2 : 1, err));
     double range = (w->progress_to - w->progress_from) / ((double)all.lane_count * all.last_sample);
     job_work_desc part = *w;
     for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
         job_range tile = tile_at(job, w, all, lane, sample);
+        BL_ASSERT(job_range_paths(tile) <= slots, "a tile of %llu samples, room for %llu", (unsigned long long)job_range_paths(tile), (unsigned long long)slots);
         sample = tile.last_sample == all.last_sample ? 0 : tile.last_sample;
         lane += sample == 0 ? tile.lane_count : 0;
         part.progress_to = part.progress_from + range * job_range_paths(tile);
