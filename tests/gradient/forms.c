@@ -33,6 +33,7 @@ static const format formats[] = {
     {"one pixel", "point light", 3, 1, 1, 3001},
     {"several tiles of whole lanes", "point light", 2, 128, 64, 67}, /* 549,000 samples; a tile of a CPU device holds 262,144 */
     {"several tiles of samples", "point light", 2, 64, 64, 130},
+    {"a last tile larger than the first", "homogeneous", 12, 182, 181, 11}, /* 23 tiles, all but the last of 1365 lanes: many lights are noted */
     {"masks and panes in fog", "nothing that scatters, nothing there", 5, 16, 12, 48},
     {"homogeneous fog", "homogeneous", 5, 16, 12, 48},
     {"volpath without media", "area light", 4, 16, 12, 48},
