@@ -10,7 +10,7 @@
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
 # Other words:
 #     serial        runs alone
-#     timeout=N     seconds, instead of 300; times BL_TIMEOUT_FACTOR, which scripts/test --long sets
+#     timeout=N     seconds, instead of 300; times BL_TIMEOUT_FACTOR, which scripts/test sets for long tests and sanitizers
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
 # Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of the build folder) and runs in tests/ of the build folder. A test whose device or tool is

@@ -2,8 +2,9 @@
  * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two kernels that
  * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: min and max as the
  * comparison that ops.def states (of integers, too: SwiftShader of Chromium 156 folds a phi of 26 and UMin(x, x), x from a loop, to 26),
- * integers' negation as a difference (SPIRV-Tools' optimiser, which SwiftShader uses, takes -(a / b) for -a / b, which is another number where a
- * is INT_MIN or unsigned: its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks of differentiation, which mean nothing any more.
+ * integers' negation as a difference (SPIRV-Tools' optimiser, which SwiftShader uses, takes -(a / b) for -a / b: wrong where a is INT_MIN, and
+ * for unsigned numbers; its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks
+ * of differentiation, which mean nothing any more.
  *
  * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly rounded everywhere
  * (NoContraction), and in two places the device's own division (atan2) and square root (acos), which both CPU drivers
@@ -293,7 +294,7 @@ static ir_ref expand_max(ir_func *f, ir_ref a, ir_ref b) { return ir_select(f, i
 static ir_ref expand_negation(ir_func *f, ir_ref a, ir_ref unused)
 {
     (void)unused;
-    return ir_type_of(f, a) == IR_F32 ? ir_neg(f, a) : ir_sub(f, ir_const(f, ir_type_of(f, a), 0), a);
+    return ir_sub(f, ir_const(f, ir_type_of(f, a), 0), a);
 }
 
 static ir_ref expand_element(ir_func *f, ir_ref a, ir_ref b)
@@ -310,31 +311,32 @@ static ir_ref expand_first(ir_func *f, ir_ref a, ir_ref b)
 
 /* ---- the pass ---- */
 
+enum { REALS = 1, OTHERS = 2, EVERY = REALS | OTHERS }; /* types of the result */
 typedef ir_ref (*expansion)(ir_func *f, ir_ref a, ir_ref b);
 static const struct {
     expansion expand;
-    bool every_type; /* else: f32 only */
+    int types;
 } expansions[IR_OP_COUNT] = {
-    [IR_SIN] = {expand_sin, false},
-    [IR_COS] = {expand_cos, false},
-    [IR_EXP] = {expand_exp, false},
-    [IR_LOG] = {expand_log, false},
-    [IR_POW] = {expand_pow, false},
-    [IR_ATAN2] = {expand_atan2, false},
-    [IR_ACOS] = {expand_acos, false},
-    [IR_TO_F32] = {expand_to_f32, false},
-    [IR_MIN] = {expand_min, true},
-    [IR_MAX] = {expand_max, true},
-    [IR_NEG] = {expand_negation, true},
-    [IR_ELEMENT] = {expand_element, true},
-    [IR_DETACH] = {expand_first, true},
-    [IR_REPLACE_GRAD] = {expand_first, true},
+    [IR_SIN] = {expand_sin, REALS},
+    [IR_COS] = {expand_cos, REALS},
+    [IR_EXP] = {expand_exp, REALS},
+    [IR_LOG] = {expand_log, REALS},
+    [IR_POW] = {expand_pow, REALS},
+    [IR_ATAN2] = {expand_atan2, REALS},
+    [IR_ACOS] = {expand_acos, REALS},
+    [IR_TO_F32] = {expand_to_f32, REALS},
+    [IR_MIN] = {expand_min, EVERY},
+    [IR_MAX] = {expand_max, EVERY},
+    [IR_NEG] = {expand_negation, OTHERS},
+    [IR_ELEMENT] = {expand_element, EVERY},
+    [IR_DETACH] = {expand_first, EVERY},
+    [IR_REPLACE_GRAD] = {expand_first, EVERY},
 };
 
 static bool expand(ir_copier *c, uint32_t id, ir_inst inst)
 {
     ir_ref second = {0};
-    if (expansions[inst.op].expand == NULL || (inst.type != IR_F32 && !expansions[inst.op].every_type))
+    if (!(expansions[inst.op].types & (inst.type == IR_F32 ? REALS : OTHERS)))
         return false;
     if (ir_op_table[inst.op].arity > 1 && inst.op != IR_REPLACE_GRAD)
         second = ir_copied(c, inst.b);
