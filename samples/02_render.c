@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Renders a scene and looks at the result: sample_02_render [SCENE.xml [OUT.png]]
  *
- * Context, device, scene, job, image: the five things every program has. Run without arguments it renders the Cornell box of
- * this repository and checks that the picture is what it should be. */
+ * Context, device, scene, job, image: the five things every program has. Run without arguments it renders the
+ * Cornell box of this repository and checks that the picture is what it should be. */
 #include <backlight/backlight.h>
 
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recovers two wall colours from a picture: sample_03_fit_colours [SCENE.xml]
  *
- * The picture is rendered from the scene as it is; then the fit forgets the colours, starts from grey and finds them again. Each
- * step renders, compares, differentiates and moves the parameters, all on the device. */
+ * The picture is rendered from the scene as it is; then the fit forgets the colours, starts from grey and
+ * finds them again. Each step renders, compares, differentiates and moves the parameters, all on the
+ * device. */
 #include <backlight/backlight.h>
 
 #include <math.h>
@@ -38,12 +39,14 @@ static bl_result fit(bl_device *device, bl_scene *scene, const float *target, fl
     bl_fit_parameter parameters[WALLS];
     for (int k = 0; k < WALLS; k++)
         parameters[k] = (bl_fit_parameter){.name = walls[k], .initial = grey};
-    bl_fit_desc desc = {.parameters = parameters,
-                        .parameter_count = WALLS,
-                        .target = target,
-                        .rate = 0.02,
-                        .spp = 16,
-                        .spp_gradient = 8};
+    bl_fit_desc desc = {
+        .parameters = parameters,
+        .parameter_count = WALLS,
+        .target = target,
+        .rate = 0.02,
+        .spp = 16,
+        .spp_gradient = 8,
+    };
     bl_fit *f;
     bl_result result = bl_fit_create(device, scene, &desc, &f);
     if (result != BL_OK)

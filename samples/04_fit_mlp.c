@@ -2,10 +2,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fits a small neural network to an image: sample_04_fit_mlp [FOLDER [STEPS]]
  *
- * Nothing of the renderer: three kernels traced by backlight_ir.h. The network takes a pixel's place to its colour, 14 -> 16 -> 16 -> 3,
- * the 14 being x, y and their sines and cosines at three frequencies. A step takes random pixels, differentiates their mean squared error
- * in reverse mode, and moves the weights by Adam. Every pixel leaves its gradient in a column of its own, which the next kernel sums: no atomics,
- * so the same bits every time. Writes before.png, after.png, target.png to FOLDER, where one is given. */
+ * Nothing of the renderer: three kernels traced by backlight_ir.h. The network takes a pixel's place to its
+ * colour, 14 -> 16 -> 16 -> 3, the 14 being x, y and their sines and cosines at three frequencies. A step
+ * takes random pixels, differentiates their mean squared error in reverse mode, and moves the weights by
+ * Adam. Every pixel leaves its gradient in a column of its own, which the next kernel sums: no atomics, so
+ * the same bits every time. Writes before.png, after.png, target.png to FOLDER, where one is given. */
 #include <backlight/backlight_ir.h>
 
 #include <math.h>
@@ -13,11 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 64, PIXELS = SIZE * SIZE, BATCH = 256, STEPS = 300, OCTAVES = 3, INPUTS = 2 + 4 * OCTAVES, HIDDEN = 16 };
+enum {
+    SIZE = 64,
+    PIXELS = SIZE * SIZE,
+    BATCH = 256,
+    STEPS = 300,
+    OCTAVES = 3,
+    INPUTS = 2 + 4 * OCTAVES,
+    HIDDEN = 16
+};
 enum { WEIGHTS = (INPUTS + 1) * HIDDEN + (HIDDEN + 1) * HIDDEN + (HIDDEN + 1) * 3 };
 enum { WEIGHT, GRADIENT, TARGET, IMAGE, MOMENTS, BUFFERS };
 enum { DIFFERENTIATE, MOVE, DRAW, KERNELS };
-static const uint32_t words[BUFFERS] = {WEIGHTS, BATCH * WEIGHTS, 3 * PIXELS, 3 * PIXELS, 2 * WEIGHTS};
+static const uint32_t words[BUFFERS] = {WEIGHTS, BATCH *WEIGHTS, 3 * PIXELS, 3 * PIXELS, 2 * WEIGHTS};
 
 /* Every kernel binds all buffers; the ones it does not write are constant, so equal reads merge. */
 static bl_ir *begin(const char *name, uint32_t written, bl_ir_func **f)
@@ -37,8 +46,10 @@ static bl_ir *end(bl_ir *ir, bl_ir_func *f)
     return ir;
 }
 
-/* out = relu(W in + b), or W in + b for the last layer; returns the weights behind its own. C's loops are unrolled into the trace. */
-static const bl_ir_value *layer(bl_ir_func *f, const bl_ir_value *weight, const bl_ir_value *in, int in_count, bl_ir_value *out, int out_count)
+/* out = relu(W in + b), or W in + b for the last layer; returns the weights behind its own. C's loops are
+ * unrolled into the trace. */
+static const bl_ir_value *layer(bl_ir_func *f, const bl_ir_value *weight, const bl_ir_value *in, int in_count,
+                                bl_ir_value *out, int out_count)
 {
     for (int row = 0; row < out_count; row++) {
         bl_ir_value sum = *weight++; /* the bias */
@@ -54,7 +65,8 @@ static void network(bl_ir_func *f, bl_ir_value pixel, bl_ir_value weights[WEIGHT
     bl_ir_value in[INPUTS], first[HIDDEN], second[HIDDEN], size = bl_ir_u32(f, SIZE);
     bl_ir_value at[2] = {bl_ir_mod(f, pixel, size), bl_ir_div(f, pixel, size)};
     for (int axis = 0, n = 0; axis < 2; axis++) {
-        bl_ir_value x = bl_ir_mul(f, bl_ir_add(f, bl_ir_to_f32(f, at[axis]), bl_ir_f32(f, 0.5f)), bl_ir_f32(f, 2.0f / SIZE));
+        bl_ir_value x = bl_ir_mul(f, bl_ir_add(f, bl_ir_to_f32(f, at[axis]), bl_ir_f32(f, 0.5f)),
+                                  bl_ir_f32(f, 2.0f / SIZE));
         in[n++] = x = bl_ir_sub(f, x, bl_ir_f32(f, 1));
         for (int octave = 0; octave < OCTAVES; octave++) {
             bl_ir_value angle = bl_ir_mul(f, x, bl_ir_f32(f, 3.14159265f * (float)(1 << octave)));
@@ -74,13 +86,16 @@ static bl_ir *trace_differentiate(void)
     bl_ir_func *f;
     bl_ir *ir = begin("differentiate", 1u << GRADIENT, &f);
     bl_ir_value lane = bl_ir_global_id(f), weights[WEIGHTS], by_weight[WEIGHTS];
-    bl_ir_value h = bl_ir_add(f, bl_ir_mul(f, bl_ir_uniform(f, BL_IR_U32, 0), bl_ir_u32(f, BATCH)), lane); /* hash by Wellons */
+    bl_ir_value h = bl_ir_add(f, bl_ir_mul(f, bl_ir_uniform(f, BL_IR_U32, 0), bl_ir_u32(f, BATCH)),
+                              lane); /* hash by Wellons */
     for (int round = 0; round < 2; round++)
-        h = bl_ir_mul(f, bl_ir_xor(f, h, bl_ir_shr(f, h, bl_ir_u32(f, 16))), bl_ir_u32(f, round ? 0x297a2d39u : 0x21f0aaadu));
+        h = bl_ir_mul(f, bl_ir_xor(f, h, bl_ir_shr(f, h, bl_ir_u32(f, 16))),
+                      bl_ir_u32(f, round ? 0x297a2d39u : 0x21f0aaadu));
     bl_ir_value pixel = bl_ir_shr(f, h, bl_ir_u32(f, 20)), colour[3], seed[3]; /* 4096 pixels are 12 bits */
     network(f, pixel, weights, colour);
     for (uint32_t c = 0; c < 3; c++) {
-        bl_ir_value wanted = bl_ir_load(f, BL_IR_F32, TARGET, bl_ir_add(f, bl_ir_mul(f, pixel, bl_ir_u32(f, 3)), bl_ir_u32(f, c)));
+        bl_ir_value wanted = bl_ir_load(f, BL_IR_F32, TARGET,
+                                        bl_ir_add(f, bl_ir_mul(f, pixel, bl_ir_u32(f, 3)), bl_ir_u32(f, c)));
         seed[c] = bl_ir_mul(f, bl_ir_sub(f, colour[c], wanted), bl_ir_f32(f, 2.0f / BATCH));
     }
     bl_ir_backward(f, colour, seed, 3, weights, by_weight, WEIGHTS);
@@ -101,10 +116,12 @@ static bl_ir *trace_move(void)
     bl_ir_value column = bl_ir_load(f, BL_IR_F32, GRADIENT, bl_ir_add(f, first, state[0]));
     bl_ir_endloop(f, loop, (bl_ir_value[]){bl_ir_add(f, state[0], one), bl_ir_add(f, state[1], column)}, 2);
     bl_ir_value g = state[1];
-    bl_ir_value m = bl_ir_add(f, bl_ir_mul(f, bl_ir_load(f, BL_IR_F32, MOMENTS, i), bl_ir_f32(f, 0.9f)), bl_ir_mul(f, g, bl_ir_f32(f, 0.1f)));
+    bl_ir_value m = bl_ir_add(f, bl_ir_mul(f, bl_ir_load(f, BL_IR_F32, MOMENTS, i), bl_ir_f32(f, 0.9f)),
+                              bl_ir_mul(f, g, bl_ir_f32(f, 0.1f)));
     bl_ir_value v = bl_ir_mul(f, bl_ir_load(f, BL_IR_F32, MOMENTS, j), bl_ir_f32(f, 0.99f));
     v = bl_ir_add(f, v, bl_ir_mul(f, bl_ir_mul(f, g, g), bl_ir_f32(f, 0.01f)));
-    bl_ir_value step = bl_ir_div(f, bl_ir_mul(f, m, bl_ir_uniform(f, BL_IR_F32, 1)), bl_ir_add(f, bl_ir_sqrt(f, v), bl_ir_f32(f, 1e-8f)));
+    bl_ir_value step = bl_ir_div(f, bl_ir_mul(f, m, bl_ir_uniform(f, BL_IR_F32, 1)),
+                                 bl_ir_add(f, bl_ir_sqrt(f, v), bl_ir_f32(f, 1e-8f)));
     bl_ir_store(f, WEIGHT, i, bl_ir_sub(f, bl_ir_load(f, BL_IR_F32, WEIGHT, i), step));
     bl_ir_store(f, MOMENTS, i, m);
     bl_ir_store(f, MOMENTS, j, v);
@@ -138,8 +155,10 @@ static void check(bl_result result)
 static void draw_target(float *image)
 {
     for (int p = 0; p < PIXELS; p++) {
-        double x = (p % SIZE - 20) / 16.0, y = (p / SIZE - 26) / 16.0, ring = 0.5 + 0.5 * sin(4 * sqrt(x * x + y * y));
-        image[3 * p] = (float)(0.1 + 0.8 * ring), image[3 * p + 1] = (float)(0.3 + 0.1 * y), image[3 * p + 2] = (float)(0.8 - 0.6 * ring);
+        double x = (p % SIZE - 20) / 16.0, y = (p / SIZE - 26) / 16.0,
+               ring = 0.5 + 0.5 * sin(4 * sqrt(x * x + y * y));
+        image[3 * p] = (float)(0.1 + 0.8 * ring), image[3 * p + 1] = (float)(0.3 + 0.1 * y),
+                  image[3 * p + 2] = (float)(0.8 - 0.6 * ring);
     }
 }
 
@@ -149,20 +168,23 @@ static void start_weights(float *weights)
     uint32_t state = 1;
     for (int l = 0; l < 3; l++)
         for (int row = 0; row < layers[l][1]; row++)
-            for (int column = 0; column <= layers[l][0]; column++) { /* uniform with the variance of He et al. 2015; biases 0 */
+            for (int column = 0; column <= layers[l][0];
+                 column++) { /* uniform with the variance of He et al. 2015; biases 0 */
                 state = state * 1664525u + 1013904223u;
                 *weights++ = column ? (float)((state / 2147483648.0 - 1) * sqrt(6.0 / layers[l][0])) : 0;
             }
 }
 
-static double draw(bl_ir_kernel *kernel, bl_ir_array *const *arrays, const float *target, const char *folder, const char *name)
+static double draw(bl_ir_kernel *kernel, bl_ir_array *const *arrays, const float *target, const char *folder,
+                   const char *name)
 {
     static float image[3 * PIXELS];
     double loss = 0;
     check(bl_ir_kernel_run(kernel, arrays, BUFFERS, NULL, 0, PIXELS));
     check(bl_ir_array_read(arrays[IMAGE], 0, image, 3 * PIXELS));
     for (int i = 0; i < 3 * PIXELS; i++)
-        loss += ((double)image[i] - (double)target[i]) * ((double)image[i] - (double)target[i]) / (3 * PIXELS);
+        loss +=
+            ((double)image[i] - (double)target[i]) * ((double)image[i] - (double)target[i]) / (3 * PIXELS);
     if (folder) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s.png", folder, name);
@@ -186,7 +208,8 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : NULL;
     uint32_t steps = argc > 2 ? (uint32_t)atoi(argv[2]) : STEPS;
     bl_device *device;
-    if (bl_context_create(NULL, &ctx) != BL_OK || bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
+    if (bl_context_create(NULL, &ctx) != BL_OK ||
+        bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
         fprintf(stderr, "%s\n", bl_context_error(ctx));
         return 77; /* no device: CTest reports the sample as skipped */
     }
@@ -215,7 +238,8 @@ int main(int argc, char **argv)
     for (uint32_t step = 0; step < steps; step++) {
         take_step(kernels, arrays, step);
         if (step % 100 == 99 || step + 1 == steps)
-            printf("step %u: loss %.5f\n", step + 1, loss = draw(kernels[DRAW], arrays, target, folder, "after"));
+            printf("step %u: loss %.5f\n", step + 1,
+                   loss = draw(kernels[DRAW], arrays, target, folder, "after"));
     }
 
     for (int k = 0; k < KERNELS; k++)

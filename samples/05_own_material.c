@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A material of the application's own, differentiated: sample_05_own_material
  *
- * Minnaert's law (1941) describes dark, dusty surfaces such as the moon's: f = albedo / pi * (cos(wi) cos(wo))^(darkness - 1); darkness 1 is a
- * diffuse surface, more of it darkens the rim. Ice on it mirrors a share `gloss` of the light, which is a discrete lobe. The material is one table and
- * four functions, which record what kernels compute; a texture of our own gives it craters. The program loads a scene that uses both, and compares the gradient of the image's mean by the material's
- * parameters with differences of images. */
+ * Minnaert's law (1941) describes dark, dusty surfaces such as the moon's: f = albedo / pi * (cos(wi)
+ * cos(wo))^(darkness - 1); darkness 1 is a diffuse surface, more of it darkens the rim. Ice on it mirrors a
+ * share `gloss` of the light, which is a discrete lobe. The material is one table and four functions, which
+ * record what kernels compute; a texture of our own gives it craters. The program loads a scene that uses
+ * both, and compares the gradient of the image's mean by the material's parameters with differences of
+ * images. */
 #include <backlight/backlight_plugin.h>
 
 #include <math.h>
@@ -16,7 +18,8 @@
 
 enum { ALBEDO, DARKNESS, GLOSS };
 static const bl_plugin_param moon_params[] = {
-    [ALBEDO] = {"albedo", BL_PLUGIN_TEXTURE, "0.5", 0, 1, "share of light that is scattered, at normal incidence"},
+    [ALBEDO] = {"albedo", BL_PLUGIN_TEXTURE, "0.5", 0, 1,
+                "share of light that is scattered, at normal incidence"},
     [DARKNESS] = {"darkness", BL_PLUGIN_NUMBER, "1", 0.5, 3, "of the rim; 1: none"},
     [GLOSS] = {"gloss", BL_PLUGIN_NUMBER, "0", 0, 1, "share of light that ice mirrors"},
 };
@@ -40,18 +43,23 @@ static bl_ir_value moon_pdf(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec
     return above(f, wi, wo, bl_ir_mul(f, wo.z, bl_ir_f32(f, (1 - mirror_probability) * inverse_pi)));
 }
 
-static bl_bsdf_choice moon_choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
+static bl_bsdf_choice moon_choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv,
+                                  bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
 {
     bl_ir_func *f = bl_plugin_func(t);
-    bl_ir_value p = bl_ir_f32(f, mirror_probability), mirrors = bl_ir_lt(f, u_lobe, p), zero = bl_ir_f32(f, 0);
+    bl_ir_value p = bl_ir_f32(f, mirror_probability), mirrors = bl_ir_lt(f, u_lobe, p),
+                zero = bl_ir_f32(f, 0);
     bl_plugin_vec3 base = bl_plugin_cosine_hemisphere(t, u1, u2);
-    bl_plugin_vec3 wo = {bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.x), base.x), bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.y), base.y),
+    bl_plugin_vec3 wo = {bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.x), base.x),
+                         bl_ir_select(f, mirrors, bl_ir_sub(f, zero, wi.y), base.y),
                          bl_ir_select(f, mirrors, wi.z, base.z)};
     bl_ir_value pdf = bl_ir_select(f, mirrors, above(f, wi, wo, p), moon_pdf(t, wi, wo, uv));
-    return (bl_bsdf_choice){.wo = wo, .pdf = pdf, .discrete = mirrors, .lobe = bl_ir_u32(f, 0), .eta = bl_ir_f32(f, 1)};
+    return (bl_bsdf_choice){
+        .wo = wo, .pdf = pdf, .discrete = mirrors, .lobe = bl_ir_u32(f, 0), .eta = bl_ir_f32(f, 1)};
 }
 
-/* As moon_choose goes by its mirror: along directions that gradients follow, where a normal map or the like turns it. */
+/* As moon_choose goes by its mirror: along directions that gradients follow, where a normal map or the like
+ * turns it. */
 static bl_plugin_vec3 moon_leads(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
 {
     (void)uv, (void)lobe;
@@ -60,7 +68,8 @@ static bl_plugin_vec3 moon_leads(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugi
     return (bl_plugin_vec3){bl_ir_sub(f, zero, wi.x), bl_ir_sub(f, zero, wi.y), wi.z};
 }
 
-static bl_plugin_color moon_coefficient(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value lobe)
+static bl_plugin_color moon_coefficient(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv,
+                                        bl_ir_value lobe)
 {
     (void)wi, (void)uv, (void)lobe; /* there is one */
     bl_ir_value gloss = bl_plugin_number(t, GLOSS);
@@ -72,7 +81,8 @@ static bl_plugin_color moon_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
     bl_ir_func *f = bl_plugin_func(t);
     bl_ir_value cosines = bl_ir_max(f, bl_ir_mul(f, wi.z, wo.z), bl_ir_f32(f, 1e-6f));
     bl_ir_value rim = bl_ir_pow(f, cosines, bl_ir_sub(f, bl_plugin_number(t, DARKNESS), bl_ir_f32(f, 1)));
-    bl_ir_value left = bl_ir_mul(f, bl_ir_sub(f, bl_ir_f32(f, 1), bl_plugin_number(t, GLOSS)), bl_ir_f32(f, inverse_pi));
+    bl_ir_value left =
+        bl_ir_mul(f, bl_ir_sub(f, bl_ir_f32(f, 1), bl_plugin_number(t, GLOSS)), bl_ir_f32(f, inverse_pi));
     bl_ir_value scale = above(f, wi, wo, bl_ir_mul(f, rim, bl_ir_mul(f, wo.z, left)));
     bl_plugin_color value = bl_plugin_texture(t, ALBEDO, uv);
     for (int c = 0; c < 3; c++)
@@ -80,9 +90,17 @@ static bl_plugin_color moon_value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plug
     return value;
 }
 
-static const bl_bsdf_plugin moon = {.name = "minnaert", .help = "dark, dusty surface, one-sided", .parameters = moon_params, .parameter_count = 3,
-                                    .choose = moon_choose, .pdf = moon_pdf, .value = moon_value, .coefficient = moon_coefficient,
-                                    .leads = moon_leads};
+static const bl_bsdf_plugin moon = {
+    .name = "minnaert",
+    .help = "dark, dusty surface, one-sided",
+    .parameters = moon_params,
+    .parameter_count = 3,
+    .choose = moon_choose,
+    .pdf = moon_pdf,
+    .value = moon_value,
+    .coefficient = moon_coefficient,
+    .leads = moon_leads,
+};
 
 /* ---- the texture: waves between two colours ---- */
 
@@ -95,25 +113,36 @@ static const bl_plugin_param wave_params[] = {
 static bl_plugin_color wave_eval(bl_plugin_trace *t, bl_plugin_vec2 uv)
 {
     bl_ir_func *f = bl_plugin_func(t);
-    bl_ir_value crest = bl_ir_sin(f, bl_ir_mul(f, uv.x, bl_ir_f32(f, 8 * 3.14159265f))), share = bl_ir_mul(f, crest, crest);
+    bl_ir_value crest = bl_ir_sin(f, bl_ir_mul(f, uv.x, bl_ir_f32(f, 8 * 3.14159265f))),
+                share = bl_ir_mul(f, crest, crest);
     bl_plugin_color low = bl_plugin_texture(t, LOW, uv), high = bl_plugin_texture(t, HIGH, uv), mix;
     for (int c = 0; c < 3; c++)
         mix.c[c] = bl_ir_add(f, low.c[c], bl_ir_mul(f, share, bl_ir_sub(f, high.c[c], low.c[c])));
     return mix;
 }
 
-static const bl_texture_plugin waves = {.name = "waves", .help = "waves around", .parameters = wave_params, .parameter_count = 2, .eval = wave_eval};
+static const bl_texture_plugin waves = {
+    .name = "waves",
+    .help = "waves around",
+    .parameters = wave_params,
+    .parameter_count = 2,
+    .eval = wave_eval,
+};
 
 /* ---- a scene with both, its gradient, and differences ---- */
 
 enum { SIDE = 16, VALUES = SIDE * SIDE * 3, SPP = 64 };
 static const char scene_text[] =
     "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>"
-    "<sensor type='perspective'><float name='fov' value='30'/><transform name='to_world'><lookat origin='0,-5,0' target='0,0,0' up='0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter type='box'/></film></sensor>"
-    "<shape type='sphere'><bsdf type='minnaert' id='moon'><texture type='waves' name='albedo'><rgb name='high' value='.9,.8,.6'/></texture>"
+    "<sensor type='perspective'><float name='fov' value='30'/><transform name='to_world'><lookat "
+    "origin='0,-5,0' target='0,0,0' up='0,0,1'/></transform>"
+    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter "
+    "type='box'/></film></sensor>"
+    "<shape type='sphere'><bsdf type='minnaert' id='moon'><texture type='waves' name='albedo'><rgb "
+    "name='high' value='.9,.8,.6'/></texture>"
     "<float name='darkness' value='1.4'/><float name='gloss' value='.3'/></bsdf></shape>"
-    "<emitter type='directional'><vector name='direction' value='1,1,-.5'/></emitter><emitter type='constant'><float name='radiance' value='.2'/></emitter></scene>";
+    "<emitter type='directional'><vector name='direction' value='1,1,-.5'/></emitter><emitter "
+    "type='constant'><float name='radiance' value='.2'/></emitter></scene>";
 static const char *const names[] = {"moon.darkness", "moon.albedo.high.value", "moon.gloss"};
 
 static bl_context *ctx;
@@ -151,7 +180,8 @@ int main(void)
     bl_device *device;
     bl_scene *scene;
     bl_job *job;
-    if (bl_context_create(NULL, &ctx) != BL_OK || bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
+    if (bl_context_create(NULL, &ctx) != BL_OK ||
+        bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
         fprintf(stderr, "%s\n", bl_context_error(ctx));
         return 77; /* no device: CTest reports the sample as skipped */
     }
@@ -168,7 +198,9 @@ int main(void)
         float gradient[3] = {0};
         check(bl_job_read_gradient(job, k, gradient));
         const float h = 0.01f;
-        double difference = (mean_image(job, scene, names[k], 0, h) - mean_image(job, scene, names[k], 0, -h)) / (2 * (double)h);
+        double difference =
+            (mean_image(job, scene, names[k], 0, h) - mean_image(job, scene, names[k], 0, -h)) /
+            (2 * (double)h);
         printf("%-24s gradient %9.6f, difference %9.6f\n", names[k], (double)gradient[0], difference);
         wrong += !(fabs((double)gradient[0] - difference) < 0.01 * fabs(difference)) || difference == 0;
     }

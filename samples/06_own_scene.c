@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A scene that a program makes itself, without a file: sample_06_own_scene
  *
- * A square of triangles from our own arrays lies under a light. It is rendered; then its middle is pulled up, in place, and it is rendered again, with the
- * derivative of the image's mean by every vertex; and along that the vertices move once more, which makes the picture brighter by what it says. */
+ * A square of triangles from our own arrays lies under a light. It is rendered; then its middle is pulled up,
+ * in place, and it is rendered again, with the derivative of the image's mean by every vertex; and along that
+ * the vertices move once more, which makes the picture brighter by what it says. */
 #include <backlight/backlight.h>
 
 #include <math.h>
@@ -46,20 +47,24 @@ static bl_result make_scene(bl_context *ctx, bl_scene **scene)
         return result;
     bl_object *root = bl_builder_root(b);
 
-    bl_object *film = bl_builder_object(b, "film", "hdrfilm", NULL), *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
+    bl_object *film = bl_builder_object(b, "film", "hdrfilm", NULL),
+              *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
     bl_object_integer(film, "width", PIXELS), bl_object_integer(film, "height", PIXELS);
     bl_object_number(sensor, "fov", 20);
     bl_object_transform(sensor, "to_world", from_above);
     bl_object_add(sensor, NULL, film);
     bl_object_add(root, NULL, sensor);
 
-    bl_object *paint = bl_builder_object(b, "bsdf", "diffuse", "paint"), *light = bl_builder_object(b, "emitter", "point", NULL);
+    bl_object *paint = bl_builder_object(b, "bsdf", "diffuse", "paint"),
+              *light = bl_builder_object(b, "emitter", "point", NULL);
     bl_object_color(paint, "reflectance", 0.8, 0.6, 0.4);
     bl_object_point(light, "position", 4, 0, 4);
     bl_object_color(light, "intensity", 60, 60, 60);
     bl_object_add(root, NULL, light);
 
-    bl_object *ground = bl_builder_mesh(b, "ground", &(bl_mesh){.vertex_count = VERTICES, .face_count = FACES, .positions = positions, .faces = faces});
+    bl_object *ground = bl_builder_mesh(
+        b, "ground",
+        &(bl_mesh){.vertex_count = VERTICES, .face_count = FACES, .positions = positions, .faces = faces});
     bl_object_flag(ground, "face_normals", true);
     bl_object_add(ground, NULL, paint);
     bl_object_add(root, NULL, ground);
@@ -74,7 +79,8 @@ static double mean(void)
     return sum / (3 * PIXELS * PIXELS);
 }
 
-/* A picture of the hill; its mean's derivative by every vertex; vertices moved along that; a picture again. */
+/* A picture of the hill; its mean's derivative by every vertex; vertices moved along that; a picture
+ * again. */
 static bl_result climb(bl_job *job, uint32_t parameter)
 {
     static float weights[3 * PIXELS * PIXELS];
@@ -83,7 +89,8 @@ static bl_result climb(bl_job *job, uint32_t parameter)
         weights[i] = 1.0f / (3 * PIXELS * PIXELS);
     make_hill(0.3f);
     if ((result = bl_job_set_parameter(job, parameter, positions)) != BL_OK ||
-        (result = bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights, .image = image}, NULL)) != BL_OK ||
+        (result = bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights, .image = image},
+                                  NULL)) != BL_OK ||
         (result = bl_job_read_gradient(job, 0, gradient)) != BL_OK)
         return result;
     double before = mean(), slope = 0;
@@ -107,7 +114,8 @@ static bl_result look(bl_device *device, bl_scene *scene)
     uint32_t parameter;
     bl_result result = bl_scene_find_parameter(scene, vertices[0], &parameter);
     if (result == BL_OK)
-        result = bl_job_create(device, scene, &(bl_job_desc){.parameters = vertices, .parameter_count = 1}, &job);
+        result =
+            bl_job_create(device, scene, &(bl_job_desc){.parameters = vertices, .parameter_count = 1}, &job);
     if (result != BL_OK)
         return result;
     if ((result = bl_job_render(job, &(bl_render_desc){.spp = 64}, image, NULL)) == BL_OK) {
@@ -128,7 +136,8 @@ int main(void)
     bl_result result = bl_context_create(NULL, &ctx);
     if (result != BL_OK)
         return fprintf(stderr, "%s\n", bl_result_text(result)), 1;
-    if ((result = bl_device_create(ctx, getenv("BL_DEVICE"), &device)) == BL_OK && (result = make_scene(ctx, &scene)) == BL_OK)
+    if ((result = bl_device_create(ctx, getenv("BL_DEVICE"), &device)) == BL_OK &&
+        (result = make_scene(ctx, &scene)) == BL_OK)
         result = look(device, scene);
     if (result != BL_OK)
         fprintf(stderr, "%s\n", bl_context_error(ctx));

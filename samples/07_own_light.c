@@ -2,9 +2,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lights of the application's own, differentiated: sample_07_own_light
  *
- * A sky with two colours, which fade into each other with height, and a lamp whose glow falls off across its shape. A light is a table and functions that
- * record: where a sample of the sky lies and how dense samples are there; what it sends. The program compares the gradient of the image's mean by the
- * lights' parameters with differences of images. */
+ * A sky with two colours, which fade into each other with height, and a lamp whose glow falls off across its
+ * shape. A light is a table and functions that record: where a sample of the sky lies and how dense samples
+ * are there; what it sends. The program compares the gradient of the image's mean by the lights' parameters
+ * with differences of images. */
 #include <backlight/backlight_plugin.h>
 
 #include <math.h>
@@ -22,7 +23,10 @@ static const bl_plugin_param sky_params[] = {
 static bl_light_sample sky_sample(bl_plugin_trace *t, bl_plugin_vec3 point, bl_ir_value u1, bl_ir_value u2)
 {
     (void)point;
-    return (bl_light_sample){.d = bl_plugin_uniform_sphere(t, u1, u2), .pdf = bl_ir_f32(bl_plugin_func(t), 0.0795774715f)};
+    return (bl_light_sample){
+        .d = bl_plugin_uniform_sphere(t, u1, u2),
+        .pdf = bl_ir_f32(bl_plugin_func(t), 0.0795774715f),
+    };
 }
 
 static bl_ir_value sky_pdf(bl_plugin_trace *t, bl_plugin_vec3 d)
@@ -31,7 +35,10 @@ static bl_ir_value sky_pdf(bl_plugin_trace *t, bl_plugin_vec3 d)
     return bl_ir_f32(bl_plugin_func(t), 0.0795774715f); /* 1 / (4 pi) */
 }
 
-static bl_plugin_vec2 sky_locate(bl_plugin_trace *t, bl_plugin_vec3 d) { return (bl_plugin_vec2){d.z, bl_ir_f32(bl_plugin_func(t), 0)}; }
+static bl_plugin_vec2 sky_locate(bl_plugin_trace *t, bl_plugin_vec3 d)
+{
+    return (bl_plugin_vec2){d.z, bl_ir_f32(bl_plugin_func(t), 0)};
+}
 
 static bl_plugin_color sky_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance)
 {
@@ -44,8 +51,17 @@ static bl_plugin_color sky_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir
     return mix;
 }
 
-static const bl_light_plugin sky = {.name = "two_tone", .help = "a sky of two colours", .parameters = sky_params, .parameter_count = 2, .kind = BL_LIGHT_SKY,
-                                    .sample = sky_sample, .pdf = sky_pdf, .locate = sky_locate, .radiance = sky_radiance};
+static const bl_light_plugin sky = {
+    .name = "two_tone",
+    .help = "a sky of two colours",
+    .parameters = sky_params,
+    .parameter_count = 2,
+    .kind = BL_LIGHT_SKY,
+    .sample = sky_sample,
+    .pdf = sky_pdf,
+    .locate = sky_locate,
+    .radiance = sky_radiance,
+};
 
 /* ---- the lamp ---- */
 
@@ -59,28 +75,40 @@ static bl_plugin_color lamp_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_i
 {
     (void)distance;
     bl_ir_func *f = bl_plugin_func(t);
-    bl_ir_value share = bl_ir_exp(f, bl_ir_sub(f, bl_ir_f32(f, 0), bl_ir_mul(f, bl_plugin_number(t, FALLOFF), uv.x)));
+    bl_ir_value share =
+        bl_ir_exp(f, bl_ir_sub(f, bl_ir_f32(f, 0), bl_ir_mul(f, bl_plugin_number(t, FALLOFF), uv.x)));
     bl_plugin_color glow = bl_plugin_texture(t, GLOW, uv);
     for (int c = 0; c < 3; c++)
         glow.c[c] = bl_ir_mul(f, glow.c[c], share);
     return glow;
 }
 
-static const bl_light_plugin lamp = {.name = "fading", .help = "a lamp that fades along u", .parameters = lamp_params, .parameter_count = 2,
-                                     .kind = BL_LIGHT_SHAPE, .radiance = lamp_radiance};
+static const bl_light_plugin lamp = {
+    .name = "fading",
+    .help = "a lamp that fades along u",
+    .parameters = lamp_params,
+    .parameter_count = 2,
+    .kind = BL_LIGHT_SHAPE,
+    .radiance = lamp_radiance,
+};
 
 /* ---- a scene with both, its gradient, and differences ---- */
 
 enum { SIDE = 16, VALUES = SIDE * SIDE * 3, SPP = 64 };
 static const char scene_text[] =
     "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>"
-    "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'><lookat origin='0,-5,1' target='0,0,0' up='0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter type='box'/></film></sensor>"
+    "<sensor type='perspective'><float name='fov' value='40'/><transform name='to_world'><lookat "
+    "origin='0,-5,1' target='0,0,0' up='0,0,1'/></transform>"
+    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter "
+    "type='box'/></film></sensor>"
     "<shape type='sphere'/><emitter type='two_tone' id='sky'/>"
-    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='180'/><translate value='0,0,1.5'/></transform>"
-    "<emitter type='fading' id='lamp'><rgb name='glow' value='3,2,1'/><float name='falloff' value='1.5'/></emitter></shape></scene>";
+    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='180'/><translate "
+    "value='0,0,1.5'/></transform>"
+    "<emitter type='fading' id='lamp'><rgb name='glow' value='3,2,1'/><float name='falloff' "
+    "value='1.5'/></emitter></shape></scene>";
 enum { NAMES = 4 };
-static const char *const names[NAMES] = {"sky.horizon.value", "sky.zenith.value", "lamp.glow.value", "lamp.falloff"};
+static const char *const names[NAMES] = {"sky.horizon.value", "sky.zenith.value", "lamp.glow.value",
+                                         "lamp.falloff"};
 
 static bl_context *ctx;
 
@@ -117,7 +145,8 @@ int main(void)
     bl_device *device;
     bl_scene *scene;
     bl_job *job;
-    if (bl_context_create(NULL, &ctx) != BL_OK || bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
+    if (bl_context_create(NULL, &ctx) != BL_OK ||
+        bl_device_create(ctx, getenv("BL_DEVICE"), &device) != BL_OK) {
         fprintf(stderr, "%s\n", bl_context_error(ctx));
         return 77; /* no device: CTest reports the sample as skipped */
     }
@@ -134,7 +163,8 @@ int main(void)
         float gradient[3] = {0};
         check(bl_job_read_gradient(job, k, gradient));
         const float h = 0.02f;
-        double difference = (mean_image(job, scene, names[k], h) - mean_image(job, scene, names[k], -h)) / (2 * (double)h);
+        double difference =
+            (mean_image(job, scene, names[k], h) - mean_image(job, scene, names[k], -h)) / (2 * (double)h);
         printf("%-24s gradient %9.6f, difference %9.6f\n", names[k], (double)gradient[0], difference);
         wrong += !(fabs((double)gradient[0] - difference) < 0.01 * fabs(difference)) || difference == 0;
     }

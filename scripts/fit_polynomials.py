@@ -174,8 +174,9 @@ def print_constants():
 
 def main():
     print("/* SPDX-License-Identifier: BSD-3-Clause")
-    print(" * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest relative error of")
-    print(" * the whole expression with these coefficients in exact arithmetic. */")
+    print(" * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest relative")
+    print(" * error of the whole expression with these coefficients in exact arithmetic. */")
+    print("// clang-format off")
     print("#ifndef SPIRV_GEN_OPT_POLYNOMIALS_H")
     print("#define SPIRV_GEN_OPT_POLYNOMIALS_H")
     print_constants()

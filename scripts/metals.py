@@ -15,9 +15,11 @@ import sys
 FIRST, LAST, WIDTH = 360, 830, 108  # nm, nm, columns
 
 HEAD = '''/* SPDX-License-Identifier: BSD-3-Clause
- * Measured indices of refraction of conductors, and of some other solids, around the visible range: wavelength in nm, real part, extinction.
- * Made by scripts/metals.py. The figures are those of the luxpop.com database (via Mitsuba's material names), which names as its sources
- * the "Handbook of Optical Constants of Solids" I and II, ed. by Edward D. Palik, Academic Press 1985 and 1991, besides tables of its own. */
+ * Measured indices of refraction of conductors, and of some other solids, around the visible range:
+ * wavelength in nm, real part, extinction. Made by scripts/metals.py. The figures are those of the luxpop.com
+ * database (via Mitsuba's material names). It names as its sources the "Handbook of Optical Constants of
+ * Solids" I and II, ed. by Edward D. Palik, Academic Press 1985 and 1991, besides tables of its own. */
+// clang-format off
 #include "render/bsdf/metal.h"
 '''
 

@@ -10,10 +10,11 @@
  *     bl_job_gradient(job, &(bl_gradient_desc){.spp = 64, .adjoint = weights}, &summary);
  *     bl_job_read_gradient(job, 0, gradient);
  *
- * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709), height*width*3 values. A zeroed
- * descriptor means defaults, and a NULL descriptor is a zeroed one. Every fallible call returns a bl_result; the text of the last failure is
- * bl_context_error. Destroy functions accept NULL; destroy jobs and fits before their device and scene, and those before the context. One
- * thread at a time per context. The library never prints, exits or installs handlers. */
+ * Conventions. Images are row-major float32, row 0 at the top, 3 channels (linear RGB, Rec. 709),
+ * height*width*3 values. A zeroed descriptor means defaults, and a NULL descriptor is a zeroed one. Every
+ * fallible call returns a bl_result; the text of the last failure is bl_context_error. Destroy functions
+ * accept NULL; destroy jobs and fits before their device and scene, and those before the context. One thread
+ * at a time per context. The library never prints, exits or installs handlers. */
 #ifndef BACKLIGHT_H
 #define BACKLIGHT_H
 
@@ -34,27 +35,32 @@ typedef struct bl_scene bl_scene;     /* a loaded scene: structure and initial p
 typedef struct bl_job bl_job;         /* scene + device + requested gradients: kernels and buffers */
 typedef struct bl_fit bl_fit;         /* an optimisation */
 
-/* Called about ten times a second during long work, on the calling thread. done in [0, 1]. Returning false cancels
- * (BL_ERROR_CANCELLED). */
+/* Called about ten times a second during long work, on the calling thread. done in [0, 1]. Returning false
+ * cancels (BL_ERROR_CANCELLED). */
 typedef bool (*bl_progress)(void *user, double done);
 
 /* ---- context ---- */
 
 typedef struct bl_context_desc {
     bool validation;         /* Vulkan validation layer, where it is installed; messages go to log */
-    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: look for it (BL_SWIFTSHADER, data folders, known programs) */
+    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: look for it (BL_SWIFTSHADER, data folders,
+                                known programs) */
     void (*log)(void *user, const char *message);
     void *user;
-    const char *cache;       /* folder that keeps compiled kernels between runs, created as needed; NULL: none is kept. Only the user may be able to
-                              * write to it. It never changes a result: what is not whole and of this very program is compiled anew */
-    uint64_t cache_limit;    /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
-    uint32_t buffer_range;   /* testing: bytes that a binding reaches at most, as if devices said so; 0: what they say */
-    bool cache_verify;       /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
+    /* Folder that keeps compiled kernels between runs, created as needed; NULL: none is kept. Only the user
+     * may be able to write to it. It never changes a result: an entry that is not whole, or not of this very
+     * program, is compiled anew. */
+    const char *cache;
+    uint64_t cache_limit;  /* bytes in that folder; what was not used for longest goes first. 0: 256 MiB */
+    uint32_t buffer_range; /* testing: bytes that a binding reaches at most, as if devices said so; 0: what
+                              they say */
+    bool cache_verify; /* testing: compile what was found all the same; a difference is BL_ERROR_COMPILE */
 } bl_context_desc;
 
 bl_result bl_context_create(const bl_context_desc *desc, bl_context **out);
 void bl_context_destroy(bl_context *ctx);
-/* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL: context creation failed. */
+/* Text of the last failure of any object of this context; "" if none. Valid until the next call. NULL:
+ * context creation failed. */
 const char *bl_context_error(const bl_context *ctx);
 const char *bl_result_text(bl_result result);
 uint32_t bl_context_validation_messages(const bl_context *ctx);
@@ -96,9 +102,11 @@ bl_device_stats bl_device_stats_get(const bl_device *device);
 typedef struct bl_plugin_info {
     const char *category; /* the XML tag: "bsdf" */
     const char *name, *help;
-    bool available;       /* false: a plugin of Mitsuba 3 that is not implemented; help says why, where there is a reason */
+    bool available; /* false: a plugin of Mitsuba 3 that is not implemented; help says why, where there is a
+                       reason */
     uint32_t parameters, slots;
-    const char *data;     /* name of differentiable values that come from a file or from several parameters ("data"); NULL: none */
+    const char *data; /* name of differentiable values that come from a file or from several parameters
+                         ("data"); NULL: none */
 } bl_plugin_info;
 
 typedef struct bl_plugin_parameter {
@@ -106,7 +114,8 @@ typedef struct bl_plugin_parameter {
     const char *type;    /* "float", "colour or texture" */
     const char *preset;  /* the default as written in XML; NULL: none */
     bool required;       /* must be given */
-    bool differentiable; /* as NAME, or where it takes a texture as NAME.value, or as what that texture differentiates */
+    bool differentiable; /* as NAME, or where it takes a texture as NAME.value, or as what that texture
+                            differentiates */
     double least, most;  /* range of numbers; both 0: any */
 } bl_plugin_parameter;
 
@@ -119,7 +128,8 @@ typedef struct bl_plugin_slot {
 /* Strings live as long as the context. */
 uint32_t bl_plugin_count(const bl_context *ctx);
 bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_info *out);
-bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter, bl_plugin_parameter *out);
+bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter,
+                                 bl_plugin_parameter *out);
 bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slot, bl_plugin_slot *out);
 
 /* ---- scenes ---- */
@@ -128,41 +138,47 @@ typedef struct bl_define {
     const char *key, *value;
 } bl_define;
 
-/* How often a light is sampled, against others. Images have the same expectation, and a noise that differs. */
+/* How often a light is sampled, against others. Images have the same expectation, and a noise that
+ * differs. */
 typedef enum bl_light_choice {
     BL_LIGHTS_BY_WEIGHT, /* by the lights' sampling_weight (Mitsuba) */
     BL_LIGHTS_UNIFORM,   /* all alike */
     BL_LIGHTS_BY_POWER,  /* by weight times power, which follows the values; none is ever left out */
     BL_LIGHTS_COUNT
 } bl_light_choice;
-const char *bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
+const char *
+bl_light_choice_name(bl_light_choice choice); /* "weight", "uniform", "power"; NULL past the last */
 
 typedef struct bl_scene_desc {
     const bl_define *defines; /* values for $key in the file */
     uint32_t define_count;
-    bool untrusted;           /* read files only below the scene's folder and roots[], and no .vdb */
+    bool untrusted; /* read files only below the scene's folder and roots[], and no .vdb */
     const char *const *roots;
     uint32_t root_count;
-    const char *integrator;   /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
-    int32_t max_depth;        /* replaces the integrator's; 0: the scene's, -1: unbounded */
-    uint32_t sensor;          /* which of the scene's sensors to look through, in the order of its file; its film is the image */
-    bl_light_choice lights;   /* which light a path samples */
+    const char *integrator; /* replaces the scene's: "path", "direct", "prb"; NULL: the scene's */
+    int32_t max_depth;      /* replaces the integrator's; 0: the scene's, -1: unbounded */
+    uint32_t sensor; /* which of the scene's sensors to look through, in the order of its file; its film is
+                        the image */
+    bl_light_choice lights; /* which light a path samples */
 } bl_scene_desc;
 
 /* Mitsuba 3 XML. */
 bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out);
-bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out);
+bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
+                               const bl_scene_desc *desc, bl_scene **out);
 void bl_scene_destroy(bl_scene *scene);
 
 /* ---- scenes that a program makes ---- */
 
-/* Objects by plugin name with properties, as in a file of version 3; `backlight plugins` lists both. Objects and what is set are copied, and live as long as
- * their builder. Nothing fails before bl_builder_finish, which returns the first mistake. */
+/* Objects by plugin name with properties, as in a file of version 3; `backlight plugins` lists both. Objects
+ * and what is set are copied, and live as long as their builder. Nothing fails before bl_builder_finish,
+ * which returns the first mistake. */
 typedef struct bl_builder bl_builder;
 typedef struct bl_object bl_object;
 bl_result bl_builder_create(bl_context *ctx, bl_builder **out);
 void bl_builder_destroy(bl_builder *builder); /* not after bl_builder_finish */
-bl_object *bl_builder_root(bl_builder *builder); /* what sensors, shapes, lights, the integrator are added to */
+bl_object *
+bl_builder_root(bl_builder *builder); /* what sensors, shapes, lights, the integrator are added to */
 /* category: "bsdf", "shape", .., the XML tag. id: what parameters are called by; NULL: by their path. */
 bl_object *bl_builder_object(bl_builder *builder, const char *category, const char *type, const char *id);
 void bl_object_number(bl_object *object, const char *name, double value);
@@ -171,22 +187,28 @@ void bl_object_flag(bl_object *object, const char *name, bool value);
 void bl_object_text(bl_object *object, const char *name, const char *value); /* names, files */
 void bl_object_color(bl_object *object, const char *name, double red, double green, double blue);
 void bl_object_point(bl_object *object, const char *name, double x, double y, double z);
-void bl_object_transform(bl_object *object, const char *name, const double matrix[16]); /* row-major, acts on columns */
-/* name: of the parameter or slot that the child is for, NULL where its category says that. A child may be added to several parents: it is then shared. */
+void bl_object_transform(bl_object *object, const char *name,
+                         const double matrix[16]); /* row-major, acts on columns */
+/* name: of the parameter or slot that the child is for, NULL where its category says that. A child may be
+ * added to several parents: it is then shared. */
 void bl_object_add(bl_object *parent, const char *name, bl_object *child);
 
-/* Triangles. Arrays are the caller's, and are read by bl_builder_mesh and bl_builder_finish. Later changes: bl_job_set_parameter of "ID.vertex_positions". */
+/* Triangles. Arrays are the caller's, and are read by bl_builder_mesh and bl_builder_finish. Later changes:
+ * bl_job_set_parameter of "ID.vertex_positions". */
 typedef struct bl_mesh {
     uint32_t vertex_count, face_count;
     const float *positions; /* 3 a vertex, finite */
-    const float *normals;   /* 3 a vertex; NULL: generated from the positions, unless the object has "face_normals" */
-    const float *uvs;       /* 2 a vertex; NULL */
-    const uint32_t *faces;  /* 3 vertices each, counter-clockwise seen from outside */
+    const float
+        *normals; /* 3 a vertex; NULL: generated from the positions, unless the object has "face_normals" */
+    const float *uvs;      /* 2 a vertex; NULL */
+    const uint32_t *faces; /* 3 vertices each, counter-clockwise seen from outside */
 } bl_mesh;
 /* A shape "mesh", which has the properties face_normals, flip_normals, to_world. */
 bl_object *bl_builder_mesh(bl_builder *builder, const char *id, const bl_mesh *mesh);
-/* Takes the builder, also on failure. folder: where files are looked for; NULL: the current one. desc: as for files, but for defines. */
-bl_result bl_builder_finish(bl_builder *builder, const char *folder, const bl_scene_desc *desc, bl_scene **out);
+/* Takes the builder, also on failure. folder: where files are looked for; NULL: the current one. desc: as for
+ * files, but for defines. */
+bl_result bl_builder_finish(bl_builder *builder, const char *folder, const bl_scene_desc *desc,
+                            bl_scene **out);
 
 const char *bl_scene_warnings(const bl_scene *scene); /* one a line; "" if none */
 
@@ -195,28 +217,36 @@ typedef struct bl_scene_info {
     const char *integrator;
     int32_t max_depth, rr_depth;
     uint32_t shapes, primitives, emitters, parameters, bvh_nodes;
-    uint32_t sensors;          /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
+    uint32_t
+        sensors; /* a job looks through the one of bl_scene_desc, unless told otherwise (bl_job_set_sensor) */
 } bl_scene_info;
 bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out);
-/* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov integrator ("nn.X"). */
+/* Channels that the scene's image has besides RGB: alpha "A" where the film asks for it, and those of an aov
+ * integrator ("nn.X"). */
 uint32_t bl_scene_channel_count(const bl_scene *scene);
 const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index); /* NULL past the last */
-/* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides between .exr, .hdr, .pfm and .png.
- * channels (may be NULL): as bl_render_desc.channels; only EXR files keep them. */
-bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image, const float *channels);
-/* The number of samples that is taken where `spp` are asked for: some samplers can only do squares and the like, and round up. */
+/* Writes an image of the scene's film in the film's pixel and component format; the ending of path decides
+ * between .exr, .hdr, .pfm and .png. channels (may be NULL): as bl_render_desc.channels; only EXR files keep
+ * them. */
+bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
+                               const float *channels);
+/* The number of samples that is taken where `spp` are asked for: some samplers can only do squares and the
+ * like, and round up. */
 uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp);
 
 typedef struct bl_parameter_info {
-    const char *name;       /* "red.reflectance.value": by the nearest id, of the object or of what holds it */
-    const char *path;       /* the same as in Mitsuba's traverse, where ids of nested objects do not count: "box.bsdf.reflectance.value" */
-    uint32_t rank, shape[4]; /* row-major; a scalar has rank 1, shape [1]; a colour [3]; a bitmap [height, width, channels] */
-    uint32_t count;         /* product of the shape */
-    float least, most;      /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
+    const char *name; /* "red.reflectance.value": by the nearest id, of the object or of what holds it */
+    const char *path; /* the same as in Mitsuba's traverse, where ids of nested objects do not count:
+                         "box.bsdf.reflectance.value" */
+    uint32_t rank, shape[4]; /* row-major; a scalar has rank 1, shape [1]; a colour [3]; a bitmap [height,
+                                width, channels] */
+    uint32_t count;          /* product of the shape */
+    float least, most;       /* meaningful range, for bounds; -INFINITY, INFINITY where there is none */
     bool differentiable;
-    const char *reason;     /* why not, or what is missing in its gradient; NULL if complete */
-    bool resizable;         /* an image or grid: bl_scene_resize_parameter takes it */
-    bool geometry;          /* of the camera, or positions, normals or texture coordinates of a mesh: commands take them only by name */
+    const char *reason; /* why not, or what is missing in its gradient; NULL if complete */
+    bool resizable;     /* an image or grid: bl_scene_resize_parameter takes it */
+    bool geometry; /* of the camera, or positions, normals or texture coordinates of a mesh: commands take
+                      them only by name */
 } bl_parameter_info;
 uint32_t bl_scene_parameter_count(const bl_scene *scene);
 bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out);
@@ -224,33 +254,42 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
 bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index);
 bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values); /* initial values */
 
-/* Gives an image [y, x, channels] or a grid [z, y, x, channels] (whatever is `resizable`) other sides and, as initial values, `values`. The number of channels
- * stays. For fits from coarse to fine; bl_resample interpolates values. Names and indices stay what they are. No job or fit of the scene may exist. */
-bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape, const float *values);
-/* Values of such an array, rank 3 or 4, at other sides: linear interpolation between centres of cells; along axes that become shorter a mean, weighted by a tent
- * that is as wide as two new cells. */
-bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape, float *new_values);
+/* Gives an image [y, x, channels] or a grid [z, y, x, channels] (whatever is `resizable`) other sides and, as
+ * initial values, `values`. The number of channels stays. For fits from coarse to fine; bl_resample
+ * interpolates values. Names and indices stay what they are. No job or fit of the scene may exist. */
+bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
+                                    const float *values);
+/* Values of such an array, rank 3 or 4, at other sides: linear interpolation between centres of cells; along
+ * axes that become shorter a mean, weighted by a tent that is as wide as two new cells. */
+bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape,
+                      float *new_values);
 
 /* ---- jobs: render and gradient ---- */
 
 typedef enum bl_accumulate {
     BL_ACCUMULATE_FIXED, /* 64-bit fixed point: the same bytes on every run */
-    BL_ACCUMULATE_FLOAT  /* float atomics, where the device has them: order of arrival, so sums vary by rounding */
+    BL_ACCUMULATE_FLOAT  /* float atomics, where the device has them: order of arrival, so sums vary by
+                            rounding */
 } bl_accumulate;
 
 typedef enum bl_rays {
-    BL_RAYS_AUTO,  /* ray queries on a GPU that has them, where the geometry is not baked; else our own hierarchy */
+    BL_RAYS_AUTO,  /* ray queries on a GPU that has them, where the geometry is not baked; else our own
+                      hierarchy */
     BL_RAYS_BVH,   /* our own hierarchy, or baked geometry */
-    BL_RAYS_QUERY, /* ray queries, never baked geometry; BL_ERROR_UNSUPPORTED on a device without (bl_device_info.ray_query) */
+    BL_RAYS_QUERY, /* ray queries, never baked geometry; BL_ERROR_UNSUPPORTED on a device without
+                      (bl_device_info.ray_query) */
     BL_RAYS_COUNT
 } bl_rays;
 
-/* How the gradient of a heterogeneous medium's extinction is found at collisions; the expectation is the same. */
+/* How the gradient of a heterogeneous medium's extinction is found at collisions; the expectation is the
+ * same. */
 typedef enum bl_volume_gradient {
-    BL_VOLUME_GRADIENT_AUTO,   /* DRT for a requested grid much of which is empty, as the scene has it when the job is made; else REPLAY */
-    BL_VOLUME_GRADIENT_REPLAY, /* at the collisions of the paths themselves, which are given a least chance everywhere */
-    BL_VOLUME_GRADIENT_DRT,    /* differential ratio tracking (Nimier-David et al. 2022): at places sampled in proportion to transmittance, from each of
-                                * which one more path is walked */
+    BL_VOLUME_GRADIENT_AUTO, /* DRT for a requested grid much of which is empty, as the scene has it when the
+                                job is made; else REPLAY */
+    BL_VOLUME_GRADIENT_REPLAY, /* at the collisions of the paths themselves, which are given a least chance
+                                  everywhere */
+    BL_VOLUME_GRADIENT_DRT,    /* differential ratio tracking (Nimier-David et al. 2022): at places sampled in
+                                  proportion to transmittance, from each of which one more path is walked */
     BL_VOLUME_GRADIENT_COUNT
 } bl_volume_gradient;
 const char *bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay", "drt"; NULL past the last */
@@ -258,9 +297,10 @@ const char *bl_volume_gradient_name(bl_volume_gradient how); /* "auto", "replay"
 /* Where the samples of a gradient pass are; the expectation is the same. */
 typedef enum bl_pixels {
     BL_PIXELS_UNIFORM, /* as many in every pixel */
-    BL_PIXELS_ADJOINT, /* as many in all, in proportion to |dL/dI| (over the channels, Euclidean): less variance where the loss depends on few of the
-                        * pixels. dL/dI comes to the host for that. Path replay with the sampler `independent`; not in two walks, whose samples are those
-                        * of the image */
+    BL_PIXELS_ADJOINT, /* as many in all, in proportion to |dL/dI| (over the channels, Euclidean): less
+                          variance where the loss depends on few of the pixels. dL/dI comes to the host for
+                          that. Path replay with the sampler `independent`; not in two walks, whose samples
+                          are those of the image */
     BL_PIXELS_COUNT
 } bl_pixels;
 const char *bl_pixels_name(bl_pixels pixels); /* "uniform", "adjoint"; NULL past the last */
@@ -271,11 +311,13 @@ typedef struct bl_job_desc {
     bool no_next_event; /* testing: path tracing without emitter sampling */
     bool frozen;        /* also build the kernel for bl_render_desc.frozen */
     bl_accumulate accumulate;
-    bool sensor_moves;  /* bl_job_set_sensor will be called: the sensor does not become a constant of the kernels */
-    bool geometry_changes; /* positions, normals or uv of meshes will be set that are not among the parameters: geometry does not become constants of
-                            * the kernels */
-    bool no_baking;     /* traverse the hierarchy also where the scene is so small that its geometry would become constants of the kernels */
-    bl_rays rays;       /* of all passes */
+    bool sensor_moves;     /* bl_job_set_sensor will be called: the sensor does not become a constant of the
+                              kernels */
+    bool geometry_changes; /* positions, normals or uv of meshes will be set that are not among the
+                              parameters: geometry does not become constants of the kernels */
+    bool no_baking; /* traverse the hierarchy also where the scene is so small that its geometry would become
+                       constants of the kernels */
+    bl_rays rays;   /* of all passes */
     bl_volume_gradient volume_gradient; /* with `frozen`, whose paths are those of replay, REPLAY */
     bl_pixels pixels;    /* of gradient passes; ADJOINT is BL_ERROR_UNSUPPORTED where it cannot be */
     uint32_t passes_off; /* measuring: bit k leaves out the compiler's optimisation bl_optimisation_name(k) */
@@ -291,55 +333,65 @@ bl_volume_gradient bl_job_volume_gradient(const bl_job *job);
 /* Name of the compiler's optimisation k, NULL past the last one. */
 const char *bl_optimisation_name(uint32_t k);
 
-/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions of meshes are in the world (of a
- * shapegroup's in the group's space) and must be finite; the hierarchy follows on the device before the next pass, and is built anew on the host
- * where that has made it bad; generated normals, areas and sampling tables follow, too. The scene's bounding sphere (of distant lights) stays. */
+/* Values of any parameter of the scene, by its index in the scene; a job starts with the scene's. Positions
+ * of meshes are in the world (of a shapegroup's in the group's space) and must be finite; the hierarchy
+ * follows on the device before the next pass, and is built anew on the host where that has made it bad;
+ * generated normals, areas and sampling tables follow, too. The scene's bounding sphere (of distant lights)
+ * stays. */
 bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values);
 bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values);
 
-/* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by to_world instead of its own
- * transform if that is not NULL: 16 floats, row-major, camera to world. Plugin and film must be those of the sensor that the scene was loaded
- * for. Compiles nothing. Needs bl_job_desc.sensor_moves. */
+/* From now on the job looks through sensor number `sensor` of the scene (in order of its file), posed by
+ * to_world instead of its own transform if that is not NULL: 16 floats, row-major, camera to world. Plugin
+ * and film must be those of the sensor that the scene was loaded for. Compiles nothing. Needs
+ * bl_job_desc.sensor_moves. */
 bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world);
 
 /* How a gradient pass walks its samples; the gradient has the same expectation in all forms. */
 typedef enum bl_gradient_form {
     BL_FORM_AUTO,     /* the fastest that is right for the loss */
     BL_FORM_FUSED,    /* one kernel walks each sample twice; no memory per sample */
-    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample (224 with
-                       * heterogeneous media) of a tile of bounded size */
-    BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the adjoint of B's samples and the
-                       * reverse (contracts and limits: bl_gradient_desc.form) */
+    BL_FORM_SEPARATE, /* one kernel walks, a second one walks again and differentiates; 32 bytes per sample
+                         (224 with heterogeneous media) of a tile of bounded size */
+    BL_FORM_TWO_WALK, /* the same kernels, but the samples are halves A and B: dL/dI of A's image drives the
+                         adjoint of B's samples and the reverse (contracts and limits: bl_gradient_desc.form)
+                       */
     BL_FORM_COUNT
 } bl_gradient_form;
 const char *bl_gradient_form_name(bl_gradient_form form); /* "fused"; NULL past the last */
 
 enum { BL_SINGULAR_DEPTHS = 8 };
 typedef struct bl_stats {
-    double seconds;         /* wall time of the call */
-    double device_seconds;  /* sum of the dispatches' device time */
-    uint64_t paths;         /* camera samples; with BL_PIXELS_ADJOINT fewer than asked for by those that rounding leaves over */
-    uint64_t slices;        /* dispatches the work was split into */
-    uint64_t device_bytes;  /* held by the job now */
-    uint64_t drifted;       /* gradient: samples whose replay took another path or left a residual */
-    uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range; one for all that a lookup adds to */
-    uint64_t non_finite;    /* samples dropped because they were NaN or infinite */
-    bl_gradient_form form;  /* gradient: the form that was used, never BL_FORM_AUTO */
-    uint32_t rebuilds;      /* hierarchies built anew on the host, because moved vertices had made them bad */
-    uint32_t repeats;       /* gradient: passes repeated with a coarser scale after an overflow */
-    double loss;            /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's samples) */
-    uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that were no numbers and dropped,
-                                            * by the depth of the vertex; the last entry: of all deeper ones, too */
+    double seconds;        /* wall time of the call */
+    double device_seconds; /* sum of the dispatches' device time */
+    uint64_t paths;  /* camera samples; with BL_PIXELS_ADJOINT fewer than asked for by those that rounding
+                        leaves over */
+    uint64_t slices; /* dispatches the work was split into */
+    uint64_t device_bytes; /* held by the job now */
+    uint64_t drifted;      /* gradient: samples whose replay took another path or left a residual */
+    uint64_t overflowed, underflowed; /* gradient: contributions outside the fixed-point range; one for all
+                                         that a lookup adds to */
+    uint64_t non_finite;              /* samples dropped because they were NaN or infinite */
+    bl_gradient_form form;            /* gradient: the form that was used, never BL_FORM_AUTO */
+    uint32_t rebuilds; /* hierarchies built anew on the host, because moved vertices had made them bad */
+    uint32_t repeats;  /* gradient: passes repeated with a coarser scale after an overflow */
+    double loss; /* gradient: the loss against a target, or sum(W*I) with an adjoint W (of the gradient's
+                    samples) */
+    uint64_t singular[BL_SINGULAR_DEPTHS]; /* derivatives of rays, along mirrors, glass and smooth lobes, that
+                                              were no numbers and dropped, by the depth of the vertex; the
+                                              last entry: of all deeper ones, too */
 } bl_stats;
 
 typedef struct bl_render_desc {
-    uint32_t spp;  /* 0: the scene's */
+    uint32_t spp; /* 0: the scene's */
     uint32_t seed;
     double slice_seconds; /* longest dispatch aimed at; 0: 0.1. The result does not depend on it */
-    /* Frozen-path evaluation: directions, choices and densities from the job's parameters, weights from these values (all parameters
-     * of the scene, concatenated in index order). NULL: ordinary. Needs bl_job_desc.frozen. */
+    /* Frozen-path evaluation: directions, choices and densities from the job's parameters, weights from these
+     * values (all parameters of the scene, concatenated in index order). NULL: ordinary. Needs
+     * bl_job_desc.frozen. */
     const float *frozen;
-    bool gradient_stream; /* draw the random numbers of a gradient pass with the same seed, not those of an image */
+    bool gradient_stream; /* draw the random numbers of a gradient pass with the same seed, not those of an
+                             image */
     float *variance;      /* height*width*3, or NULL: variance of one sample, per pixel and channel */
     float *channels;      /* height*width*bl_scene_channel_count, or NULL: the scene's further channels */
     bl_progress progress;
@@ -362,16 +414,19 @@ typedef struct bl_loss_info {
     const char *name;          /* "relative_l2" */
     const char *constant_name; /* of its own number, "epsilon"; NULL where it has none */
     double constant;           /* its default */
-    bool unbiased;             /* dL/dI is affine in I, so noise of the image does not bias the gradient; others get better with spp */
+    bool unbiased; /* dL/dI is affine in I, so noise of the image does not bias the gradient; others get
+                      better with spp */
 } bl_loss_info;
 bl_loss_info bl_loss_info_get(bl_loss loss); /* name NULL: there is no such loss */
 
 typedef struct bl_gradient_desc {
-    /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice: three walks, biased where dL/dI is
-     * not affine in I. Two walks need a target, such a loss (bl_loss_info.unbiased) and an even number of samples, as many for image as for
-     * gradient; the loss is then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. */
+    /* Other forms than BL_FORM_TWO_WALK render an image, take dL/dI from it, and walk other samples twice:
+     * three walks, biased where dL/dI is not affine in I. Two walks need a target, such a loss
+     * (bl_loss_info.unbiased) and an even number of samples, as many for image as for gradient; the loss is
+     * then an unbiased estimate that may be negative. BL_FORM_AUTO takes two walks where it can. */
     bl_gradient_form form;
-    uint32_t spp;      /* of the gradient pass, a pixel's or, with BL_PIXELS_ADJOINT, a pixel's on average; 0: the scene's */
+    uint32_t spp; /* of the gradient pass, a pixel's or, with BL_PIXELS_ADJOINT, a pixel's on average; 0: the
+                     scene's */
     uint32_t spp_primal; /* of the image, where one is rendered (target or image given); 0: spp */
     uint32_t seed;
     double slice_seconds;
@@ -384,9 +439,10 @@ typedef struct bl_gradient_desc {
     void *user;
 } bl_gradient_desc;
 
-/* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section 4.1). Gradients stay in the job
- * until the next call. With the integrator rb_biased2 (pipelined radiative backpropagation) dL/dI is that of the image which the call before
- * with a target has made along with its gradient; the first call renders one. */
+/* Reverse mode: path replay backpropagation with detached sampling (Vicini, Speierer, Jakob 2021, section
+ * 4.1). Gradients stay in the job until the next call. With the integrator rb_biased2 (pipelined radiative
+ * backpropagation) dL/dI is that of the image which the call before with a target has made along with its
+ * gradient; the first call renders one. */
 bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats);
 /* k: index into bl_job_desc.parameters. values: count of that parameter. */
 bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values);
@@ -395,14 +451,16 @@ typedef struct bl_forward_desc {
     uint32_t spp; /* 0: the scene's */
     uint32_t seed;
     double slice_seconds;
-    /* The direction: per parameter of bl_job_desc.parameters its values, NULL for zeros. NULL: ones for all of them. */
+    /* The direction: per parameter of bl_job_desc.parameters its values, NULL for zeros. NULL: ones for all
+     * of them. */
     const float *const *tangents;
     bl_progress progress;
     void *user;
 } bl_forward_desc;
 
-/* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3 floats. Walks the paths of
- * bl_job_gradient with the same seed, so sum(W * image) is that gradient for the adjoint W, along the direction, up to rounding. */
+/* Forward mode: the derivative of the image along a direction of parameter space. image: height*width*3
+ * floats. Walks the paths of bl_job_gradient with the same seed, so sum(W * image) is that gradient for the
+ * adjoint W, along the direction, up to rounding. */
 bl_result bl_job_forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats);
 
 typedef enum bl_pass {
@@ -415,21 +473,27 @@ typedef enum bl_pass {
     BL_PASS_COUNT
 } bl_pass;
 
-/* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the text. */
+/* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the
+ * text. */
 bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out);
-/* Calls visit with the trace of a pass as text: "recorded", then after each compiler pass, named, in the order they run. */
-bl_result bl_job_trace_stages(bl_job *job, bl_pass pass, void (*visit)(void *user, const char *stage, const char *text), void *user);
+/* Calls visit with the trace of a pass as text: "recorded", then after each compiler pass, named, in the
+ * order they run. */
+bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
+                              void (*visit)(void *user, const char *stage, const char *text), void *user);
 /* The trace as a graph in the DOT language of Graphviz. free() the text. */
 bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out);
 typedef struct bl_kernel_info {
-    double trace_seconds, optimise_seconds, generate_seconds; /* recording the trace, passes over it, SPIR-V */
+    double trace_seconds, optimise_seconds,
+        generate_seconds;  /* recording the trace, passes over it, SPIR-V */
     double cache_seconds;  /* looking the words up, keeping them */
-    double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first dispatch */
+    double driver_seconds; /* creating the pipeline; some drivers compile part of it, or all, on the first
+                              dispatch */
     uint64_t spirv_words;
-    uint32_t functions, ops, calls; /* of the optimised trace; 0 where the words are cached, and of a reference */
+    uint32_t functions, ops,
+        calls; /* of the optimised trace; 0 where the words are cached, and of a reference */
     uint32_t call_bytes, state_bytes; /* arguments, selectors and results of all calls; states of all loops */
-    bool baked;            /* the geometry is in the kernel (bl_job_desc.no_baking) */
-    bool cached;           /* the words come from the cache on disk (bl_context_desc.cache) */
+    bool baked;                       /* the geometry is in the kernel (bl_job_desc.no_baking) */
+    bool cached;                      /* the words come from the cache on disk (bl_context_desc.cache) */
 } bl_kernel_info;
 /* Makes the kernel of a pass, if it is not there yet. info (may be NULL): what making it took. */
 bl_result bl_job_compile(bl_job *job, bl_pass pass, bl_kernel_info *info);
@@ -439,22 +503,29 @@ bl_result bl_job_spirv(bl_job *job, bl_pass pass, uint32_t **words, size_t *word
 /* ---- fits ---- */
 
 /* With the defaults and formulas of Mitsuba's (Dr.Jit's) optimisers of these names. */
-typedef enum bl_optimizer { BL_OPTIMIZER_ADAM, BL_OPTIMIZER_SGD, BL_OPTIMIZER_RMSPROP, BL_OPTIMIZER_COUNT } bl_optimizer;
+typedef enum bl_optimizer {
+    BL_OPTIMIZER_ADAM,
+    BL_OPTIMIZER_SGD,
+    BL_OPTIMIZER_RMSPROP,
+    BL_OPTIMIZER_COUNT
+} bl_optimizer;
 const char *bl_optimizer_name(bl_optimizer optimizer); /* "adam", "sgd", "rmsprop"; NULL past the last */
 
 typedef struct bl_fit_parameter {
     const char *name;
-    double rate;         /* learning rate; 0: the fit's */
-    double least, most;  /* bounds applied after each step; both 0: the parameter's own range */
+    double rate;          /* learning rate; 0: the fit's */
+    double least, most;   /* bounds applied after each step; both 0: the parameter's own range */
     const float *initial; /* count values, or NULL: the scene's */
-    /* Of an image or a grid (shape [y, x, channels] or [z, y, x, channels]): this times its total variation is added to the loss that is minimised (not to
-     * the one reported): the mean over entries of sqrt(smoothing^2 + the squares of the differences to the next entry along each axis). 0: nothing. */
+    /* Of an image or a grid (shape [y, x, channels] or [z, y, x, channels]): this times its total variation
+     * is added to the loss that is minimised (not to the one reported): the mean over entries of
+     * sqrt(smoothing^2 + the squares of the differences to the next entry along each axis). 0: nothing. */
     double total_variation, smoothing; /* smoothing 0: 0.001 */
-    /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse of I + large_steps L, L the Laplacian of the
-     * mesh's edges: their lambda, 19 is a good one. Steps are AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED where the
-     * library was built without CHOLMOD. */
+    /* Above 0, of a mesh's vertex_positions: large steps (Nicolet et al. 2021), preconditioned by the inverse
+     * of I + large_steps L, L the Laplacian of the mesh's edges: their lambda, 19 is a good one. Steps are
+     * AdamUniform's, so the optimiser must be adam; no bounds. BL_ERROR_UNSUPPORTED where the library was
+     * built without CHOLMOD. */
     double large_steps;
-    uint32_t fixed_axes;  /* of large steps: bit k, coordinate k of every vertex stays */
+    uint32_t fixed_axes; /* of large steps: bit k, coordinate k of every vertex stays */
 } bl_fit_parameter;
 
 typedef struct bl_fit_view {
@@ -464,36 +535,39 @@ typedef struct bl_fit_view {
 } bl_fit_view;
 
 typedef struct bl_fit_change {
-    uint32_t step;  /* from this step on (the first is 1) */
-    double factor;  /* rates are the given ones times this */
+    uint32_t step; /* from this step on (the first is 1) */
+    double factor; /* rates are the given ones times this */
 } bl_fit_change;
 
 typedef struct bl_fit_desc {
     const bl_fit_parameter *parameters;
     uint32_t parameter_count;
-    const float *target;              /* one view: an image through the scene's first sensor; or */
-    const bl_fit_view *views;         /* several; the loss is the mean of theirs */
+    const float *target;      /* one view: an image through the scene's first sensor; or */
+    const bl_fit_view *views; /* several; the loss is the mean of theirs */
     uint32_t view_count;
     bl_loss loss;
-    bl_gradient_form form;            /* as in bl_gradient_desc */
-    double loss_constant;             /* the loss's own number (epsilon, delta); 0: its default */
+    bl_gradient_form form; /* as in bl_gradient_desc */
+    double loss_constant;  /* the loss's own number (epsilon, delta); 0: its default */
     bl_optimizer optimizer;
-    double rate;                      /* 0: 0.05 */
-    double beta_1, beta_2;            /* adam; 0: .9, .999 */
-    double momentum;                  /* sgd; 0 is the default */
-    bool nesterov;                    /* sgd */
-    double alpha;                     /* rmsprop; 0: .99 */
-    double epsilon;                   /* adam, rmsprop; 0: 1e-8 */
-    const bl_fit_change *schedule;    /* learning rates over time, steps ascending; before the first change the factor is 1 */
+    double rate;           /* 0: 0.05 */
+    double beta_1, beta_2; /* adam; 0: .9, .999 */
+    double momentum;       /* sgd; 0 is the default */
+    bool nesterov;         /* sgd */
+    double alpha;          /* rmsprop; 0: .99 */
+    double epsilon;        /* adam, rmsprop; 0: 1e-8 */
+    const bl_fit_change
+        *schedule; /* learning rates over time, steps ascending; before the first change the factor is 1 */
     uint32_t schedule_count;
     uint32_t spp, spp_gradient, seed; /* 0: 16; spp */
-    bool common_numbers;              /* all steps have the random numbers of the first: losses compare from step to step, and noise does not average out over steps */
-    /* Steps that an earlier fit has done: the schedule, random numbers and bl_fit_status.step go on from there. The optimiser starts anew. */
+    bool common_numbers; /* all steps have the random numbers of the first: losses compare from step to step,
+                            and noise does not average out over steps */
+    /* Steps that an earlier fit has done: the schedule, random numbers and bl_fit_status.step go on from
+     * there. The optimiser starts anew. */
     uint32_t first_step;
-    bool no_baking;                   /* as in bl_job_desc */
+    bool no_baking; /* as in bl_job_desc */
     bl_rays rays;
     bl_volume_gradient volume_gradient;
-    bl_pixels pixels;                 /* as in bl_job_desc */
+    bl_pixels pixels; /* as in bl_job_desc */
 } bl_fit_desc;
 
 /* Minimises the loss against the target, entirely on the device. */
@@ -501,17 +575,20 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
 void bl_fit_destroy(bl_fit *fit);
 
 typedef struct bl_fit_status {
-    uint32_t step;       /* steps done */
-    double loss;         /* of the images before the last step: the mean over views */
-    bl_gradient_form form; /* that steps are made in, never BL_FORM_AUTO */
-    bl_volume_gradient volume_gradient; /* as bl_job_volume_gradient */
+    uint32_t step;                            /* steps done */
+    double loss;                              /* of the images before the last step: the mean over views */
+    bl_gradient_form form;                    /* that steps are made in, never BL_FORM_AUTO */
+    bl_volume_gradient volume_gradient;       /* as bl_job_volume_gradient */
     uint64_t drifted, overflowed, non_finite; /* of the last step, as in bl_stats */
-    uint64_t skipped;    /* since the first step: times an element was left as it was because its gradient was not finite */
-    uint32_t repeats;    /* since the first step: how often the fixed-point scale became coarser and the step was repeated */
+    uint64_t skipped; /* since the first step: times an element was left as it was because its gradient was
+                         not finite */
+    uint32_t repeats; /* since the first step: how often the fixed-point scale became coarser and the step was
+                         repeated */
     uint64_t device_bytes; /* held by the fit */
 } bl_fit_status;
 
-/* One step. All work stays on the device; only the loss and status words come back (and dL/dI with BL_PIXELS_ADJOINT). */
+/* One step. All work stays on the device; only the loss and status words come back (and dL/dI with
+ * BL_PIXELS_ADJOINT). */
 bl_result bl_fit_step(bl_fit *fit, bl_fit_status *status);
 /* What the last step returned; after bl_fit_restore, what it had returned when the state was saved. */
 bl_fit_status bl_fit_status_get(const bl_fit *fit);
@@ -520,36 +597,44 @@ bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values);
 /* Image of the current parameters, from an independent stream, through a view of the descriptor. */
 bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image);
 
-/* Writes all that the next steps depend on (parameters, the optimiser's state, step, fixed-point scale) to a file, with a checksum: under a
- * temporary name, synced to disk, then renamed, so that a crash at any moment leaves the old file or the new one. note: bytes of the
- * caller's own that travel along. */
+/* Writes all that the next steps depend on (parameters, the optimiser's state, step, fixed-point scale) to a
+ * file, with a checksum: under a temporary name, synced to disk, then renamed, so that a crash at any moment
+ * leaves the old file or the new one. note: bytes of the caller's own that travel along. */
 bl_result bl_fit_save(bl_fit *fit, const char *path, const void *note, size_t note_size);
-/* Goes on from a file of bl_fit_save, in a fit that was created with the same scene and descriptor by the same version of the library on the
- * same device and driver: steps from here on give the same bytes as if there had been no interruption. Anything else, and a file that is
- * damaged, is an error that says what differs, and leaves the fit as it was. *note (may be NULL with note_size): free() it. */
+/* Goes on from a file of bl_fit_save, in a fit that was created with the same scene and descriptor by the
+ * same version of the library on the same device and driver: steps from here on give the same bytes as if
+ * there had been no interruption. Anything else, and a file that is damaged, is an error that says what
+ * differs, and leaves the fit as it was. *note (may be NULL with note_size): free() it. */
 bl_result bl_fit_restore(bl_fit *fit, const char *path, void **note, size_t *note_size);
 /* The note alone, before there is a fit: free() it. */
 bl_result bl_fit_read_note(bl_context *ctx, const char *path, void **note, size_t *note_size);
 
-/* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick ---- */
+/* ---- the reference: glsl/reference_pt.comp, a path tracer written by hand, as an oracle and a yardstick
+ * ---- */
 
 typedef struct bl_reference bl_reference;
 
-/* BL_ERROR_UNSUPPORTED, with the reason, unless the scene consists of triangles without vertex normals, of one-sided diffuse materials and area
- * lights, both with constant colours, seen through a box filter by a perspective sensor with a field of view, and has lights; the integrator
- * is path or prb and does not hide lights. Parameters have the scene's initial values. kernel may be NULL. */
-bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel, bl_reference **out);
+/* BL_ERROR_UNSUPPORTED, with the reason, unless the scene consists of triangles without vertex normals, of
+ * one-sided diffuse materials and area lights, both with constant colours, seen through a box filter by a
+ * perspective sensor with a field of view, and has lights; the integrator is path or prb and does not hide
+ * lights. Parameters have the scene's initial values. kernel may be NULL. */
+bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel,
+                              bl_reference **out);
 void bl_reference_destroy(bl_reference *reference);
-/* As bl_job_render without frozen, gradient_stream, variance. With equal seeds it walks the paths that bl_job_render walks, up to rounding.
- * *rays (may be NULL): rays traced. */
-bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image, bl_stats *stats, uint64_t *rays);
+/* As bl_job_render without frozen, gradient_stream, variance. With equal seeds it walks the paths that
+ * bl_job_render walks, up to rounding. *rays (may be NULL): rays traced. */
+bl_result bl_reference_render(bl_reference *reference, const bl_render_desc *desc, float *image,
+                              bl_stats *stats, uint64_t *rays);
 
 /* ---- images in files ---- */
 
-/* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then renamed. channels 1 or 3. */
-bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels);
+/* By extension: .exr (float32), .pfm, .hdr (Radiance), .png (sRGB); written under a temporary name, then
+ * renamed. channels 1 or 3. */
+bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
+                         uint32_t channels, const float *pixels);
 /* EXR, PNG, PFM, as linear values. free() the pixels. */
-bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels);
+bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
+                        uint32_t *channels, float **pixels);
 
 #ifdef __cplusplus
 }

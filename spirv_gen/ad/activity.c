@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Activity: which values depend differentiably on what is being differentiated. Only they get adjoints or tangents.
+ * Activity: which values depend differentiably on what is being differentiated. Only they get adjoints or
+ * tangents.
  *
- * One forward pass in emission order; a loop needs more, because a STATE is active as soon as its next value is, and a local array as
- * soon as something active is stored into it. A call's result is active if it is in any target, given which arguments are; of a custom
- * operation it is as soon as an argument is. A STATE of a loop that is still open is active: its next value is not
- * known yet, and taking it for a constant would lose gradients silently. */
+ * One forward pass in emission order; a loop needs more, because a STATE is active as soon as its next value
+ * is, and a local array as soon as something active is stored into it. A call's result is active if it is in
+ * any target, given which arguments are; of a custom operation it is as soon as an argument is. A STATE of a
+ * loop that is still open is active: its next value is not known yet, and taking it for a constant would lose
+ * gradients silently. */
 #include "spirv_gen/ad/sweep.h"
 
 #include <stdlib.h>
@@ -14,7 +16,8 @@ static bool is_differentiable(const ir_func *f, ir_inst inst, ad_mode mode)
 {
     ir_inst gradient = f->inst.data[inst.c];
     const ir_buffer *b = &f->module->buffers.data[inst.b];
-    return (mode == AD_FORWARD ? b->tangent : b->gradient) >= 0 && !(gradient.op == IR_CONST && gradient.a == ~0u);
+    return (mode == AD_FORWARD ? b->tangent : b->gradient) >= 0 &&
+           !(gradient.op == IR_CONST && gradient.a == ~0u);
 }
 
 static bool value_active(const uint8_t *active, ir_inst inst)
@@ -27,7 +30,8 @@ static bool value_active(const uint8_t *active, ir_inst inst)
 }
 
 /* Marks the RESULTs of a call that `target` makes active. */
-static void mark_results(const ir_func *f, uint32_t call, const ir_func *target, uint8_t *active, ad_mode mode)
+static void mark_results(const ir_func *f, uint32_t call, const ir_func *target, uint8_t *active,
+                         ad_mode mode)
 {
     ir_operands o = ir_call_operands(f, f->inst.data[call]);
     ir_ref *wrt = malloc((target->inst.count + 1) * sizeof *wrt);
@@ -61,11 +65,16 @@ static bool is_active(const ir_func *f, uint32_t id, const uint8_t *active, ad_m
     if (inst.type != IR_F32 || (inst.flags & IR_SUSPENDED))
         return false;
     switch (inst.op) {
-    case IR_DLOAD: return is_differentiable(f, inst, mode);
-    case IR_LLOAD: return active[inst.a];
-    case IR_PHI: return active[inst.a] || active[inst.b];
-    case IR_STATE: return active[inst.a] || inst.b == 0 || active[inst.b];
-    default: return ad_rules[inst.op] && value_active(active, inst);
+    case IR_DLOAD:
+        return is_differentiable(f, inst, mode);
+    case IR_LLOAD:
+        return active[inst.a];
+    case IR_PHI:
+        return active[inst.a] || active[inst.b];
+    case IR_STATE:
+        return active[inst.a] || inst.b == 0 || active[inst.b];
+    default:
+        return ad_rules[inst.op] && value_active(active, inst);
     }
 }
 
@@ -84,7 +93,8 @@ static bool spread(const ir_func *f, uint8_t *active, ad_mode mode)
         active[id] = 1;
         back |= inst.op == IR_STATE;
     }
-    for (uint32_t id = 1; id < f->inst.count && !back; id++) /* a next value that became active behind its STATE */
+    for (uint32_t id = 1; id < f->inst.count && !back;
+         id++) /* a next value that became active behind its STATE */
         back = f->inst.data[id].op == IR_STATE && !active[id] && is_active(f, id, active, mode);
     return back;
 }

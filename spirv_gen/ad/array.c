@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reverse of local arrays: beside an array whose elements depend on something wanted stands one of their adjoints. A read adds to the
- * adjoint of its element; a store takes that adjoint for the value that it has stored, and leaves zero for what stood there before.
+ * The reverse of local arrays: beside an array whose elements depend on something wanted stands one of their
+ * adjoints. A read adds to the adjoint of its element; a store takes that adjoint for the value that it has
+ * stored, and leaves zero for what stood there before.
  *
- * The array of adjoints begins with the sweep of the region that holds the array, as zeros. Stores are swept from last to first, which a loop
- * swept by a second loop does not do: a store from inside of one to an array from outside is an error. */
+ * The array of adjoints begins with the sweep of the region that holds the array, as zeros. Stores are swept
+ * from last to first, which a loop swept by a second loop does not do: a store from inside of one to an array
+ * from outside is an error. */
 #include "spirv_gen/ad/sweep.h"
 
 enum { UNROLLED = 8 };
@@ -71,8 +73,11 @@ void ad_reverse_LLOAD(ad_sweep *s, uint32_t id)
 
 void ad_refuse_store_in_loop(ad_sweep *s, uint32_t loop)
 {
-    ir_fail(s->f, "a derivative arrives at a local array of \"%s\" that the loop %%%u stores to from inside: detach what is stored, keep it in "
-                  "states of the loop, unroll the loop (opt_unroll), or use forward mode", s->from->name, loop);
+    ir_fail(s->f,
+            "a derivative arrives at a local array of \"%s\" that the loop %%%u stores to from inside: "
+            "detach what is stored, keep it in "
+            "states of the loop, unroll the loop (opt_unroll), or use forward mode",
+            s->from->name, loop);
 }
 
 void ad_reverse_LSTORE(ad_sweep *s, uint32_t id)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Differentiated functions, and the reverse of a CALL: a call of them with the same selector.
  *
- * A derived function computes the callee again (without effects), sweeps it and returns the adjoints of its parameters. It exists once
- * per callee and choice of what is wanted: which results have adjoints, which parameters need them; a parameter that is a constant at
- * the call gets no code. The choice is part of the function's name, by which it is found again. */
+ * A derived function computes the callee again (without effects), sweeps it and returns the adjoints of its
+ * parameters. It exists once per callee and choice of what is wanted: which results have adjoints, which
+ * parameters need them; a parameter that is a constant at the call gets no code. The choice is part of the
+ * function's name, by which it is found again. */
 #include "spirv_gen/ad/sweep.h"
 
 #include <stdlib.h>
 
 static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
-    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs), *seeds = calloc(callee->results.count + 1, sizeof *seeds);
+    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs),
+           *seeds = calloc(callee->results.count + 1, sizeof *seeds);
     ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt);
     BL_ASSERT(outputs && seeds && wrt, "out of memory");
     ir_ref *map = ad_derived_params(callee, derived);
@@ -40,7 +42,8 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m)
 static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m)
 {
     uint32_t count = callee->params.count, wanted = 0;
-    ir_ref *args = calloc(count + callee->results.count + 1, sizeof *args), *adjoints = calloc(count + 1, sizeof *adjoints);
+    ir_ref *args = calloc(count + callee->results.count + 1, sizeof *args),
+           *adjoints = calloc(count + 1, sizeof *adjoints);
     BL_ASSERT(args && adjoints, "out of memory");
     for (uint32_t k = 0; k < count; k++)
         args[k] = ir_param(derived, (ir_type)callee->params.data[k]);
@@ -105,12 +108,14 @@ static bool take_results(ad_sweep *s, uint32_t call, ad_mask *m, ir_ref *adjoint
     return any;
 }
 
-static void call_derived(ad_sweep *s, ir_inst call, const ad_mask *m, const ir_ref *adjoints, uint32_t result_count)
+static void call_derived(ad_sweep *s, ir_inst call, const ad_mask *m, const ir_ref *adjoints,
+                         uint32_t result_count)
 {
     ir_operands o = ir_call_operands(s->from, call);
     uint32_t *arg_ids = malloc((o.arg_count + 1) * sizeof *arg_ids);
     ir_func **targets = malloc((o.target_count + 1) * sizeof *targets);
-    ir_ref *args = malloc((o.arg_count + result_count + 1) * sizeof *args), *results = calloc(o.arg_count + 1, sizeof *results);
+    ir_ref *args = malloc((o.arg_count + result_count + 1) * sizeof *args),
+           *results = calloc(o.arg_count + 1, sizeof *results);
     BL_ASSERT(arg_ids && targets && args && results, "out of memory");
     uint32_t target_count = o.target_count, param_count = o.arg_count, arg_count = o.arg_count;
     for (uint32_t k = 0; k < param_count; k++) {

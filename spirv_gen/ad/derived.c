@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived functions: what forward and reverse mode share. One exists per callee and choice of what is wanted: which results, which
- * parameters; what is constant at the call gets no code. The choice is part of the function's name, by which it is found again. */
+ * Derived functions: what forward and reverse mode share. One exists per callee and choice of what is wanted:
+ * which results, which parameters; what is constant at the call gets no code. The choice is part of the
+ * function's name, by which it is found again. */
 #include "spirv_gen/ad/sweep.h"
 
 #include <stdlib.h>
@@ -92,13 +93,16 @@ static void check_custom(ir_func *primal, const ir_func *derived, const char *wh
 {
     if (!derived || primal->module->error.code != BL_OK)
         return;
-    bool fits = derived->module == primal->module && derived->finished && derived->params.count == primal->params.count + in &&
-                derived->results.count == out && real_results(derived) == out;
+    bool fits = derived->module == primal->module && derived->finished &&
+                derived->params.count == primal->params.count + in && derived->results.count == out &&
+                real_results(derived) == out;
     for (uint32_t k = 0; fits && k < derived->params.count; k++)
         fits = derived->params.data[k] == (k < primal->params.count ? primal->params.data[k] : IR_F32);
     if (!fits)
-        ir_fail(primal, "ad_custom: \"%s\" is not a %s of \"%s\": expected its parameters and %u f32, and %u f32 as results", derived->name, what,
-                primal->name, in, out);
+        ir_fail(primal,
+                "ad_custom: \"%s\" is not a %s of \"%s\": expected its parameters and %u f32, and %u f32 as "
+                "results",
+                derived->name, what, primal->name, in, out);
 }
 
 void ad_custom(ir_func *primal, ir_func *jvp, ir_func *vjp)

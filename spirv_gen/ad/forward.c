@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forward sweep: instructions are visited from first to last, each makes its tangent from those of its operands.
+ * The forward sweep: instructions are visited from first to last, each makes its tangent from those of its
+ * operands.
  *
- * Sparse: a value that does not depend on anything differentiable (activity.c), or that nothing asked for depends on (`wanted`), has no
- * tangent, and neither has one whose tangent is the constant zero.
+ * Sparse: a value that does not depend on anything differentiable (activity.c), or that nothing asked for
+ * depends on (`wanted`), has no tangent, and neither has one whose tangent is the constant zero.
  *
- * Two places to emit to. A derived function has nothing yet: values are emitted again one by one, each followed by its tangent. At the
- * current place of a function that is being built, values are there already and only tangents are emitted; what is not visible any more
- * (the inside of a closed branch or loop) is emitted again with its tangents, which is only right if it may be repeated (repeat.c).
+ * Two places to emit to. A derived function has nothing yet: values are emitted again one by one, each
+ * followed by its tangent. At the current place of a function that is being built, values are there already
+ * and only tangents are emitted; what is not visible any more (the inside of a closed branch or loop) is
+ * emitted again with its tangents, which is only right if it may be repeated (repeat.c).
  *
- * A loop gets one STATE more per wanted STATE, a local array an array of tangents beside it, a CALL becomes a call of derived functions
- * (with the same selector), a DLOAD reads the tangent buffer beside its buffer, and, where effects are emitted, an ACCUM adds to the one
- * beside its own: that is what makes forward over reverse. */
+ * A loop gets one STATE more per wanted STATE, a local array an array of tangents beside it, a CALL becomes a
+ * call of derived functions (with the same selector), a DLOAD reads the tangent buffer beside its buffer,
+ * and, where effects are emitted, an ACCUM adds to the one beside its own: that is what makes forward over
+ * reverse. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
 typedef struct forward {
-    ir_func *f;          /* receives code */
-    const ir_func *from; /* what is differentiated; may be f itself, then the first `count` instructions of it */
+    ir_func *f; /* receives code */
+    const ir_func
+        *from; /* what is differentiated; may be f itself, then the first `count` instructions of it */
     uint32_t count;
     ir_copier copy;      /* from -> f: primal values */
     uint32_t copy_first; /* where the region begins that is emitted again */
-    bool copying;        /* primal values are emitted, too: in a derived function, in a region that is emitted again */
-    bool effects;        /* and what they write */
+    bool copying; /* primal values are emitted, too: in a derived function, in a region that is emitted again
+                   */
+    bool effects; /* and what they write */
     uint8_t *active, *wanted, *given, *live, *writes;
-    uint32_t *end;       /* of IF and LOOP: their ENDIF or ENDLOOP, 0 where still open */
-    ir_ref *tangent;     /* per instruction of from (of a LOCAL: the array of tangents); none: zero */
+    uint32_t *end;   /* of IF and LOOP: their ENDIF or ENDLOOP, 0 where still open */
+    ir_ref *tangent; /* per instruction of from (of a LOCAL: the array of tangents); none: zero */
     ARRAY(uint32_t) pending;
 } forward;
 
@@ -38,7 +43,10 @@ static ir_ref tangent_of(const forward *w, uint32_t id)
     return ir_is_none(t) ? zero(w) : t;
 }
 
-static bool is_zero(const forward *w, ir_ref r) { return ir_is_none(r) || ir_const_is(w->f, r, 0.0f) || ir_const_is(w->f, r, -0.0f); }
+static bool is_zero(const forward *w, ir_ref r)
+{
+    return ir_is_none(r) || ir_const_is(w->f, r, 0.0f) || ir_const_is(w->f, r, -0.0f);
+}
 
 /* ---- what tangents are wanted ---- */
 
@@ -79,9 +87,15 @@ static void want_operands(forward *w, uint32_t id)
         want(w, inst.a);
         want(w, inst.b);
         break;
-    case IR_RESULT: want_args(w, inst.a); break;
-    case IR_LLOAD: want(w, inst.a); break;
-    case IR_LOCAL: want_stores(w, id); break;
+    case IR_RESULT:
+        want_args(w, inst.a);
+        break;
+    case IR_LLOAD:
+        want(w, inst.a);
+        break;
+    case IR_LOCAL:
+        want_stores(w, id);
+        break;
     default:
         for (unsigned k = 0; k < ir_op_table[inst.op].arity; k++)
             if (ad_carries((ir_op)inst.op, k))
@@ -151,7 +165,8 @@ static ir_ref value_tangent(forward *w, uint32_t id, ir_inst inst)
     return sum;
 }
 
-/* The word beside; 0 where the read has no gradient, so that forward and reverse mode are each other's transpose. */
+/* The word beside; 0 where the read has no gradient, so that forward and reverse mode are each other's
+ * transpose. */
 static ir_ref dload_tangent(forward *w, ir_inst inst)
 {
     ir_func *f = w->f;
@@ -165,7 +180,8 @@ static ir_ref phi_tangent(forward *w, ir_inst inst)
 {
     ir_ref a = tangent_of(w, inst.a), b = tangent_of(w, inst.b);
     bool emitted = w->copying || w->copy.map[inst.c].id != inst.c;
-    return emitted ? ir_phi(w->f, w->copy.map[inst.c], a, b) : ir_select(w->f, ir_copied(&w->copy, w->from->inst.data[inst.c].a), a, b);
+    return emitted ? ir_phi(w->f, w->copy.map[inst.c], a, b)
+                   : ir_select(w->f, ir_copied(&w->copy, w->from->inst.data[inst.c].a), a, b);
 }
 
 static void emit_tangent(forward *w, uint32_t id, ir_inst inst)
@@ -173,21 +189,38 @@ static void emit_tangent(forward *w, uint32_t id, ir_inst inst)
     ir_ref t = {0};
     switch (inst.op) {
     case IR_RESULT:
-    case IR_CALL: return; /* with the call */
+    case IR_CALL:
+        return; /* with the call */
     case IR_STATE:
         if (!w->copying) /* that of a closed loop is made with it */
-            ir_fail(w->f, "a tangent is wanted of the state %%%u of a loop in \"%s\" that is still open: give it one, or detach the state "
-                          "where it is used", id, w->from->name);
+            ir_fail(w->f,
+                    "a tangent is wanted of the state %%%u of a loop in \"%s\" that is still open: give it "
+                    "one, or detach the state "
+                    "where it is used",
+                    id, w->from->name);
         return;
-    case IR_LOCAL: t = ir_local(w->f, IR_F32, inst.a); break;
-    case IR_LLOAD: t = ir_lload(w->f, w->tangent[inst.a], ir_copied(&w->copy, inst.b)); break;
-    case IR_LSTORE: ir_lstore(w->f, w->tangent[inst.a], ir_copied(&w->copy, inst.b), tangent_of(w, inst.c)); return;
+    case IR_LOCAL:
+        t = ir_local(w->f, IR_F32, inst.a);
+        break;
+    case IR_LLOAD:
+        t = ir_lload(w->f, w->tangent[inst.a], ir_copied(&w->copy, inst.b));
+        break;
+    case IR_LSTORE:
+        ir_lstore(w->f, w->tangent[inst.a], ir_copied(&w->copy, inst.b), tangent_of(w, inst.c));
+        return;
     case IR_ACCUM:
-        ir_accum(w->f, (uint32_t)w->f->module->buffers.data[inst.b].tangent, ir_copied(&w->copy, inst.a), tangent_of(w, inst.c));
+        ir_accum(w->f, (uint32_t)w->f->module->buffers.data[inst.b].tangent, ir_copied(&w->copy, inst.a),
+                 tangent_of(w, inst.c));
         return;
-    case IR_DLOAD: t = dload_tangent(w, inst); break;
-    case IR_PHI: t = phi_tangent(w, inst); break;
-    default: t = value_tangent(w, id, inst); break;
+    case IR_DLOAD:
+        t = dload_tangent(w, inst);
+        break;
+    case IR_PHI:
+        t = phi_tangent(w, inst);
+        break;
+    default:
+        t = value_tangent(w, id, inst);
+        break;
     }
     w->tangent[id] = is_zero(w, t) ? (ir_ref){0} : t;
 }
@@ -199,7 +232,9 @@ static uint32_t loop_values(forward *w, uint32_t loop, bool next, ir_ref *out)
 {
     uint32_t count = 0;
     for (int tangents = 0; tangents < 2; tangents++)
-        for (uint32_t id = loop + 1; id < w->count && w->from->inst.data[id].op == IR_STATE && w->from->inst.data[id].c == loop; id++) {
+        for (uint32_t id = loop + 1;
+             id < w->count && w->from->inst.data[id].op == IR_STATE && w->from->inst.data[id].c == loop;
+             id++) {
             ir_inst state = w->from->inst.data[id];
             uint32_t value = next ? state.b : state.a;
             if (!tangents && w->live[id])
@@ -213,7 +248,9 @@ static uint32_t loop_values(forward *w, uint32_t loop, bool next, ir_ref *out)
 static void keep_states(forward *w, uint32_t loop, const ir_ref *states)
 {
     for (int tangents = 0; tangents < 2; tangents++)
-        for (uint32_t id = loop + 1; id < w->count && w->from->inst.data[id].op == IR_STATE && w->from->inst.data[id].c == loop; id++) {
+        for (uint32_t id = loop + 1;
+             id < w->count && w->from->inst.data[id].op == IR_STATE && w->from->inst.data[id].c == loop;
+             id++) {
             if (!tangents && w->live[id])
                 w->copy.map[id] = *states++;
             else if (tangents && w->wanted[id])
@@ -247,7 +284,8 @@ static bool is_wanted(const forward *w, uint32_t first, uint32_t last)
     return false;
 }
 
-/* A closed branch or loop, seen from outside: emitted again if there are tangents in it. Its STATEs keep their old values. */
+/* A closed branch or loop, seen from outside: emitted again if there are tangents in it. Its STATEs keep
+ * their old values. */
 static void region_again(forward *w, uint32_t id)
 {
     uint32_t end = w->end[id];
@@ -263,7 +301,8 @@ static void region_again(forward *w, uint32_t id)
 
 static bool call_is_wanted(const forward *w, uint32_t call)
 {
-    for (uint32_t id = call + 1; id < w->count && w->from->inst.data[id].op == IR_RESULT && w->from->inst.data[id].a == call; id++)
+    for (uint32_t id = call + 1;
+         id < w->count && w->from->inst.data[id].op == IR_RESULT && w->from->inst.data[id].a == call; id++)
         if (w->wanted[id])
             return true;
     return w->wanted[call];
@@ -305,7 +344,8 @@ static void sweep(forward *w, uint32_t first, uint32_t last)
 }
 
 /* map: the value in f of each instruction of from, or 0 where there is none yet. Taken over. */
-static forward *forward_begin(ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *wrt, const ir_ref *tangents, uint32_t wrt_count)
+static forward *forward_begin(ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *wrt,
+                              const ir_ref *tangents, uint32_t wrt_count)
 {
     forward *w = calloc(1, sizeof *w);
     BL_ASSERT(w, "out of memory");
@@ -356,11 +396,14 @@ static void forward_end(forward *w)
 
 /* ---- derived functions ---- */
 
-/* Calls the callee itself, where its results are wanted, and the user's derivative, with zeros for what has no tangent. */
+/* Calls the callee itself, where its results are wanted, and the user's derivative, with zeros for what has
+ * no tangent. */
 static void emit_custom(ir_func *callee, ir_func *derived, const ad_mask *m, bool primal)
 {
-    uint32_t params = callee->params.count, count = params, primals = primal ? callee->results.count : 0, results = primals;
-    ir_ref *args = calloc(2 * params + 1, sizeof *args), *own = calloc(2 * callee->results.count + 1, sizeof *own);
+    uint32_t params = callee->params.count, count = params, primals = primal ? callee->results.count : 0,
+             results = primals;
+    ir_ref *args = calloc(2 * params + 1, sizeof *args),
+           *own = calloc(2 * callee->results.count + 1, sizeof *own);
     ir_ref *tangents = calloc(callee->results.count + 1, sizeof *tangents);
     BL_ASSERT(args && own && tangents, "out of memory");
     for (uint32_t k = 0; k < params; k++)
@@ -387,8 +430,10 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m, bo
 {
     uint32_t primals = primal ? callee->results.count : 0, count = 0;
     ir_ref *map = ad_derived_params(callee, derived);
-    ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt), *given = calloc(callee->params.count + 1, sizeof *given);
-    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs), *out = calloc(2 * callee->results.count + 1, sizeof *out);
+    ir_ref *wrt = calloc(callee->params.count + 1, sizeof *wrt),
+           *given = calloc(callee->params.count + 1, sizeof *given);
+    ir_ref *outputs = calloc(callee->results.count + 1, sizeof *outputs),
+           *out = calloc(2 * callee->results.count + 1, sizeof *out);
     BL_ASSERT(wrt && given && outputs && out, "out of memory");
     uint32_t wrt_count = ad_param_insts(callee, m->params, wrt);
     for (uint32_t k = 0; k < wrt_count; k++)
@@ -400,7 +445,8 @@ static void emit_derived(ir_func *callee, ir_func *derived, const ad_mask *m, bo
     w->copying = true, w->effects = primal;
     if (primal)
         w->writes = opt_writes(callee->module);
-    w->live = primal ? opt_live(callee, callee->results.data, callee->results.count, w->writes, NULL) : opt_live(callee, outputs, count, NULL, NULL);
+    w->live = primal ? opt_live(callee, callee->results.data, callee->results.count, w->writes, NULL)
+                     : opt_live(callee, outputs, count, NULL, NULL);
     forward_run(w, outputs, out + primals, count);
     for (uint32_t k = 0; k < primals; k++)
         out[k] = ir_copied(&w->copy, callee->results.data[k].id);
@@ -441,7 +487,8 @@ ir_func *ad_jvp(ir_func *callee)
 static void keep_results(forward *w, uint32_t id, const ir_ref *results, uint32_t primals)
 {
     const ir_ref *tangents = results + primals;
-    for (uint32_t k = id + 1; k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++) {
+    for (uint32_t k = id + 1;
+         k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++) {
         if (primals)
             w->copy.map[k] = results[w->from->inst.data[k].b];
         if (w->wanted[k])
@@ -455,9 +502,11 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
         return;
     ir_operands o = ir_call_operands(w->from, call);
     ir_func *first = w->f->module->functions.data[o.targets[0]];
-    uint32_t arg_count = o.arg_count, target_count = o.target_count, primals = w->copying ? first->results.count : 0;
+    uint32_t arg_count = o.arg_count, target_count = o.target_count,
+             primals = w->copying ? first->results.count : 0;
     ad_mask m = ad_mask_create(first);
-    ir_ref *args = calloc(2 * arg_count + 1, sizeof *args), *results = calloc(2 * first->results.count + 1, sizeof *results);
+    ir_ref *args = calloc(2 * arg_count + 1, sizeof *args),
+           *results = calloc(2 * first->results.count + 1, sizeof *results);
     ir_func **targets = malloc((target_count + 1) * sizeof *targets);
     BL_ASSERT(args && results && targets, "out of memory");
     uint32_t count = arg_count;
@@ -467,10 +516,12 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
         if (m.params[k])
             args[count++] = w->tangent[o.args[k]];
     }
-    for (uint32_t k = id + 1; k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++)
+    for (uint32_t k = id + 1;
+         k < w->count && w->from->inst.data[k].op == IR_RESULT && w->from->inst.data[k].a == id; k++)
         m.results[w->from->inst.data[k].b] = w->wanted[k];
     for (uint32_t k = 0; k < target_count; k++) /* the operands may move while functions are made */
-        targets[k] = derive(w->f->module->functions.data[ir_call_operands(w->from, call).targets[k]], &m, w->copying);
+        targets[k] =
+            derive(w->f->module->functions.data[ir_call_operands(w->from, call).targets[k]], &m, w->copying);
     ir_call(w->f, ir_copied(&w->copy, call.a), targets, target_count, args, count, results);
     keep_results(w, id, results, primals);
     ad_mask_free(&m);
@@ -484,17 +535,19 @@ static void forward_call(forward *w, uint32_t id, ir_inst call)
 static bool usable(ir_func *f, const ir_ref *values, uint32_t count, const char *what)
 {
     for (uint32_t k = 0; k < count; k++)
-        if (f->module->error.code == BL_OK && (values[k].id == 0 || values[k].id >= f->inst.count || ir_type_of(f, values[k]) != IR_F32))
+        if (f->module->error.code == BL_OK &&
+            (values[k].id == 0 || values[k].id >= f->inst.count || ir_type_of(f, values[k]) != IR_F32))
             ir_fail(f, "ad_forward: %s %u (%%%u) is not a f32 value", what, k, values[k].id);
     return f->module->error.code == BL_OK;
 }
 
-void ad_forward(ir_func *f, const ir_ref *wrt, const ir_ref *wrt_tangents, uint32_t wrt_count, const ir_ref *outputs, ir_ref *output_tangents,
-                uint32_t count)
+void ad_forward(ir_func *f, const ir_ref *wrt, const ir_ref *wrt_tangents, uint32_t wrt_count,
+                const ir_ref *outputs, ir_ref *output_tangents, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
         output_tangents[k] = (ir_ref){0};
-    if (!usable(f, wrt, wrt_count, "wrt") || !usable(f, wrt_tangents, wrt_count, "tangent") || !usable(f, outputs, count, "output"))
+    if (!usable(f, wrt, wrt_count, "wrt") || !usable(f, wrt_tangents, wrt_count, "tangent") ||
+        !usable(f, outputs, count, "output"))
         return;
     ir_ref *map = malloc(f->inst.count * sizeof *map);
     BL_ASSERT(map, "out of memory");

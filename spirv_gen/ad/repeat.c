@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What may be computed a second time. Differentiation emits the code of closed branches, loops and callees again, because what was
- * computed there is not visible any more. That is only right if nothing happens twice and everything that is read is what it was. */
+ * What may be computed a second time. Differentiation emits the code of closed branches, loops and callees
+ * again, because what was computed there is not visible any more. That is only right if nothing happens twice
+ * and everything that is read is what it was. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
@@ -30,15 +31,26 @@ bool ad_refuse_repeat(ir_func *to, const ir_func *from, uint32_t id, uint32_t fi
     const char *why = NULL;
     switch (inst.op) {
     case IR_ATOMIC_ADD:
-    case IR_ATOMIC_CAS: why = "writes memory"; break;
-    case IR_CALL: why = target_writes(from, inst, writes) ? "writes memory" : NULL; break;
-    case IR_LSTORE: why = inst.a < first ? "writes an array from outside" : NULL; break;
-    case IR_LLOAD: why = is_overwritten(from, inst.a, first) ? "reads an array that has been written since" : NULL; break;
-    default: break;
+    case IR_ATOMIC_CAS:
+        why = "writes memory";
+        break;
+    case IR_CALL:
+        why = target_writes(from, inst, writes) ? "writes memory" : NULL;
+        break;
+    case IR_LSTORE:
+        why = inst.a < first ? "writes an array from outside" : NULL;
+        break;
+    case IR_LLOAD:
+        why = is_overwritten(from, inst.a, first) ? "reads an array that has been written since" : NULL;
+        break;
+    default:
+        break;
     }
     if (why)
-        ir_fail(to, "differentiation has to compute %%%u (%s) of \"%s\" again, but it %s: detach what depends on it, or "
-                    "move it out of the branch, loop or function",
+        ir_fail(to,
+                "differentiation has to compute %%%u (%s) of \"%s\" again, but it %s: detach what depends on "
+                "it, or "
+                "move it out of the branch, loop or function",
                 id, ir_op_table[inst.op].name, from->name, why);
     return why != NULL;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The reverse sweep: instructions are visited from last to first, each hands its adjoint on to its operands.
  *
- * Sparse: a value without adjoint costs nothing, a first contribution is taken as it is, constant zeros are dropped, and values that
- * do not depend on anything wanted (activity.c) never get one.
+ * Sparse: a value without adjoint costs nothing, a first contribution is taken as it is, constant zeros are
+ * dropped, and values that do not depend on anything wanted (activity.c) never get one.
  *
- * An IF whose PHIs have adjoints becomes a new IF with the same condition. In each branch the branch's code is emitted again, because
- * what was computed in the old branch is not visible any more; dead code elimination drops what the derivative does not use. Then the
- * branch is swept. Adjoints of values from outside are collected per branch (`touched`) and leave it as PHIs. Where the PHIs only
- * choose between values from outside, two selects do the same.
+ * An IF whose PHIs have adjoints becomes a new IF with the same condition. In each branch the branch's code
+ * is emitted again, because what was computed in the old branch is not visible any more; dead code
+ * elimination drops what the derivative does not use. Then the branch is swept. Adjoints of values from
+ * outside are collected per branch (`touched`) and leave it as PHIs. Where the PHIs only choose between
+ * values from outside, two selects do the same.
  *
- * Recomputation repeats loads and rays, so what a differentiated branch or callee reads must not have been overwritten since. Atomics
- * and calls that write cannot be repeated: they are refused where their value is needed.
+ * Recomputation repeats loads and rays, so what a differentiated branch or callee reads must not have been
+ * overwritten since. Atomics and calls that write cannot be repeated: they are refused where their value is
+ * needed.
  *
- * Of loops only those are differentiated that add to their states (sum_loop.c); forward mode takes all. Local arrays: array.c. */
+ * Of loops only those are differentiated that add to their states (sum_loop.c); forward mode takes all. Local
+ * arrays: array.c. */
 #include "spirv_gen/ad/sweep.h"
 #include "spirv_gen/opt/pass.h"
 
@@ -48,7 +51,8 @@ static bool belongs_to_frame(const ad_sweep *s, uint32_t id)
 
 void ad_add(ad_sweep *s, uint32_t id, ir_ref value)
 {
-    if (broken(s) || ir_is_none(value) || !s->active[id] || ir_const_is(s->f, value, 0.0f) || ir_const_is(s->f, value, -0.0f))
+    if (broken(s) || ir_is_none(value) || !s->active[id] || ir_const_is(s->f, value, 0.0f) ||
+        ir_const_is(s->f, value, -0.0f))
         return;
     if (s->frame.first && !belongs_to_frame(s, id) && s->frame_of[id] != s->frame.number) {
         array_push(&s->touched, ((ad_touch){id, s->frame_of[id], s->adjoint[id]}));
@@ -160,7 +164,8 @@ void ad_leave_frame(ad_sweep *s, ad_frame outer, uint32_t base, ad_touch_list *o
 }
 
 /* Sweeps one branch, instructions [first, last); the adjoints that leave it are moved to *out. */
-static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned side, uint32_t first, uint32_t last, ad_touch_list *out)
+static void reverse_branch(ad_sweep *s, const choice_list *choices, unsigned side, uint32_t first,
+                           uint32_t last, ad_touch_list *out)
 {
     uint32_t base = s->touched.count;
     ad_frame outer = ad_enter_frame(s, first);
@@ -205,7 +210,8 @@ static void merge_branches(ad_sweep *s, ir_ref branch, ad_touch_list *then_list,
     array_free(&joined);
 }
 
-static void reverse_regions(ad_sweep *s, ir_ref condition, const choice_list *choices, uint32_t if_id, uint32_t else_id, uint32_t end_id)
+static void reverse_regions(ad_sweep *s, ir_ref condition, const choice_list *choices, uint32_t if_id,
+                            uint32_t else_id, uint32_t end_id)
 {
     ad_touch_list lists[2] = {{0}, {0}};
     ir_ref branch = ir_if(s->f, condition);
@@ -264,7 +270,8 @@ static void reverse_inst(ad_sweep *s, uint32_t id, ir_inst inst)
         return;
     if (inst.op == IR_STATE)
         ir_fail(s->f,
-                "a derivative arrives at the state %%%u of a loop in \"%s\" that is still open: detach the state where it is used, or "
+                "a derivative arrives at the state %%%u of a loop in \"%s\" that is still open: detach the "
+                "state where it is used, or "
                 "differentiate the loop by replaying it",
                 id, s->from->name);
     else if (steps[inst.op])
@@ -286,8 +293,8 @@ void ad_run(ad_sweep *s, uint32_t first, uint32_t last)
     }
 }
 
-void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs, uint32_t output_count,
-                    const ir_ref *wrt, uint32_t wrt_count)
+void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs,
+                    uint32_t output_count, const ir_ref *wrt, uint32_t wrt_count)
 {
     *s = (ad_sweep){.f = f, .from = from, .count = from->inst.count};
     s->active = ad_active(from, wrt, wrt_count, AD_REVERSE);
@@ -298,7 +305,15 @@ void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, c
     BL_ASSERT(s->stop && s->adjoint && s->frame_of, "out of memory");
     for (uint32_t k = 0; k < wrt_count; k++)
         s->stop[wrt[k].id] = 1;
-    s->copy = (ir_copier){.from = from, .to = f, .map = map, .live = s->live, .keep_suspended = true, .hook = refuse_effects, .user = s};
+    s->copy = (ir_copier){
+        .from = from,
+        .to = f,
+        .map = map,
+        .live = s->live,
+        .keep_suspended = true,
+        .hook = refuse_effects,
+        .user = s,
+    };
 }
 
 void ad_sweep_end(ad_sweep *s)
@@ -317,17 +332,19 @@ void ad_sweep_end(ad_sweep *s)
 static bool usable(ir_func *f, const ir_ref *values, uint32_t count, const char *what)
 {
     for (uint32_t k = 0; k < count; k++)
-        if (f->module->error.code == BL_OK && (values[k].id == 0 || values[k].id >= f->inst.count || ir_type_of(f, values[k]) != IR_F32))
+        if (f->module->error.code == BL_OK &&
+            (values[k].id == 0 || values[k].id >= f->inst.count || ir_type_of(f, values[k]) != IR_F32))
             ir_fail(f, "ad_backward: %s %u (%%%u) is not a f32 value", what, k, values[k].id);
     return f->module->error.code == BL_OK;
 }
 
-void ad_backward(ir_func *f, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, const ir_ref *wrt, ir_ref *wrt_adjoints,
-                 uint32_t wrt_count)
+void ad_backward(ir_func *f, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, const ir_ref *wrt,
+                 ir_ref *wrt_adjoints, uint32_t wrt_count)
 {
     for (uint32_t k = 0; k < wrt_count; k++)
         wrt_adjoints[k] = (ir_ref){0};
-    if (!usable(f, outputs, count, "output") || !usable(f, seeds, count, "seed") || !usable(f, wrt, wrt_count, "wrt"))
+    if (!usable(f, outputs, count, "output") || !usable(f, seeds, count, "seed") ||
+        !usable(f, wrt, wrt_count, "wrt"))
         return;
     ir_ref *map = malloc(f->inst.count * sizeof *map);
     BL_ASSERT(map, "out of memory");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One derivative per value op that claims one in ops.def.
  *
- * A rule multiplies x by the partial derivative with respect to operand k. Seen from the result (x an adjoint) that is the reverse
- * mode, seen from the operand (x a tangent) the forward mode: both read this file.
- * Points where the derivative does not exist: it is 0 where the true one is infinite and factors of exactly 0 would make it NaN (sqrt,
- * pow, acos, atan2 at the border of their domain), and that of the branch which was taken at kinks (abs, min, max). */
+ * A rule multiplies x by the partial derivative with respect to operand k. Seen from the result (x an
+ * adjoint) that is the reverse mode, seen from the operand (x a tangent) the forward mode: both read this
+ * file. Points where the derivative does not exist: it is 0 where the true one is infinite and factors of
+ * exactly 0 would make it NaN (sqrt, pow, acos, atan2 at the border of their domain), and that of the branch
+ * which was taken at kinks (abs, min, max). */
 #include "spirv_gen/ad/sweep.h"
 
 #define RULE(NAME) static ir_ref ad_rule_##NAME(const ad_site *s, unsigned k, ir_ref x)
@@ -133,7 +134,8 @@ bool ad_carries(ir_op op, unsigned k)
 #define TABLE_FLAT(NAME) NULL
 #define TABLE_NONE(NAME) NULL
 const ad_rule ad_rules[IR_OP_COUNT] = {
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) [IR_##NAME] = TABLE_##adjoint(NAME),
+#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint)                                   \
+    [IR_##NAME] = TABLE_##adjoint(NAME),
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"
 #undef IR_VALUE

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reverse of a loop that only adds to the states which have adjoints: s' = s + term, where no term depends on such a state (but for
- * detached uses). The adjoint of s is then the same in every trip, and so is that of every term: a second loop computes the terms again,
- * in the same order, and sweeps them with it. What arrives at values from outside is summed in states of that loop.
+ * The reverse of a loop that only adds to the states which have adjoints: s' = s + term, where no term
+ * depends on such a state (but for detached uses). The adjoint of s is then the same in every trip, and so is
+ * that of every term: a second loop computes the terms again, in the same order, and sweeps them with it.
+ * What arrives at values from outside is summed in states of that loop.
  *
- * That a loop is one is seen by sweeping its body: the adjoint that comes back to each state must be, as a reference, the one that was
- * sent. Any other loop is an error: its reverse would need the values of all trips. */
+ * That a loop is one is seen by sweeping its body: the adjoint that comes back to each state must be, as a
+ * reference, the one that was sent. Any other loop is an error: its reverse would need the values of all
+ * trips. */
 #include "spirv_gen/ad/sweep.h"
 
 #include <stdlib.h>
@@ -80,8 +82,12 @@ static void sweep_body(sum_loop *l)
     for (uint32_t k = 0; k < state_count(l); k++) {
         uint32_t id = l->loop + 1 + k;
         if (!ir_same(s->adjoint[id], l->seeds[k]))
-            ir_fail(s->f, "a derivative arrives at the state %%%u of a loop in \"%s\" that does more than add to it: detach the state where "
-                          "it is used, differentiate the loop by replaying it, unroll it (opt_unroll), or use forward mode", id, s->from->name);
+            ir_fail(s->f,
+                    "a derivative arrives at the state %%%u of a loop in \"%s\" that does more than add to "
+                    "it: detach the state where "
+                    "it is used, differentiate the loop by replaying it, unroll it (opt_unroll), or use "
+                    "forward mode",
+                    id, s->from->name);
         s->adjoint[id] = (ir_ref){0};
     }
 }
@@ -102,7 +108,8 @@ static void close_loop(sum_loop *l, ir_ref opened, const ad_touch_list *left)
                 next[count] = ir_add(s->f, l->values[count], left->data[i].adjoint);
     }
     ir_endloop(s->f, opened, next, total);
-    for (uint32_t k = 0; k < l->outside.count; k++) /* those that nothing arrived at are still what they were */
+    for (uint32_t k = 0; k < l->outside.count;
+         k++) /* those that nothing arrived at are still what they were */
         if (!ir_same(next[l->live_count + k], l->values[l->live_count + k]))
             ad_add(s, l->outside.data[k], l->values[l->live_count + k]);
     free(next);

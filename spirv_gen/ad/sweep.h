@@ -7,13 +7,15 @@
 
 /* ---- rules.c ---- */
 
-/* One value op at the place where its derivative is emitted: operands and the op's own value, as seen there. */
+/* One value op at the place where its derivative is emitted: operands and the op's own value, as seen
+ * there. */
 typedef struct ad_site {
     ir_func *f;
     ir_ref a, b, c, y;
 } ad_site;
 
-/* x times the partial derivative of the op with respect to operand k (0: a, 1: b, 2: c); reference 0: zero. */
+/* x times the partial derivative of the op with respect to operand k (0: a, 1: b, 2: c); reference 0:
+ * zero. */
 typedef ir_ref (*ad_rule)(const ad_site *s, unsigned k, ir_ref x);
 extern const ad_rule ad_rules[IR_OP_COUNT]; /* NULL: no derivative */
 /* Whether a derivative can pass through operand k of a value op with a rule. */
@@ -22,14 +24,14 @@ bool ad_carries(ir_op op, unsigned k);
 /* ---- activity.c ---- */
 
 typedef enum ad_mode { AD_REVERSE, AD_FORWARD } ad_mode;
-/* Per instruction: f32 whose value (or local array whose elements) depends differentiably on one of wrt[] or on a DLOAD with a gradient
- * (forward: with a tangent). malloc'ed. */
+/* Per instruction: f32 whose value (or local array whose elements) depends differentiably on one of wrt[] or
+ * on a DLOAD with a gradient (forward: with a tangent). malloc'ed. */
 uint8_t *ad_active(const ir_func *f, const ir_ref *wrt, uint32_t count, ad_mode mode);
 
 /* ---- repeat.c ---- */
 
-/* Whether computing an instruction of `from` again, as part of what begins at `first`, could give something else or happen twice; then
- * that is the error of `to`. *writes: of opt_writes, made when first needed. */
+/* Whether computing an instruction of `from` again, as part of what begins at `first`, could give something
+ * else or happen twice; then that is the error of `to`. *writes: of opt_writes, made when first needed. */
 bool ad_refuse_repeat(ir_func *to, const ir_func *from, uint32_t id, uint32_t first, uint8_t **writes);
 
 /* ---- derived.c: derived functions by name ---- */
@@ -62,14 +64,15 @@ typedef struct ad_frame { /* the branch or loop body that is being swept; first 
 } ad_frame;
 
 typedef struct ad_sweep {
-    ir_func *f;          /* receives code */
-    const ir_func *from; /* what is differentiated; may be f itself, then the first `count` instructions of it */
+    ir_func *f; /* receives code */
+    const ir_func
+        *from; /* what is differentiated; may be f itself, then the first `count` instructions of it */
     uint32_t count;
     ir_copier copy;      /* from -> f: primal values, and the recomputation of branches */
     uint32_t copy_first; /* where the range that is being copied begins */
     uint8_t *active, *stop, *live, *writes;
-    ir_ref *adjoint;     /* per instruction of from */
-    uint32_t *frame_of;  /* the frame that has last touched it */
+    ir_ref *adjoint;    /* per instruction of from */
+    uint32_t *frame_of; /* the frame that has last touched it */
     ad_frame frame;
     uint32_t frame_count;
     ad_touch_list touched;
@@ -77,8 +80,8 @@ typedef struct ad_sweep {
 } ad_sweep;
 
 /* map: the value in f of each instruction of from, or 0 where it is not visible. Taken over. */
-void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs, uint32_t output_count,
-                    const ir_ref *wrt, uint32_t wrt_count);
+void ad_sweep_begin(ad_sweep *s, ir_func *f, const ir_func *from, ir_ref *map, const ir_ref *outputs,
+                    uint32_t output_count, const ir_ref *wrt, uint32_t wrt_count);
 void ad_sweep_end(ad_sweep *s);
 /* Copies instructions; refuses what cannot be computed twice. */
 void ad_recompute(ad_sweep *s, uint32_t first, uint32_t last);
@@ -91,8 +94,8 @@ ir_ref ad_adjoint(const ad_sweep *s, ir_ref value);
 /* Takes the newest pending instruction off if it belongs to `owner` (its CALL or IF); 0: there is none. */
 uint32_t ad_take_pending(ad_sweep *s, uint32_t owner);
 
-/* Around the sweep of instructions from `first` on whose values are not visible outside: leaving moves the adjoints that have arrived at
- * values from outside since touched.count was `base` to *out. */
+/* Around the sweep of instructions from `first` on whose values are not visible outside: leaving moves the
+ * adjoints that have arrived at values from outside since touched.count was `base` to *out. */
 ad_frame ad_enter_frame(ad_sweep *s, uint32_t first);
 void ad_leave_frame(ad_sweep *s, ad_frame outer, uint32_t base, ad_touch_list *out);
 /* The reverse of a closed loop, if its STATEs have adjoints (sum_loop.c). */
@@ -100,7 +103,8 @@ void ad_reverse_loop(ad_sweep *s, uint32_t loop, uint32_t end);
 
 /* ---- array.c: local arrays ---- */
 
-/* Makes arrays of adjoints for those of instructions [first, last) that are visible at their end: s->adjoint of a LOCAL is the array. */
+/* Makes arrays of adjoints for those of instructions [first, last) that are visible at their end: s->adjoint
+ * of a LOCAL is the array. */
 void ad_open_arrays(ad_sweep *s, uint32_t first, uint32_t last);
 /* Do instructions [first, last) store to an array from outside that has one? */
 bool ad_stores_outside(const ad_sweep *s, uint32_t first, uint32_t last);
@@ -112,6 +116,6 @@ void ad_reverse_PHI(ad_sweep *s, uint32_t id);
 void ad_reverse_DLOAD(ad_sweep *s, uint32_t id);
 void ad_reverse_RESULT(ad_sweep *s, uint32_t id);
 void ad_reverse_LLOAD(ad_sweep *s, uint32_t id); /* array.c */
-void ad_reverse_CALL(ad_sweep *s, uint32_t id); /* call.c */
+void ad_reverse_CALL(ad_sweep *s, uint32_t id);  /* call.c */
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Building a trace: modules, functions, and the pipe that every emission runs through (values: build_value.c; regions and calls:
- * build_control.c; memory: build_memory.c). The pipe: check types, fold, look for an equal visible value, append.
+ * Building a trace: modules, functions, and the pipe that every emission runs through (values: build_value.c;
+ * regions and calls: build_control.c; memory: build_memory.c). The pipe: check types, fold, look for an equal
+ * visible value, append.
  *
- * Folding is exact: a fold gives the bits that the device would compute. Identities that change a NaN, an infinity or the sign of a
- * zero (x*0, x-x, x+0, reassociation) are left alone for reals.
- * Merging is scoped value numbering: a hash table over (op, type, operands) holds the newest instruction of each key; an entry whose
- * region has been closed can never become visible again and is replaced.
- * Invariants: operands have smaller ids than their users (except the back-patched `next` of STATE); a function's open regions form a stack. */
+ * Folding is exact: a fold gives the bits that the device would compute. Identities that change a NaN, an
+ * infinity or the sign of a zero (x*0, x-x, x+0, reassociation) are left alone for reals. Merging is scoped
+ * value numbering: a hash table over (op, type, operands) holds the newest instruction of each key; an entry
+ * whose region has been closed can never become visible again and is replaced. Invariants: operands have
+ * smaller ids than their users (except the back-patched `next` of STATE); a function's open regions form a
+ * stack. */
 #include "spirv_gen/ir/internal.h"
 
 #include <stdarg.h>
@@ -54,7 +56,10 @@ void ir_module_destroy(ir_module *m)
 
 uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient)
 {
-    array_push(&m->buffers, ((ir_buffer){.name = arena_strdup(&m->arena, name), .constant = constant, .gradient = gradient, .tangent = -1}));
+    array_push(&m->buffers, ((ir_buffer){.name = arena_strdup(&m->arena, name),
+                                         .constant = constant,
+                                         .gradient = gradient,
+                                         .tangent = -1}));
     return m->buffers.count - 1;
 }
 
@@ -95,7 +100,8 @@ void ir_fail(ir_func *f, const char *format, ...)
     va_start(args, format);
     vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
-    error_set(&m->error, BL_ERROR_COMPILE, "trace: function \"%s\" after %%%u: %s", f->name, f->inst.count - 1, detail);
+    error_set(&m->error, BL_ERROR_COMPILE, "trace: function \"%s\" after %%%u: %s", f->name,
+              f->inst.count - 1, detail);
 }
 
 bl_result ir_finish(ir_module *m, bl_error *err)
@@ -154,7 +160,8 @@ uint32_t ir_append(ir_func *f, ir_inst inst) { return ir_append_in(f, inst, ir_c
 
 bool ir_visible(const ir_func *f, uint32_t id)
 {
-    return ir_op_table[f->inst.data[id].op].effect == IR_EFFECT_FLOAT || f->builder->open.data[f->scope.data[id]];
+    return ir_op_table[f->inst.data[id].op].effect == IR_EFFECT_FLOAT ||
+           f->builder->open.data[f->scope.data[id]];
 }
 
 /* Something that can be an operand: neither a region, a call nor a local array. */
@@ -173,8 +180,8 @@ bool ir_exists(ir_func *f, ir_op op, ir_ref r)
         return false;
     }
     if (!ir_visible(f, r.id)) {
-        ir_fail(f, "%s: operand %%%u (%s) was defined in a branch or loop that has ended", ir_op_table[op].name, r.id,
-                ir_op_table[f->inst.data[r.id].op].name);
+        ir_fail(f, "%s: operand %%%u (%s) was defined in a branch or loop that has ended",
+                ir_op_table[op].name, r.id, ir_op_table[f->inst.data[r.id].op].name);
         return false;
     }
     return true;
@@ -186,7 +193,8 @@ bool ir_usable(ir_func *f, ir_op op, ir_ref r)
         return false;
     if (ir_is_value(f, r))
         return true;
-    ir_fail(f, "%s: operand %%%u (%s) is not a value", ir_op_table[op].name, r.id, ir_op_table[f->inst.data[r.id].op].name);
+    ir_fail(f, "%s: operand %%%u (%s) is not a value", ir_op_table[op].name, r.id,
+            ir_op_table[f->inst.data[r.id].op].name);
     return false;
 }
 
@@ -195,7 +203,8 @@ bool ir_usable_as(ir_func *f, ir_op op, ir_ref r, ir_type type)
     if (!ir_usable(f, op, r))
         return false;
     if (ir_type_of(f, r) != type) {
-        ir_fail(f, "%s: operand %%%u is %s, expected %s", ir_op_table[op].name, r.id, ir_type_names[ir_type_of(f, r)], ir_type_names[type]);
+        ir_fail(f, "%s: operand %%%u is %s, expected %s", ir_op_table[op].name, r.id,
+                ir_type_names[ir_type_of(f, r)], ir_type_names[type]);
         return false;
     }
     return true;

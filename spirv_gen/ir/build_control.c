@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Regions (if, loop), the end of a function, calls and rays. A function's open regions form a stack; what was defined in a closed one is
- * no longer visible, save for PHIs and STATEs, which stand outside. */
+ * Regions (if, loop), the end of a function, calls and rays. A function's open regions form a stack; what was
+ * defined in a closed one is no longer visible, save for PHIs and STATEs, which stand outside. */
 #include "spirv_gen/ir/internal.h"
 
 #include <string.h>
@@ -90,9 +90,15 @@ ir_ref ir_phi(ir_func *f, ir_ref if_op, ir_ref then_value, ir_ref else_value)
         ir_fail(f, "phi of %s and %s", ir_type_names[type], ir_type_names[ir_type_of(f, else_value)]);
         return (ir_ref){0};
     }
-    if (ir_same(then_value, else_value) && ir_visible(f, then_value.id) && !f->module->no_fold && !f->builder->flags)
+    if (ir_same(then_value, else_value) && ir_visible(f, then_value.id) && !f->module->no_fold &&
+        !f->builder->flags)
         return then_value;
-    return (ir_ref){ir_append(f, (ir_inst){.op = IR_PHI, .type = (uint8_t)type, .a = then_value.id, .b = else_value.id, .c = if_op.id})};
+    return (ir_ref){
+        ir_append(
+            f,
+            (ir_inst){
+                .op = IR_PHI, .type = (uint8_t)type, .a = then_value.id, .b = else_value.id, .c = if_op.id}),
+    };
 }
 
 ir_ref ir_loop(ir_func *f, ir_ref *state, uint32_t count)
@@ -102,7 +108,9 @@ ir_ref ir_loop(ir_func *f, ir_ref *state, uint32_t count)
             return (ir_ref){0};
     uint32_t outer = ir_current_region(f), loop = ir_append(f, (ir_inst){.op = IR_LOOP});
     for (uint32_t i = 0; i < count && !ir_broken(f); i++)
-        state[i].id = ir_append_in(f, (ir_inst){.op = IR_STATE, .type = f->inst.data[state[i].id].type, .a = state[i].id, .c = loop}, outer);
+        state[i].id = ir_append_in(
+            f, (ir_inst){.op = IR_STATE, .type = f->inst.data[state[i].id].type, .a = state[i].id, .c = loop},
+            outer);
     region_open(f, loop);
     return (ir_ref){loop};
 }
@@ -140,7 +148,8 @@ void ir_endloop(ir_func *f, ir_ref loop, const ir_ref *next, uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t state = loop.id + 1 + i;
-        if (state >= f->inst.count || f->inst.data[state].op != IR_STATE || f->inst.data[state].c != loop.id) {
+        if (state >= f->inst.count || f->inst.data[state].op != IR_STATE ||
+            f->inst.data[state].c != loop.id) {
             ir_fail(f, "endloop: %u next values, the loop has %u states", count, i);
             return;
         }
@@ -162,7 +171,8 @@ void ir_return(ir_func *f, const ir_ref *values, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (ir_broken(f))
             return;
-        if (values[i].id == 0 || values[i].id >= f->inst.count || !ir_visible(f, values[i].id) || !ir_is_value(f, values[i])) {
+        if (values[i].id == 0 || values[i].id >= f->inst.count || !ir_visible(f, values[i].id) ||
+            !ir_is_value(f, values[i])) {
             ir_fail(f, "return: value %%%u is not visible at the end", values[i].id);
             return;
         }
@@ -199,14 +209,17 @@ static bool check_targets(ir_func *f, ir_op op, ir_func *const *targets, uint32_
     }
     for (uint32_t i = 0; i < count; i++) {
         if (targets[i]->module != f->module || !targets[i]->finished)
-            ir_fail(f, "%s: target \"%s\" is of another module or not finished", ir_op_table[op].name, targets[i]->name);
+            ir_fail(f, "%s: target \"%s\" is of another module or not finished", ir_op_table[op].name,
+                    targets[i]->name);
         else if (!same_signature(targets[0], targets[i]))
-            ir_fail(f, "%s: targets \"%s\" and \"%s\" differ in signature", ir_op_table[op].name, targets[0]->name, targets[i]->name);
+            ir_fail(f, "%s: targets \"%s\" and \"%s\" differ in signature", ir_op_table[op].name,
+                    targets[0]->name, targets[i]->name);
     }
     return !ir_broken(f);
 }
 
-static uint32_t push_operands(ir_func *f, ir_func *const *targets, uint32_t target_count, const ir_ref *args, uint32_t arg_count)
+static uint32_t push_operands(ir_func *f, ir_func *const *targets, uint32_t target_count, const ir_ref *args,
+                              uint32_t arg_count)
 {
     uint32_t at = f->pool.count;
     array_push(&f->pool, target_count);
@@ -224,18 +237,22 @@ static void emit_results(ir_func *f, uint32_t call, ir_ref *results)
         return;
     uint32_t count = ir_result_count(f, f->inst.data[call]);
     for (uint32_t k = 0; k < count; k++)
-        results[k].id = ir_append(f, (ir_inst){.op = IR_RESULT, .type = (uint8_t)ir_result_type(f, f->inst.data[call], k), .a = call, .b = k});
+        results[k].id = ir_append(f, (ir_inst){.op = IR_RESULT,
+                                               .type = (uint8_t)ir_result_type(f, f->inst.data[call], k),
+                                               .a = call,
+                                               .b = k});
 }
 
-void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t target_count, const ir_ref *args, uint32_t arg_count,
-             ir_ref *results)
+void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t target_count, const ir_ref *args,
+             uint32_t arg_count, ir_ref *results)
 {
     for (uint32_t k = 0; target_count && k < targets[0]->results.count; k++)
         results[k] = (ir_ref){0};
     if (!ir_usable_as(f, IR_CALL, selector, IR_U32) || !check_targets(f, IR_CALL, targets, target_count))
         return;
     if (targets[0]->params.count != arg_count) {
-        ir_fail(f, "call of \"%s\" with %u arguments, it has %u parameters", targets[0]->name, arg_count, targets[0]->params.count);
+        ir_fail(f, "call of \"%s\" with %u arguments, it has %u parameters", targets[0]->name, arg_count,
+                targets[0]->params.count);
         return;
     }
     for (uint32_t i = 0; i < arg_count; i++)
@@ -245,9 +262,11 @@ void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t targ
     emit_results(f, ir_append(f, (ir_inst){.op = IR_CALL, .a = selector.id, .b = pool}), results);
 }
 
-static const ir_type intersect_params[9] = {IR_U32, IR_F32, IR_F32, IR_F32, IR_F32, IR_F32, IR_F32, IR_F32, IR_F32};
+static const ir_type intersect_params[9] = {IR_U32, IR_F32, IR_F32, IR_F32, IR_F32,
+                                            IR_F32, IR_F32, IR_F32, IR_F32};
 
-static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8])
+static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32_t kinds,
+                         const ir_ref args[8])
 {
     if (!check_targets(f, op, intersect, kinds))
         return 0;
@@ -257,7 +276,8 @@ static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32
     for (uint32_t i = 0; fits && i < 3; i++)
         fits = ir_type_of(intersect[0], intersect[0]->results.data[i]) == IR_F32;
     if (!fits) {
-        ir_fail(f, "%s: \"%s\" has not the signature of an intersection function", ir_op_table[op].name, intersect[0]->name);
+        ir_fail(f, "%s: \"%s\" has not the signature of an intersection function", ir_op_table[op].name,
+                intersect[0]->name);
         return 0;
     }
     for (uint32_t i = 0; i < 8; i++)
@@ -266,7 +286,8 @@ static uint32_t emit_ray(ir_func *f, ir_op op, ir_func *const *intersect, uint32
     return ir_append(f, (ir_inst){.op = (uint8_t)op, .b = push_operands(f, intersect, kinds, args, 8)});
 }
 
-void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8], ir_ref results[5])
+void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8],
+                    ir_ref results[5])
 {
     memset(results, 0, 5 * sizeof *results);
     emit_results(f, emit_ray(f, IR_RAY_CLOSEST, intersect, kinds, args), results);
@@ -282,7 +303,8 @@ ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const i
 ir_operands ir_call_operands(const ir_func *f, ir_inst call)
 {
     const uint32_t *p = f->pool.data + call.b;
-    return (ir_operands){.target_count = p[0], .targets = p + 1, .arg_count = p[1 + p[0]], .args = p + 2 + p[0]};
+    return (ir_operands){
+        .target_count = p[0], .targets = p + 1, .arg_count = p[1 + p[0]], .args = p + 2 + p[0]};
 }
 
 uint32_t ir_result_count(const ir_func *f, ir_inst call)

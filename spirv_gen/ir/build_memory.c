@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory: loads, stores, atomics, gradients, local arrays. Reads of constant buffers are values and merge; where the contents are known they
- * are constants. */
+ * Memory: loads, stores, atomics, gradients, local arrays. Reads of constant buffers are values and merge;
+ * where the contents are known they are constants. */
 #include "spirv_gen/ir/internal.h"
 
 /* ---- memory ---- */
@@ -12,7 +12,8 @@ static bool check_buffer(ir_func *f, ir_op op, uint32_t buffer, bool writes)
     if (buffer >= f->module->buffers.count)
         ir_fail(f, "%s: buffer %u does not exist", ir_op_table[op].name, buffer);
     else if (writes && f->module->buffers.data[buffer].constant)
-        ir_fail(f, "%s: buffer \"%s\" is constant", ir_op_table[op].name, f->module->buffers.data[buffer].name);
+        ir_fail(f, "%s: buffer \"%s\" is constant", ir_op_table[op].name,
+                f->module->buffers.data[buffer].name);
     return !ir_broken(f);
 }
 
@@ -28,7 +29,8 @@ static bool check_word(ir_func *f, ir_op op, ir_type type)
 
 ir_ref ir_load(ir_func *f, ir_type type, uint32_t buffer, ir_ref index)
 {
-    if (!check_word(f, IR_LOAD, type) || !check_buffer(f, IR_LOAD, buffer, false) || !ir_usable_as(f, IR_LOAD, index, IR_U32))
+    if (!check_word(f, IR_LOAD, type) || !check_buffer(f, IR_LOAD, buffer, false) ||
+        !ir_usable_as(f, IR_LOAD, index, IR_U32))
         return (ir_ref){0};
     const ir_buffer *b = &f->module->buffers.data[buffer];
     if (b->known && ir_is_const(f, index) && ir_get(f, index).a < b->known_count && !f->module->no_fold)
@@ -52,21 +54,23 @@ ir_ref ir_dload(ir_func *f, uint32_t buffer, ir_ref index, ir_ref gradient_index
 
 void ir_store(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value)
 {
-    if (check_buffer(f, IR_STORE, buffer, true) && ir_usable_as(f, IR_STORE, index, IR_U32) && ir_usable(f, IR_STORE, value) &&
-        check_word(f, IR_STORE, ir_type_of(f, value)))
+    if (check_buffer(f, IR_STORE, buffer, true) && ir_usable_as(f, IR_STORE, index, IR_U32) &&
+        ir_usable(f, IR_STORE, value) && check_word(f, IR_STORE, ir_type_of(f, value)))
         ir_append(f, (ir_inst){.op = IR_STORE, .a = index.id, .b = buffer, .c = value.id});
 }
 
 ir_ref ir_atomic_add(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value)
 {
-    if (!check_buffer(f, IR_ATOMIC_ADD, buffer, true) || !ir_usable_as(f, IR_ATOMIC_ADD, index, IR_U32) || !ir_usable(f, IR_ATOMIC_ADD, value))
+    if (!check_buffer(f, IR_ATOMIC_ADD, buffer, true) || !ir_usable_as(f, IR_ATOMIC_ADD, index, IR_U32) ||
+        !ir_usable(f, IR_ATOMIC_ADD, value))
         return (ir_ref){0};
     ir_type type = ir_type_of(f, value);
     if (type != IR_U32 && type != IR_F32) {
         ir_fail(f, "atomic_add of %s", ir_type_names[type]);
         return (ir_ref){0};
     }
-    return (ir_ref){ir_append(f, (ir_inst){.op = IR_ATOMIC_ADD, .type = (uint8_t)type, .a = index.id, .b = buffer, .c = value.id})};
+    return (ir_ref){ir_append(
+        f, (ir_inst){.op = IR_ATOMIC_ADD, .type = (uint8_t)type, .a = index.id, .b = buffer, .c = value.id})};
 }
 
 ir_ref ir_atomic_cas(ir_func *f, uint32_t buffer, ir_ref index, ir_ref expected, ir_ref value)
@@ -77,12 +81,14 @@ ir_ref ir_atomic_cas(ir_func *f, uint32_t buffer, ir_ref index, ir_ref expected,
     uint32_t at = f->pool.count;
     array_push(&f->pool, expected.id);
     array_push(&f->pool, value.id);
-    return (ir_ref){ir_append(f, (ir_inst){.op = IR_ATOMIC_CAS, .type = IR_U32, .a = index.id, .b = buffer, .c = at})};
+    return (ir_ref){
+        ir_append(f, (ir_inst){.op = IR_ATOMIC_CAS, .type = IR_U32, .a = index.id, .b = buffer, .c = at})};
 }
 
 void ir_accum(ir_func *f, uint32_t gradient_buffer, ir_ref index, ir_ref value)
 {
-    if (check_buffer(f, IR_ACCUM, gradient_buffer, true) && ir_usable_as(f, IR_ACCUM, index, IR_U32) && ir_usable_as(f, IR_ACCUM, value, IR_F32))
+    if (check_buffer(f, IR_ACCUM, gradient_buffer, true) && ir_usable_as(f, IR_ACCUM, index, IR_U32) &&
+        ir_usable_as(f, IR_ACCUM, value, IR_F32))
         ir_append(f, (ir_inst){.op = IR_ACCUM, .a = index.id, .b = gradient_buffer, .c = value.id});
 }
 
@@ -113,7 +119,8 @@ ir_ref ir_lload(ir_func *f, ir_ref local, ir_ref index)
 {
     if (!check_local(f, IR_LLOAD, local, index))
         return (ir_ref){0};
-    return (ir_ref){ir_append(f, (ir_inst){.op = IR_LLOAD, .type = ir_get(f, local).type, .a = local.id, .b = index.id})};
+    return (ir_ref){
+        ir_append(f, (ir_inst){.op = IR_LLOAD, .type = ir_get(f, local).type, .a = local.id, .b = index.id})};
 }
 
 void ir_lstore(ir_func *f, ir_ref local, ir_ref index, ir_ref value)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values: constants and their kin, type rules, exact folding (see build.c for what is folded and what is not). */
+ * Values: constants and their kin, type rules, exact folding (see build.c for what is folded and what is
+ * not). */
 #include "spirv_gen/ir/internal.h"
 
 #include <math.h>
@@ -8,7 +9,8 @@
 
 ir_ref ir_const(ir_func *f, ir_type type, uint32_t bits)
 {
-    return ir_merge(f, (ir_inst){.op = IR_CONST, .type = (uint8_t)type, .a = type == IR_BOOL ? bits != 0 : bits});
+    return ir_merge(
+        f, (ir_inst){.op = IR_CONST, .type = (uint8_t)type, .a = type == IR_BOOL ? bits != 0 : bits});
 }
 
 ir_ref ir_f32(ir_func *f, float value) { return ir_const(f, IR_F32, ir_float_bits(value)); }
@@ -20,7 +22,8 @@ bool ir_is_const(const ir_func *f, ir_ref r) { return f->inst.data[r.id].op == I
 
 bool ir_const_is(const ir_func *f, ir_ref r, float value)
 {
-    return ir_is_const(f, r) && f->inst.data[r.id].type == IR_F32 && f->inst.data[r.id].a == ir_float_bits(value);
+    return ir_is_const(f, r) && f->inst.data[r.id].type == IR_F32 &&
+           f->inst.data[r.id].a == ir_float_bits(value);
 }
 
 ir_ref ir_param(ir_func *f, ir_type type)
@@ -45,21 +48,36 @@ ir_type ir_rule_result(ir_rule rule, ir_type a, ir_type b, ir_type c, unsigned a
 {
     bool same = arity < 2 || a == b;
     switch (rule) {
-    case IR_RULE_NUM: return same && ir_is_numeric(a) ? a : IR_VOID;
-    case IR_RULE_INT: return same && ir_is_integer(a) ? a : IR_VOID;
-    case IR_RULE_REAL: return same && a == IR_F32 ? a : IR_VOID;
-    case IR_RULE_COMPARE: return same && a != IR_VOID ? IR_BOOL : IR_VOID;
-    case IR_RULE_ORDER: return same && ir_is_numeric(a) ? IR_BOOL : IR_VOID;
-    case IR_RULE_LOGIC: return same && (a == IR_BOOL || ir_is_integer(a)) ? a : IR_VOID;
-    case IR_RULE_SHIFT: return ir_is_integer(a) && b == IR_U32 ? a : IR_VOID;
-    case IR_RULE_SELECT: return a == IR_BOOL && b == c ? b : IR_VOID;
-    case IR_RULE_TO_I32: return a != IR_VOID ? IR_I32 : IR_VOID;
-    case IR_RULE_TO_U32: return a != IR_VOID ? IR_U32 : IR_VOID;
-    case IR_RULE_TO_F32: return a != IR_VOID ? IR_F32 : IR_VOID;
-    case IR_RULE_BITS_U: return ir_is_numeric(a) ? IR_U32 : IR_VOID;
-    case IR_RULE_BITS_F: return ir_is_integer(a) ? IR_F32 : IR_VOID;
-    case IR_RULE_SAME: return a;
-    case IR_RULE_NONE: break;
+    case IR_RULE_NUM:
+        return same && ir_is_numeric(a) ? a : IR_VOID;
+    case IR_RULE_INT:
+        return same && ir_is_integer(a) ? a : IR_VOID;
+    case IR_RULE_REAL:
+        return same && a == IR_F32 ? a : IR_VOID;
+    case IR_RULE_COMPARE:
+        return same && a != IR_VOID ? IR_BOOL : IR_VOID;
+    case IR_RULE_ORDER:
+        return same && ir_is_numeric(a) ? IR_BOOL : IR_VOID;
+    case IR_RULE_LOGIC:
+        return same && (a == IR_BOOL || ir_is_integer(a)) ? a : IR_VOID;
+    case IR_RULE_SHIFT:
+        return ir_is_integer(a) && b == IR_U32 ? a : IR_VOID;
+    case IR_RULE_SELECT:
+        return a == IR_BOOL && b == c ? b : IR_VOID;
+    case IR_RULE_TO_I32:
+        return a != IR_VOID ? IR_I32 : IR_VOID;
+    case IR_RULE_TO_U32:
+        return a != IR_VOID ? IR_U32 : IR_VOID;
+    case IR_RULE_TO_F32:
+        return a != IR_VOID ? IR_F32 : IR_VOID;
+    case IR_RULE_BITS_U:
+        return ir_is_numeric(a) ? IR_U32 : IR_VOID;
+    case IR_RULE_BITS_F:
+        return ir_is_integer(a) ? IR_F32 : IR_VOID;
+    case IR_RULE_SAME:
+        return a;
+    case IR_RULE_NONE:
+        break;
     }
     return IR_VOID;
 }
@@ -85,17 +103,28 @@ static ir_ref value_const(ir_func *f, ir_type type, ir_value v)
     return ir_const(f, type, type == IR_BOOL ? v.b : v.u);
 }
 
-/* Conversions out of range are the device's own choice, and its steering functions are polynomials of ours that round differently from
- * the C library: neither is folded. */
+/* Conversions out of range are the device's own choice, and its steering functions are polynomials of ours
+ * that round differently from the C library: neither is folded. */
 static bool foldable(ir_op op, ir_type type, ir_value a, ir_value b)
 {
     switch (op) {
-    case IR_TO_I32: return type != IR_F32 || fabs(a.f) < 2147483648.0;
-    case IR_TO_U32: return type != IR_F32 || (a.f >= 0 && a.f < 4294967296.0);
+    case IR_TO_I32:
+        return type != IR_F32 || fabs(a.f) < 2147483648.0;
+    case IR_TO_U32:
+        return type != IR_F32 || (a.f >= 0 && a.f < 4294967296.0);
     case IR_DIV:
-    case IR_MOD: return type == IR_F32 || b.u != 0;
-    case IR_SIN: case IR_COS: case IR_EXP: case IR_LOG: case IR_POW: case IR_ATAN2: case IR_ACOS: return false;
-    default: return true;
+    case IR_MOD:
+        return type == IR_F32 || b.u != 0;
+    case IR_SIN:
+    case IR_COS:
+    case IR_EXP:
+    case IR_LOG:
+    case IR_POW:
+    case IR_ATAN2:
+    case IR_ACOS:
+        return false;
+    default:
+        return true;
     }
 }
 
@@ -120,15 +149,28 @@ static ir_ref fold_integer(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_inst ib)
 {
     bool zero = const_bits(ib, 0), ones = const_bits(ib, ir_type_of(f, a) == IR_BOOL ? 1u : ~0u);
     switch (op) {
-    case IR_ADD: case IR_SUB: case IR_SHL: case IR_SHR: case IR_ELEMENT: return zero ? a : (ir_ref){0};
-    case IR_XOR: return zero ? a : ir_same(a, b) ? ir_const(f, ir_type_of(f, a), 0) : (ir_ref){0};
-    case IR_OR: return zero || ir_same(a, b) ? a : ones ? b : (ir_ref){0};
-    case IR_AND: return ones || ir_same(a, b) ? a : zero ? b : (ir_ref){0};
-    case IR_MUL: return zero ? b : const_bits(ib, 1) ? a : (ir_ref){0};
-    case IR_DIV: return const_bits(ib, 1) ? a : (ir_ref){0};
-    case IR_EQ: return ir_same(a, b) ? ir_bool(f, true) : (ir_ref){0};
-    case IR_NE: return ir_same(a, b) ? ir_bool(f, false) : (ir_ref){0};
-    default: return (ir_ref){0};
+    case IR_ADD:
+    case IR_SUB:
+    case IR_SHL:
+    case IR_SHR:
+    case IR_ELEMENT:
+        return zero ? a : (ir_ref){0};
+    case IR_XOR:
+        return zero ? a : ir_same(a, b) ? ir_const(f, ir_type_of(f, a), 0) : (ir_ref){0};
+    case IR_OR:
+        return zero || ir_same(a, b) ? a : ones ? b : (ir_ref){0};
+    case IR_AND:
+        return ones || ir_same(a, b) ? a : zero ? b : (ir_ref){0};
+    case IR_MUL:
+        return zero ? b : const_bits(ib, 1) ? a : (ir_ref){0};
+    case IR_DIV:
+        return const_bits(ib, 1) ? a : (ir_ref){0};
+    case IR_EQ:
+        return ir_same(a, b) ? ir_bool(f, true) : (ir_ref){0};
+    case IR_NE:
+        return ir_same(a, b) ? ir_bool(f, false) : (ir_ref){0};
+    default:
+        return (ir_ref){0};
     }
 }
 
@@ -174,7 +216,8 @@ static ir_ref fold_identity(ir_func *f, ir_op op, ir_type result, ir_ref a, ir_r
 
 static bool commutes(ir_op op)
 {
-    return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ || op == IR_NE;
+    return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ ||
+           op == IR_NE;
 }
 
 /* What folding found, which in a suspended scope must not be a value from outside it. */
@@ -193,10 +236,12 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
     if (!ir_usable(f, op, a) || (arity > 1 && !ir_usable(f, op, b)) || (arity > 2 && !ir_usable(f, op, c)))
         return (ir_ref){0};
     ir_inst ia = ir_get(f, a), ib = ir_get(f, b), ic = ir_get(f, c);
-    ir_type result = ir_rule_result((ir_rule)info->rule, (ir_type)ia.type, (ir_type)ib.type, (ir_type)ic.type, arity);
+    ir_type result =
+        ir_rule_result((ir_rule)info->rule, (ir_type)ia.type, (ir_type)ib.type, (ir_type)ic.type, arity);
     if (result == IR_VOID) {
-        ir_fail(f, "%s(%s%s%s%s%s): wrong operand types", info->name, ir_type_names[ia.type], arity > 1 ? ", " : "",
-                arity > 1 ? ir_type_names[ib.type] : "", arity > 2 ? ", " : "", arity > 2 ? ir_type_names[ic.type] : "");
+        ir_fail(f, "%s(%s%s%s%s%s): wrong operand types", info->name, ir_type_names[ia.type],
+                arity > 1 ? ", " : "", arity > 1 ? ir_type_names[ib.type] : "", arity > 2 ? ", " : "",
+                arity > 2 ? ir_type_names[ic.type] : "");
         return (ir_ref){0};
     }
     if (commutes(op)) { /* constants to the right, otherwise by age */
@@ -212,5 +257,6 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
         if (!ir_is_none(folded) || ir_broken(f))
             return suspended_value(f, folded);
     }
-    return ir_merge(f, (ir_inst){.op = (uint8_t)op, .type = (uint8_t)result, .a = a.id, .b = b.id, .c = c.id});
+    return ir_merge(f,
+                    (ir_inst){.op = (uint8_t)op, .type = (uint8_t)result, .a = a.id, .b = b.id, .c = c.id});
 }

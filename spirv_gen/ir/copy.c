@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Re-emission: instructions of one function are emitted again into another through the builders, so that folding and merging happen
- * once more. Every pass, inlining and the recomputation of branches in differentiation are this copy with a hook.
- * Invariant: an operand has been copied before its user, or is valid everywhere (constant, parameter, uniform), or was put into the
- * map by the caller. STATEs get their next value when the ENDLOOP is copied. */
+ * Re-emission: instructions of one function are emitted again into another through the builders, so that
+ * folding and merging happen once more. Every pass, inlining and the recomputation of branches in
+ * differentiation are this copy with a hook. Invariant: an operand has been copied before its user, or is
+ * valid everywhere (constant, parameter, uniform), or was put into the map by the caller. STATEs get their
+ * next value when the ENDLOOP is copied. */
 #include "spirv_gen/ir/ir.h"
 
 #include <stdlib.h>
@@ -17,9 +18,12 @@ static ir_func *new_function(const ir_copier *c, uint32_t index)
 static ir_ref copy_floating(ir_copier *c, ir_inst i)
 {
     switch (i.op) {
-    case IR_CONST: return ir_const(c->to, (ir_type)i.type, i.a);
-    case IR_UNIFORM: return ir_uniform(c->to, (ir_type)i.type, i.a);
-    case IR_GLOBAL_ID: return ir_global_id(c->to);
+    case IR_CONST:
+        return ir_const(c->to, (ir_type)i.type, i.a);
+    case IR_UNIFORM:
+        return ir_uniform(c->to, (ir_type)i.type, i.a);
+    case IR_GLOBAL_ID:
+        return ir_global_id(c->to);
     case IR_PARAM:
         while (c->to->params.count <= i.a)
             ir_param(c->to, (ir_type)c->from->params.data[c->to->params.count]);
@@ -27,7 +31,8 @@ static ir_ref copy_floating(ir_copier *c, ir_inst i)
             if (c->to->inst.data[k].op == IR_PARAM && c->to->inst.data[k].a == i.a)
                 return (ir_ref){k};
         return (ir_ref){0};
-    default: return (ir_ref){0};
+    default:
+        return (ir_ref){0};
     }
 }
 
@@ -36,7 +41,8 @@ ir_ref ir_copied(ir_copier *c, uint32_t id)
     if (c->map[id].id == 0 && ir_op_table[c->from->inst.data[id].op].effect == IR_EFFECT_FLOAT)
         c->map[id] = copy_floating(c, c->from->inst.data[id]);
     if (c->map[id].id == 0 && c->to->module->error.code == BL_OK)
-        ir_fail(c->to, "copy of \"%s\": %%%u (%s) is used but was not copied", c->from->name, id, ir_op_table[c->from->inst.data[id].op].name);
+        ir_fail(c->to, "copy of \"%s\": %%%u (%s) is used but was not copied", c->from->name, id,
+                ir_op_table[c->from->inst.data[id].op].name);
     return c->map[id];
 }
 
@@ -59,7 +65,9 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
     else
         results[0] = ir_ray_any(c->to, targets, o.target_count, args);
     /* the RESULTs follow their call directly */
-    for (uint32_t k = id + 1; k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id; k++)
+    for (uint32_t k = id + 1;
+         k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id;
+         k++)
         c->map[k] = results[c->from->inst.data[k].b];
     free(targets);
     free(args);
@@ -70,7 +78,9 @@ static void copy_call(ir_copier *c, uint32_t id, ir_inst i)
 static uint32_t loop_states(const ir_copier *c, uint32_t loop, uint32_t *ids)
 {
     uint32_t count = 0;
-    for (uint32_t k = loop + 1; k < c->from->inst.count && c->from->inst.data[k].op == IR_STATE && c->from->inst.data[k].c == loop; k++)
+    for (uint32_t k = loop + 1;
+         k < c->from->inst.count && c->from->inst.data[k].op == IR_STATE && c->from->inst.data[k].c == loop;
+         k++)
         if (!c->live || c->live[k])
             ids[count++] = k;
     return count;
@@ -109,18 +119,33 @@ static ir_ref copy_memory(ir_copier *c, ir_inst i)
 {
     ir_func *f = c->to;
     switch (i.op) {
-    case IR_LOAD: return ir_load(f, (ir_type)i.type, i.b, ir_copied(c, i.a));
-    case IR_DLOAD: return ir_dload(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
-    case IR_STORE: ir_store(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c)); break;
-    case IR_ATOMIC_ADD: return ir_atomic_add(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
+    case IR_LOAD:
+        return ir_load(f, (ir_type)i.type, i.b, ir_copied(c, i.a));
+    case IR_DLOAD:
+        return ir_dload(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
+    case IR_STORE:
+        ir_store(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
+        break;
+    case IR_ATOMIC_ADD:
+        return ir_atomic_add(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
     case IR_ATOMIC_CAS:
-        return ir_atomic_cas(f, i.b, ir_copied(c, i.a), ir_copied(c, c->from->pool.data[i.c]), ir_copied(c, c->from->pool.data[i.c + 1]));
-    case IR_ACCUM: ir_accum(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c)); break;
-    case IR_FLUSH: ir_flush(f, i.b, ir_copied(c, i.a)); break;
-    case IR_LOCAL: return ir_local(f, (ir_type)i.type, i.a);
-    case IR_LLOAD: return ir_lload(f, ir_copied(c, i.a), ir_copied(c, i.b));
-    case IR_LSTORE: ir_lstore(f, ir_copied(c, i.a), ir_copied(c, i.b), ir_copied(c, i.c)); break;
-    default: BL_ASSERT(false, "no memory op: %s", ir_op_table[i.op].name);
+        return ir_atomic_cas(f, i.b, ir_copied(c, i.a), ir_copied(c, c->from->pool.data[i.c]),
+                             ir_copied(c, c->from->pool.data[i.c + 1]));
+    case IR_ACCUM:
+        ir_accum(f, i.b, ir_copied(c, i.a), ir_copied(c, i.c));
+        break;
+    case IR_FLUSH:
+        ir_flush(f, i.b, ir_copied(c, i.a));
+        break;
+    case IR_LOCAL:
+        return ir_local(f, (ir_type)i.type, i.a);
+    case IR_LLOAD:
+        return ir_lload(f, ir_copied(c, i.a), ir_copied(c, i.b));
+    case IR_LSTORE:
+        ir_lstore(f, ir_copied(c, i.a), ir_copied(c, i.b), ir_copied(c, i.c));
+        break;
+    default:
+        BL_ASSERT(false, "no memory op: %s", ir_op_table[i.op].name);
     }
     return (ir_ref){0};
 }
@@ -133,22 +158,41 @@ void ir_copy_inst(ir_copier *c, uint32_t id)
         return; /* on demand, or with their CALL or LOOP */
     if (info->arity) {
         ir_ref none = {0};
-        c->map[id] = ir_value_op(c->to, (ir_op)i.op, ir_copied(c, i.a), info->arity > 1 ? ir_copied(c, i.b) : none,
-                                 info->arity > 2 ? ir_copied(c, i.c) : none);
+        c->map[id] =
+            ir_value_op(c->to, (ir_op)i.op, ir_copied(c, i.a), info->arity > 1 ? ir_copied(c, i.b) : none,
+                        info->arity > 2 ? ir_copied(c, i.c) : none);
         return;
     }
     switch (i.op) {
-    case IR_IF: c->map[id] = ir_if(c->to, ir_copied(c, i.a)); break;
-    case IR_ELSE: ir_else(c->to); break;
-    case IR_ENDIF: ir_endif(c->to); break;
-    case IR_PHI: c->map[id] = ir_phi(c->to, c->map[i.c], ir_copied(c, i.a), ir_copied(c, i.b)); break;
-    case IR_LOOP: copy_loop_edge(c, id, true); break;
-    case IR_WHILE: ir_while(c->to, ir_copied(c, i.a)); break;
-    case IR_ENDLOOP: copy_loop_edge(c, i.a, false); break;
+    case IR_IF:
+        c->map[id] = ir_if(c->to, ir_copied(c, i.a));
+        break;
+    case IR_ELSE:
+        ir_else(c->to);
+        break;
+    case IR_ENDIF:
+        ir_endif(c->to);
+        break;
+    case IR_PHI:
+        c->map[id] = ir_phi(c->to, c->map[i.c], ir_copied(c, i.a), ir_copied(c, i.b));
+        break;
+    case IR_LOOP:
+        copy_loop_edge(c, id, true);
+        break;
+    case IR_WHILE:
+        ir_while(c->to, ir_copied(c, i.a));
+        break;
+    case IR_ENDLOOP:
+        copy_loop_edge(c, i.a, false);
+        break;
     case IR_CALL:
     case IR_RAY_CLOSEST:
-    case IR_RAY_ANY: copy_call(c, id, i); break;
-    default: c->map[id] = copy_memory(c, i); break;
+    case IR_RAY_ANY:
+        copy_call(c, id, i);
+        break;
+    default:
+        c->map[id] = copy_memory(c, i);
+        break;
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A trace as a graph in the DOT language (Graphviz). A node per instruction, with its line of text; a cluster per function, branch and loop.
- * Edges run from operand to user; dotted ones between what keeps its order (writes, control), dashed ones from calls to the functions they
- * can reach. Constants, parameters and uniforms have nodes but draw no edges: their numbers are in the text of their users. */
+ * A trace as a graph in the DOT language (Graphviz). A node per instruction, with its line of text; a cluster
+ * per function, branch and loop. Edges run from operand to user; dotted ones between what keeps its order
+ * (writes, control), dashed ones from calls to the functions they can reach. Constants, parameters and
+ * uniforms have nodes but draw no edges: their numbers are in the text of their users. */
 #include "spirv_gen/ir/internal.h"
 
 typedef struct graph {

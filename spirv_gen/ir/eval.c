@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The reference interpreter: a linear walk over the instructions of a function, one value per instruction.
  *
- * A plan is made once per function and ir_eval: where each IF, ELSE, WHILE and ENDLOOP jumps to, a frame with the
- * constants and uniforms already in it (they may sit in a branch that does not run), places for the results of calls and for local
- * arrays. There is no recursion in a trace, so one frame per function is enough and a call allocates nothing.
+ * A plan is made once per function and ir_eval: where each IF, ELSE, WHILE and ENDLOOP jumps to, a frame with
+ * the constants and uniforms already in it (they may sit in a branch that does not run), places for the
+ * results of calls and for local arrays. There is no recursion in a trace, so one frame per function is
+ * enough and a call allocates nothing.
  *
- * Defined here: next values of a loop are read together before any STATE changes; the frame's slot of an IF remembers the
- * branch that was taken, for its PHIs; an element of a local array that was never written reads as NaN, 0xCDCDCDCD or false. What a device
- * leaves undefined (access out of range, selector out of range) is an error that names the instruction. The function must
- * satisfy ir_verify. */
+ * Defined here: next values of a loop are read together before any STATE changes; the frame's slot of an IF
+ * remembers the branch that was taken, for its PHIs; an element of a local array that was never written reads
+ * as NaN, 0xCDCDCDCD or false. What a device leaves undefined (access out of range, selector out of range) is
+ * an error that names the instruction. The function must satisfy ir_verify. */
 #include "spirv_gen/ir/internal.h"
 
 #include <math.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One value op on constants: the expressions of ops.def, expanded once per operand type. The folder and the interpreter
- * both come here, so they cannot disagree.
+ * One value op on constants: the expressions of ops.def, expanded once per operand type. The folder and the
+ * interpreter both come here, so they cannot disagree.
  *
- * Reals are a `float` in f32 runs and a `double` in f64 runs; real_sin(a) and its like pick the C library's function of
- * that type. Every f32 result is rounded to float, because its operands are floats and the file is built without
- * contraction. Bit casts and conversions between integers and reals keep their f32 meaning in f64 runs.
+ * Reals are a `float` in f32 runs and a `double` in f64 runs; real_sin(a) and its like pick the C library's
+ * function of that type. Every f32 result is rounded to float, because its operands are floats and the file
+ * is built without contraction. Bit casts and conversions between integers and reals keep their f32 meaning
+ * in f64 runs.
  *
- * Undefined cases of C (and of SPIR-V) have one meaning here: integers wrap, x / 0 = x % 0 = 0, INT_MIN / -1 wraps,
- * shift amounts count modulo 32, conversions from reals saturate and turn NaN into 0, the bits of a NaN are 0x7FC00000. */
+ * Undefined cases of C (and of SPIR-V) have one meaning here: integers wrap, x / 0 = x % 0 = 0, INT_MIN / -1
+ * wraps, shift amounts count modulo 32, conversions from reals saturate and turn NaN into 0, the bits of a
+ * NaN are 0x7FC00000. */
 #include "spirv_gen/ir/ir.h"
 
 #include <math.h>

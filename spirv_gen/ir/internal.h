@@ -37,7 +37,6 @@ static inline bool ir_is_named(ir_inst i)
 /* The operands of a CALL or RAY_*, or false where they do not lie inside the pool (print.c). */
 bool ir_checked_operands(const ir_func *f, ir_inst call, ir_operands *out);
 
-
 /* Result type of a value op, IR_VOID where the operand types break its rule (build_value.c). */
 ir_type ir_rule_result(ir_rule rule, ir_type a, ir_type b, ir_type c, unsigned arity);
 
@@ -47,22 +46,23 @@ static inline bool ir_is_numeric(ir_type t) { return ir_is_integer(t) || t == IR
 /* ---- building (build.c): the state of a function that is being built, and the pipe ---- */
 
 typedef struct ir_builder {
-    ARRAY(uint32_t) regions;  /* open regions, innermost last: ids of IF, ELSE, LOOP */
-    ARRAY(uint8_t) open;      /* per instruction: it is a region that is open */
-    uint32_t *slots;          /* hash table of instruction ids, 0: free */
+    ARRAY(uint32_t) regions; /* open regions, innermost last: ids of IF, ELSE, LOOP */
+    ARRAY(uint8_t) open;     /* per instruction: it is a region that is open */
+    uint32_t *slots;         /* hash table of instruction ids, 0: free */
     uint32_t slot_count, used;
-    uint16_t flags;           /* of what is emitted */
-    uint32_t last_closed_if;  /* the IF whose ENDIF has only PHIs and floating values behind it so far, or 0 */
+    uint16_t flags;          /* of what is emitted */
+    uint32_t last_closed_if; /* the IF whose ENDIF has only PHIs and floating values behind it so far, or 0 */
 } ir_builder;
 
-bool ir_broken(const ir_func *f);               /* the module has an error: builders do nothing */
-uint32_t ir_current_region(const ir_func *f);   /* innermost open region, 0: the top */
+bool ir_broken(const ir_func *f);             /* the module has an error: builders do nothing */
+uint32_t ir_current_region(const ir_func *f); /* innermost open region, 0: the top */
 uint32_t ir_append_in(ir_func *f, ir_inst inst, uint32_t scope);
 uint32_t ir_append(ir_func *f, ir_inst inst);
-ir_ref ir_merge(ir_func *f, ir_inst inst);      /* appends unless an equal visible instruction exists */
+ir_ref ir_merge(ir_func *f, ir_inst inst); /* appends unless an equal visible instruction exists */
 bool ir_visible(const ir_func *f, uint32_t id);
-bool ir_is_value(const ir_func *f, ir_ref r);   /* has a type, and is not an array */
-bool ir_exists(ir_func *f, ir_op op, ir_ref r); /* as an operand of op here: exists and is visible; reports what is wrong */
+bool ir_is_value(const ir_func *f, ir_ref r); /* has a type, and is not an array */
+bool ir_exists(ir_func *f, ir_op op,
+               ir_ref r); /* as an operand of op here: exists and is visible; reports what is wrong */
 bool ir_usable(ir_func *f, ir_op op, ir_ref r); /* and is a value */
 bool ir_usable_as(ir_func *f, ir_op op, ir_ref r, ir_type type);
 void ir_builder_free(ir_func *f);

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The trace: an append-only SSA program that C functions record by calling builders.
  *
- * A module holds functions; a function is one array of 16-byte instructions in emission order, and an ir_ref is an index
- * into it (0: none). Scalars only (bool, i32, u32, f32); vectors are C structs of references in the code that traces.
- * Control flow is structured and linear in the array:
+ * A module holds functions; a function is one array of 16-byte instructions in emission order, and an ir_ref
+ * is an index into it (0: none). Scalars only (bool, i32, u32, f32); vectors are C structs of references in
+ * the code that traces. Control flow is structured and linear in the array:
  *
  *     IF c .. ELSE .. ENDIF            followed by PHI(then, else) for each result
- *     LOOP, STATE.., .. WHILE c .. ENDLOOP   states come right after LOOP; code between LOOP and WHILE runs before each
+ *     LOOP, STATE.., .. WHILE c .. ENDLOOP states come right after LOOP; code between LOOP and WHILE runs
+ *     before each
  *                                      test; after the loop the STATE references are the final values
- *     CALL selector, targets, args     dynamic dispatch over functions of this module of one signature; the selector is
+ *     CALL selector, targets, args     dynamic dispatch over functions of this module of one signature; the
+ *                                      selector is
  *                                      an index into the targets; RESULT k picks a result
  *
- * A value is visible from its definition to the end of the region (branch, loop) that holds it; only STATEs of a loop
- * remain visible after it. Constants, parameters and uniforms are visible everywhere.
+ * A value is visible from its definition to the end of the region (branch, loop) that holds it; only STATEs
+ * of a loop remain visible after it. Constants, parameters and uniforms are visible everywhere.
  *
- * Building folds constants and merges equal values as it appends (build.c), so references to equal expressions are equal.
- * The first error sticks to the module, later builders return reference 0 and do nothing, and ir_finish reports it.
+ * Building folds constants and merges equal values as it appends (build.c), so references to equal
+ * expressions are equal. The first error sticks to the module, later builders return reference 0 and do
+ * nothing, and ir_finish reports it.
  *
- * Memory is words of 32 bits in numbered buffers; every access names the buffer as an immediate and gives a word index. Reads of constant
- * buffers move; so one whose address is made of constants, uniforms and such reads alone must be in range even where it is not reached (and an
- * integer divisor made of these not be zero). */
+ * Memory is words of 32 bits in numbered buffers; every access names the buffer as an immediate and gives a
+ * word index. Reads of constant buffers move; so one whose address is made of constants, uniforms and such
+ * reads alone must be in range even where it is not reached (and an integer divisor made of these not be
+ * zero). */
 #ifndef SPIRV_GEN_IR_H
 #define SPIRV_GEN_IR_H
 
@@ -37,14 +41,34 @@ typedef enum ir_op {
     IR_OP_COUNT
 } ir_op;
 
-/* Type rules of value ops. NUM: operands and result one numeric type. INT: integers. REAL: f32. COMPARE: two of one type
- * -> bool. ORDER: two of one numeric type -> bool. LOGIC: bool or integer. SHIFT: integer, shifted by u32. SELECT: bool, x, x -> x.
- * TO_*: numeric or bool -> that type (bool gives 0, 1). BITS_U: f32 or integer -> u32. BITS_F: integer -> f32. SAME: any -> same. */
+/* Type rules of value ops. NUM: operands and result one numeric type. INT: integers. REAL: f32. COMPARE: two
+ * of one type -> bool. ORDER: two of one numeric type -> bool. LOGIC: bool or integer. SHIFT: integer,
+ * shifted by u32. SELECT: bool, x, x -> x. TO_*: numeric or bool -> that type (bool gives 0, 1). BITS_U: f32
+ * or integer -> u32. BITS_F: integer -> f32. SAME: any -> same. */
 typedef enum ir_rule {
-    IR_RULE_NONE, IR_RULE_NUM, IR_RULE_INT, IR_RULE_REAL, IR_RULE_COMPARE, IR_RULE_ORDER, IR_RULE_LOGIC, IR_RULE_SHIFT,
-    IR_RULE_SELECT, IR_RULE_TO_I32, IR_RULE_TO_U32, IR_RULE_TO_F32, IR_RULE_BITS_U, IR_RULE_BITS_F, IR_RULE_SAME
+    IR_RULE_NONE,
+    IR_RULE_NUM,
+    IR_RULE_INT,
+    IR_RULE_REAL,
+    IR_RULE_COMPARE,
+    IR_RULE_ORDER,
+    IR_RULE_LOGIC,
+    IR_RULE_SHIFT,
+    IR_RULE_SELECT,
+    IR_RULE_TO_I32,
+    IR_RULE_TO_U32,
+    IR_RULE_TO_F32,
+    IR_RULE_BITS_U,
+    IR_RULE_BITS_F,
+    IR_RULE_SAME
 } ir_rule;
-typedef enum ir_effect { IR_EFFECT_PURE, IR_EFFECT_READ, IR_EFFECT_WRITE, IR_EFFECT_CONTROL, IR_EFFECT_FLOAT } ir_effect;
+typedef enum ir_effect {
+    IR_EFFECT_PURE,
+    IR_EFFECT_READ,
+    IR_EFFECT_WRITE,
+    IR_EFFECT_CONTROL,
+    IR_EFFECT_FLOAT
+} ir_effect;
 typedef enum ir_kind { IR_KIND_NONE, IR_KIND_REF, IR_KIND_IMM, IR_KIND_POOL } ir_kind;
 typedef enum ir_adjoint { IR_ADJOINT_NONE, IR_ADJOINT_FLAT, IR_ADJOINT_DIFF } ir_adjoint;
 
@@ -71,16 +95,16 @@ typedef struct ir_inst {
     uint32_t a, b, c; /* meaning by ir_op_table[op].kind */
 } ir_inst;
 
-/* Buffers of a module. Reads of a `constant` buffer are values (merged, movable); a buffer with a gradient partner may be
- * read by DLOAD. How ACCUM reaches memory is the business of opt/accumulate.c. */
+/* Buffers of a module. Reads of a `constant` buffer are values (merged, movable); a buffer with a gradient
+ * partner may be read by DLOAD. How ACCUM reaches memory is the business of opt/accumulate.c. */
 typedef struct ir_buffer {
     const char *name;
-    bool constant;     /* never written by this program */
-    int32_t gradient;  /* index of the buffer that receives gradients of DLOADs, or -1 */
-    int32_t tangent;   /* index of the buffer whose words are the tangents of this one's (forward mode reads them beside DLOADs and adds to
-                          them beside ACCUMs), or -1 */
-    const uint32_t *known; /* contents that will not change while the program is in use, so that loads at constant places fold; NULL. Not
-                              owned, not printed. Constant buffers only */
+    bool constant;    /* never written by this program */
+    int32_t gradient; /* index of the buffer that receives gradients of DLOADs, or -1 */
+    int32_t tangent;  /* index of the buffer whose words are the tangents of this one's (forward mode reads
+                         them beside DLOADs and adds to them beside ACCUMs), or -1 */
+    const uint32_t *known; /* contents that will not change while the program is in use, so that loads at
+                              constant places fold; NULL. Not owned, not printed. Constant buffers only */
     uint32_t known_count;
 } ir_buffer;
 
@@ -89,15 +113,16 @@ typedef struct ir_module ir_module;
 typedef struct ir_func {
     ir_module *module;
     const char *name;
-    uint32_t index; /* in module->functions */
-    ARRAY(ir_inst) inst;          /* inst.data[0] is a NOP */
-    ARRAY(uint32_t) scope;        /* per instruction: the region instruction (IF, ELSE, LOOP) that holds it, 0: the top */
-    ARRAY(uint32_t) pool;         /* operands of CALL, RAY_*, ATOMIC_CAS */
-    ARRAY(uint8_t) params;        /* types */
+    uint32_t index;      /* in module->functions */
+    ARRAY(ir_inst) inst; /* inst.data[0] is a NOP */
+    ARRAY(uint32_t)
+    scope; /* per instruction: the region instruction (IF, ELSE, LOOP) that holds it, 0: the top */
+    ARRAY(uint32_t) pool;  /* operands of CALL, RAY_*, ATOMIC_CAS */
+    ARRAY(uint8_t) params; /* types */
     ARRAY(ir_ref) results;
     bool finished;
-    struct ir_func *jvp, *vjp;    /* derivatives supplied by the user (ad.h: ad_custom), or NULL */
-    struct ir_builder *builder;   /* build.c */
+    struct ir_func *jvp, *vjp;  /* derivatives supplied by the user (ad.h: ad_custom), or NULL */
+    struct ir_builder *builder; /* build.c */
 } ir_func;
 
 struct ir_module {
@@ -114,11 +139,14 @@ struct ir_module {
 
 ir_module *ir_module_create(void);
 void ir_module_destroy(ir_module *m); /* functions included; NULL is fine */
-uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant, int32_t gradient); /* without tangents: assign `tangent` afterwards */
+uint32_t ir_buffer_add(ir_module *m, const char *name, bool constant,
+                       int32_t gradient); /* without tangents: assign `tangent` afterwards */
 ir_func *ir_func_create(ir_module *m, const char *name);
-void ir_func_reserve(ir_func *f, uint32_t count); /* about so many instructions will come: saves growing; for a new function */
+void ir_func_reserve(
+    ir_func *f, uint32_t count); /* about so many instructions will come: saves growing; for a new function */
 ir_ref ir_param(ir_func *f, ir_type type);
-void ir_return(ir_func *f, const ir_ref *values, uint32_t count); /* ends the function; all regions must be closed */
+void ir_return(ir_func *f, const ir_ref *values,
+               uint32_t count); /* ends the function; all regions must be closed */
 /* BL_OK, or the module's first error, copied to err. */
 bl_result ir_finish(ir_module *m, bl_error *err);
 /* Records an error at the current place unless there is one already. */
@@ -137,9 +165,21 @@ ir_ref ir_u32(ir_func *f, uint32_t value);
 ir_ref ir_i32(ir_func *f, int32_t value);
 ir_ref ir_bool(ir_func *f, bool value);
 ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c); /* any row of IR_VALUE */
-#define IR_BUILDER_1(name, NAME) static inline ir_ref ir_##name(ir_func *f, ir_ref a) { return ir_value_op(f, IR_##NAME, a, (ir_ref){0}, (ir_ref){0}); }
-#define IR_BUILDER_2(name, NAME) static inline ir_ref ir_##name(ir_func *f, ir_ref a, ir_ref b) { return ir_value_op(f, IR_##NAME, a, b, (ir_ref){0}); }
-#define IR_BUILDER_3(name, NAME) static inline ir_ref ir_##name(ir_func *f, ir_ref a, ir_ref b, ir_ref c) { return ir_value_op(f, IR_##NAME, a, b, c); }
+#define IR_BUILDER_1(name, NAME)                                                                             \
+    static inline ir_ref ir_##name(ir_func *f, ir_ref a)                                                     \
+    {                                                                                                        \
+        return ir_value_op(f, IR_##NAME, a, (ir_ref){0}, (ir_ref){0});                                       \
+    }
+#define IR_BUILDER_2(name, NAME)                                                                             \
+    static inline ir_ref ir_##name(ir_func *f, ir_ref a, ir_ref b)                                           \
+    {                                                                                                        \
+        return ir_value_op(f, IR_##NAME, a, b, (ir_ref){0});                                                 \
+    }
+#define IR_BUILDER_3(name, NAME)                                                                             \
+    static inline ir_ref ir_##name(ir_func *f, ir_ref a, ir_ref b, ir_ref c)                                 \
+    {                                                                                                        \
+        return ir_value_op(f, IR_##NAME, a, b, c);                                                           \
+    }
 #define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) IR_BUILDER_##n(name, NAME)
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"
@@ -148,45 +188,51 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c); /* any r
 static inline ir_ref ir_gt(ir_func *f, ir_ref a, ir_ref b) { return ir_lt(f, b, a); }
 static inline ir_ref ir_ge(ir_func *f, ir_ref a, ir_ref b) { return ir_le(f, b, a); }
 
-/* Suspends differentiation of what is emitted from here on (true), or resumes it; returns what it was, so that scopes nest. A value from
- * a suspended scope is a constant of every derivative; the same expression outside is another value. */
+/* Suspends differentiation of what is emitted from here on (true), or resumes it; returns what it was, so
+ * that scopes nest. A value from a suspended scope is a constant of every derivative; the same expression
+ * outside is another value. */
 bool ir_suspend(ir_func *f, bool suspended);
 
 ir_ref ir_uniform(ir_func *f, ir_type type, uint32_t word);
 ir_ref ir_global_id(ir_func *f);
 
-/* if: ir_if, then-code, ir_else (always), else-code, ir_endif, then one ir_phi per result (values of the two branches). */
+/* if: ir_if, then-code, ir_else (always), else-code, ir_endif, then one ir_phi per result (values of the two
+ * branches). */
 ir_ref ir_if(ir_func *f, ir_ref condition);
 void ir_else(ir_func *f);
 void ir_endif(ir_func *f);
 ir_ref ir_phi(ir_func *f, ir_ref if_op, ir_ref then_value, ir_ref else_value);
 
-/* loop: ir_loop turns state[i] from initial value into the STATE reference, in place. Then code, ir_while(condition), body, and
- * ir_endloop(loop, next values). */
+/* loop: ir_loop turns state[i] from initial value into the STATE reference, in place. Then code,
+ * ir_while(condition), body, and ir_endloop(loop, next values). */
 ir_ref ir_loop(ir_func *f, ir_ref *state, uint32_t count);
 void ir_while(ir_func *f, ir_ref condition);
 void ir_endloop(ir_func *f, ir_ref loop, const ir_ref *next, uint32_t count);
 
-/* targets: functions of this module, finished, equal signatures. results: as many as the targets have. A selector outside
- * [0, target_count) is undefined. */
-void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t target_count, const ir_ref *args, uint32_t arg_count,
-             ir_ref *results);
+/* targets: functions of this module, finished, equal signatures. results: as many as the targets have. A
+ * selector outside [0, target_count) is undefined. */
+void ir_call(ir_func *f, ir_ref selector, ir_func *const *targets, uint32_t target_count, const ir_ref *args,
+             uint32_t arg_count, ir_ref *results);
 
-/* Rays. args: origin xyz, direction xyz, tmin, tmax. intersect[k] (traced, one per kind of primitive) has parameters
- * (data u32, origin xyz, direction xyz, tmin, tmax) and results (t f32, u f32, v f32); no hit is t >= tmax, where `data` is the
- * word offset of the primitive's entry. Results of closest: t (tmax where nothing was hit), entry index u32 (~0: none), u, v. The
- * acceleration structure that is meant is the module's one; opt/ray_bvh.c and spv/ray.c, which lower rays, state its layout. */
-void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8], ir_ref results[5]);
+/* Rays. args: origin xyz, direction xyz, tmin, tmax. intersect[k] (traced, one per kind of primitive) has
+ * parameters (data u32, origin xyz, direction xyz, tmin, tmax) and results (t f32, u f32, v f32); no hit is t
+ * >= tmax, where `data` is the word offset of the primitive's entry. Results of closest: t (tmax where
+ * nothing was hit), entry index u32 (~0: none), u, v. The acceleration structure that is meant is the
+ * module's one; opt/ray_bvh.c and spv/ray.c, which lower rays, state its layout. */
+void ir_ray_closest(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8],
+                    ir_ref results[5]);
 ir_ref ir_ray_any(ir_func *f, ir_func *const *intersect, uint32_t kinds, const ir_ref args[8]);
 
 ir_ref ir_load(ir_func *f, ir_type type, uint32_t buffer, ir_ref index);
 ir_ref ir_dload(ir_func *f, uint32_t buffer, ir_ref index, ir_ref gradient_index); /* f32 */
 void ir_store(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value);
 ir_ref ir_atomic_add(ir_func *f, uint32_t buffer, ir_ref index, ir_ref value); /* u32 or f32; old content */
-ir_ref ir_atomic_cas(ir_func *f, uint32_t buffer, ir_ref index, ir_ref expected, ir_ref value); /* u32; old content */
+ir_ref ir_atomic_cas(ir_func *f, uint32_t buffer, ir_ref index, ir_ref expected,
+                     ir_ref value); /* u32; old content */
 void ir_accum(ir_func *f, uint32_t gradient_buffer, ir_ref index, ir_ref value);
-/* Marks a place where earlier ACCUMs of this invocation are to reach memory, if `condition`: a kernel may sum them privately between such
- * places (opt/accumulate.c). A kernel that never flushes sums nothing privately. Entry functions only. */
+/* Marks a place where earlier ACCUMs of this invocation are to reach memory, if `condition`: a kernel may sum
+ * them privately between such places (opt/accumulate.c). A kernel that never flushes sums nothing privately.
+ * Entry functions only. */
 void ir_flush(ir_func *f, uint32_t gradient_buffer, ir_ref condition);
 ir_ref ir_local(ir_func *f, ir_type type, uint32_t count);
 ir_ref ir_lload(ir_func *f, ir_ref local, ir_ref index);
@@ -204,19 +250,20 @@ ir_type ir_result_type(const ir_func *f, ir_inst call, uint32_t k);
 
 /* ---- copy.c: re-emission, which every pass is made of ---- */
 
-/* Re-emits instructions [first, last) of `from` into `to` at its current place. map[old id] = new reference; constants, parameters
- * (unless mapped before) and uniforms are copied on demand. `hook`, where given, sees each instruction first and returns true if it
- * has dealt with it (and set map[id] itself). `live`, where given, has a nonzero byte per instruction to keep. */
+/* Re-emits instructions [first, last) of `from` into `to` at its current place. map[old id] = new reference;
+ * constants, parameters (unless mapped before) and uniforms are copied on demand. `hook`, where given, sees
+ * each instruction first and returns true if it has dealt with it (and set map[id] itself). `live`, where
+ * given, has a nonzero byte per instruction to keep. */
 typedef struct ir_copier ir_copier;
 typedef bool (*ir_copy_hook)(ir_copier *c, uint32_t id, ir_inst inst);
 struct ir_copier {
     const ir_func *from;
     ir_func *to;
-    ir_ref *map;              /* from->inst.count entries, zero: not yet copied */
+    ir_ref *map;               /* from->inst.count entries, zero: not yet copied */
     ir_func *const *functions; /* new function by old index; NULL: same module, same functions */
-    const uint8_t *live;      /* NULL: everything */
+    const uint8_t *live;       /* NULL: everything */
     ir_copy_hook hook;
-    bool keep_suspended;      /* instructions keep IR_SUSPENDED; else they lose it and merge with others */
+    bool keep_suspended; /* instructions keep IR_SUSPENDED; else they lose it and merge with others */
     void *user;
 };
 void ir_copy_range(ir_copier *c, uint32_t first, uint32_t last);
@@ -263,11 +310,12 @@ typedef struct ir_eval_env {
     uint64_t step_limit; /* instructions; 0: 2^40. Exceeding it is an error */
 } ir_eval_env;
 
-/* Runs a function. ACCUM adds to buffer[index] as a real. An access out of range is an error that names op and index. RAY_* must have
- * been lowered before. */
+/* Runs a function. ACCUM adds to buffer[index] as a real. An access out of range is an error that names op
+ * and index. RAY_* must have been lowered before. */
 bl_result ir_eval(const ir_func *f, const ir_value *args, ir_value *results, ir_eval_env *env, bl_error *err);
 
-/* One value op on constants, shared by folder and interpreter (eval_op.c, built without contraction). type: of the deciding operand. */
+/* One value op on constants, shared by folder and interpreter (eval_op.c, built without contraction). type:
+ * of the deciding operand. */
 ir_value ir_eval_op(ir_op op, ir_type type, bool f64, ir_value a, ir_value b, ir_value c);
 
 #endif

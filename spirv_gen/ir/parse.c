@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Text to trace; print.c describes the text. The instructions are appended as they stand, without folding or merging, so that a text
- * case can hold any trace, and the module is verified at the end.
+ * Text to trace; print.c describes the text. The instructions are appended as they stand, without folding or
+ * merging, so that a text case can hold any trace, and the module is verified at the end.
  *
- * Names may be any numbers and are resolved at the end of each function: an operand is first stored as a fixup. Besides what print
- * writes, constants may be decimal (f32 `1.5`, i32 `-3`, bool `true`), and `;` and `#` start comments.
- * The source is not trusted: every count is limited before memory is taken (internal.h), every failure names line and token. */
+ * Names may be any numbers and are resolved at the end of each function: an operand is first stored as a
+ * fixup. Besides what print writes, constants may be decimal (f32 `1.5`, i32 `-3`, bool `true`), and `;` and
+ * `#` start comments. The source is not trusted: every count is limited before memory is taken (internal.h),
+ * every failure names line and token. */
 #include "spirv_gen/ir/internal.h"
 
 #include <errno.h>

@@ -3,15 +3,17 @@
  *
  *     [%name =] op [type] operand.. [!flags]     ; comment
  *
- * Operands in the order of the table: %n a value or region, @n a buffer, $n a function, plain numbers otherwise; the operands of
- * calls are [$target ..] (%argument ..), of atomic_cas (%expected %new). A module is
+ * Operands in the order of the table: %n a value or region, @n a buffer, $n a function, plain numbers
+ * otherwise; the operands of calls are [$target ..] (%argument ..), of atomic_cas (%expected %new). A module
+ * is
  *
  *     buffer @0 "scene" constant gradient @1 tangent @2
  *     uniforms 4
  *     func $0 "main" (f32 u32) entry { .. return %a %b }
  *
- * A name is the number of the instruction, counted from 1 without NOPs: the same number that error messages use, and a trace
- * and what was parsed from its text print the same. Only what something can refer to shows its name. f32 constants are bits (0x3f800000) with their value as a comment. */
+ * A name is the number of the instruction, counted from 1 without NOPs: the same number that error messages
+ * use, and a trace and what was parsed from its text print the same. Only what something can refer to shows
+ * its name. f32 constants are bits (0x3f800000) with their value as a comment. */
 #include "spirv_gen/ir/internal.h"
 
 #include <stdlib.h>

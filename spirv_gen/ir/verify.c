@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checks everything that the head of ir.h promises about a module, from nothing but its instructions, so that it can judge what
- * came from text or from a pass.
+ * Checks everything that the head of ir.h promises about a module, from nothing but its instructions, so that
+ * it can judge what came from text or from a pass.
  *
- * One walk per function keeps the stack of open regions and the bytes `open` (by region instruction): an operand is visible
- * where it floats, or was defined before and the region that holds it is open. Then operand types by rule. Then what
- * needs neighbours: STATEs right after their LOOP, RESULTs right after their call, PHIs right after their ENDIF (with only floating
- * values between), one WHILE per loop. A depth-first search over calls finds recursion, which SPIR-V does not have.
- * The checks of an instruction never look at a later one before that has been checked, except at ENDLOOP (next values). */
+ * One walk per function keeps the stack of open regions and the bytes `open` (by region instruction): an
+ * operand is visible where it floats, or was defined before and the region that holds it is open. Then
+ * operand types by rule. Then what needs neighbours: STATEs right after their LOOP, RESULTs right after their
+ * call, PHIs right after their ENDIF (with only floating values between), one WHILE per loop. A depth-first
+ * search over calls finds recursion, which SPIR-V does not have. The checks of an instruction never look at a
+ * later one before that has been checked, except at ENDLOOP (next values). */
 #include "spirv_gen/ir/internal.h"
 
 #include <stdarg.h>
@@ -409,7 +410,8 @@ static bool check_inst(verifier *v, ir_inst i)
     }
 }
 
-/* The region that must be in f->scope for the next instruction: its own parent for those that open or close one. */
+/* The region that must be in f->scope for the next instruction: its own parent for those that open or close
+ * one. */
 static uint32_t expected_scope(verifier *v, ir_inst i)
 {
     uint32_t n = v->regions.count;
@@ -462,7 +464,8 @@ static bool check_signature(verifier *v)
 
 /* ---- modules ---- */
 
-/* Depth-first over calls; color: 0 new, 1 on the way down, 2 done. Depth is bounded by the number of functions. */
+/* Depth-first over calls; color: 0 new, 1 on the way down, 2 done. Depth is bounded by the number of
+ * functions. */
 static bool acyclic(verifier *v, uint32_t index, uint8_t *color)
 {
     const ir_func *f = v->m->functions.data[index];

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * ACCUM(index, value) -> atomics on the gradient buffer. index = ~0: nothing happens.
  *
- * FIXED: sums in fixed point (fixed_point.c), a list of them at a time: neighbouring ACCUMs whose index is an element of one base
- * (IR_ELEMENT), as a lookup of several values of a parameter leaves them. All elements of a base have its scale; all are wanted or none.
+ * FIXED: sums in fixed point (fixed_point.c), a list of them at a time: neighbouring ACCUMs whose index is an
+ * element of one base (IR_ELEMENT), as a lookup of several values of a parameter leaves them. All elements of
+ * a base have its scale; all are wanted or none.
  *
- * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED values are first added as floats in a
- * per-invocation array, and FLUSH carries what is not zero there to memory, as above. An ACCUM is then a read, an addition and a write
- * instead of some fifty ops and two atomics, which all invocations would fight for (on the Cornell box one cost 800 cycles for four lanes on
- * SwiftShader). What is not wanted adds zero to element 0, so there is no branch, which CPU devices would not take anyway. Overflows and
- * underflows are counted privately wherever there is a FLUSH, however many elements there are: for them alone a third atomic would
- * stand at every ACCUM.
- * An invocation's sums are the same bits wherever it adds the same values in the same order between two FLUSHes, so who cuts work into
- * invocations has to cut at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
+ * Private sums: where there are few elements and the kernel says when sums are due (FLUSH), FIXED values are
+ * first added as floats in a per-invocation array, and FLUSH carries what is not zero there to memory, as
+ * above. An ACCUM is then a read, an addition and a write instead of some fifty ops and two atomics, which
+ * all invocations would fight for (on the Cornell box one cost 800 cycles for four lanes on SwiftShader).
+ * What is not wanted adds zero to element 0, so there is no branch, which CPU devices would not take anyway.
+ * Overflows and underflows are counted privately wherever there is a FLUSH, however many elements there are:
+ * for them alone a third atomic would stand at every ACCUM. An invocation's sums are the same bits wherever
+ * it adds the same values in the same order between two FLUSHes, so who cuts work into invocations has to cut
+ * at fixed places (src/api/job_pass.c: SAMPLES_SUMMED).
  *
- * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary by rounding. */
+ * FLOAT: float atomic add. CAS: compare-exchange loop on the bits. Both in the order of arrival, so sums vary
+ * by rounding. */
 #include "spirv_gen/opt/fixed_point.h"
 
 /* ---- one way or the other to memory ---- */
@@ -43,7 +46,7 @@ static void add_to_memory(ir_func *f, const opt_options *o, const fixed_list *li
 enum { PRIVATE_MOST = 64 }; /* elements: 256 bytes an invocation */
 
 typedef struct private_words {
-    bool wanted, sums; /* fixed point, and FLUSH says when it is due; few enough elements */
+    bool wanted, sums;      /* fixed point, and FLUSH says when it is due; few enough elements */
     ir_ref array, counters; /* LOCALs of the entry function, once that has begun; array: of sums */
 } private_words;
 
@@ -70,18 +73,27 @@ static void begin_private(ir_func *f, const opt_options *o, private_words *p)
 static void add_privately(ir_func *f, const fixed_list *list, ir_ref array, ir_ref wanted)
 {
     for (uint32_t k = 0; k < list->count; k++) {
-        ir_ref at = ir_select(f, wanted, list->index[k], ir_u32(f, 0)), value = ir_select(f, wanted, list->value[k], ir_f32(f, 0));
+        ir_ref at = ir_select(f, wanted, list->index[k], ir_u32(f, 0)),
+               value = ir_select(f, wanted, list->value[k], ir_f32(f, 0));
         ir_lstore(f, array, at, ir_add(f, ir_lload(f, array, at), value));
     }
 }
 
 /* Every private sum to memory, and zero again, where `condition`. */
-static void flush_sums(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, const private_words *words)
+static void flush_sums(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition,
+                       const private_words *words)
 {
-    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none, count = ir_select(f, condition, ir_u32(f, o->gradient_elements), none);
+    ir_ref none = ir_u32(f, 0), zero = ir_f32(f, 0), index = none,
+           count = ir_select(f, condition, ir_u32(f, o->gradient_elements), none);
     ir_ref loop = ir_loop(f, &index, 1);
     ir_while(f, ir_lt(f, index, count));
-    fixed_list one = {.buffer = buffer, .base = index, .count = 1, .index = {index}, .value = {ir_lload(f, words->array, index)}};
+    fixed_list one = {
+        .buffer = buffer,
+        .base = index,
+        .count = 1,
+        .index = {index},
+        .value = {ir_lload(f, words->array, index)},
+    };
     ir_if(f, ir_not(f, ir_eq(f, one.value[0], zero))); /* NaN, too */
     fixed_add(f, o, &one, words->counters);
     ir_else(f);
@@ -91,7 +103,8 @@ static void flush_sums(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref
     ir_endloop(f, loop, &next, 1);
 }
 
-static void flush_counter(ir_func *f, const opt_options *o, ir_ref condition, ir_ref counters, uint32_t counter, uint32_t status_word)
+static void flush_counter(ir_func *f, const opt_options *o, ir_ref condition, ir_ref counters,
+                          uint32_t counter, uint32_t status_word)
 {
     ir_ref at = ir_u32(f, counter), times = ir_lload(f, counters, at);
     ir_if(f, ir_and(f, condition, ir_ne(f, times, ir_u32(f, 0))));
@@ -101,7 +114,8 @@ static void flush_counter(ir_func *f, const opt_options *o, ir_ref condition, ir
     ir_lstore(f, counters, at, ir_u32(f, 0));
 }
 
-static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition, const private_words *words)
+static void flush(ir_func *f, const opt_options *o, uint32_t buffer, ir_ref condition,
+                  const private_words *words)
 {
     if (words->sums)
         flush_sums(f, o, buffer, condition, words);
@@ -119,7 +133,10 @@ typedef struct accumulation {
 static bool is_element(const ir_func *f, uint32_t index) { return f->inst.data[index].op == IR_ELEMENT; }
 
 /* What an index is an element of; element 0 is the base itself. */
-static uint32_t base_of(const ir_func *f, uint32_t index) { return is_element(f, index) ? f->inst.data[index].a : index; }
+static uint32_t base_of(const ir_func *f, uint32_t index)
+{
+    return is_element(f, index) ? f->inst.data[index].a : index;
+}
 
 /* Is the next effect behind an ACCUM another one, to an element of the same base? */
 static bool another_follows(const ir_func *f, uint32_t id)
@@ -128,7 +145,8 @@ static bool another_follows(const ir_func *f, uint32_t id)
     for (uint32_t k = id + 1; k < f->inst.count; k++) {
         next = f->inst.data[k];
         ir_effect effect = (ir_effect)ir_op_table[next.op].effect;
-        bool waits = effect == IR_EFFECT_READ && next.op != IR_LLOAD && !f->module->buffers.data[next.b].constant;
+        bool waits =
+            effect == IR_EFFECT_READ && next.op != IR_LLOAD && !f->module->buffers.data[next.b].constant;
         if (effect == IR_EFFECT_WRITE || effect == IR_EFFECT_CONTROL || waits)
             break;
     }
@@ -142,7 +160,8 @@ static void put(ir_copier *c, ir_inst accum, fixed_list *list)
     ir_inst index = c->from->inst.data[accum.a];
     list->buffer = accum.b;
     list->base = ir_copied(c, base_of(c->from, accum.a));
-    list->index[list->count] = is_element(c->from, accum.a) ? ir_add(c->to, list->base, ir_copied(c, index.b)) : list->base;
+    list->index[list->count] =
+        is_element(c->from, accum.a) ? ir_add(c->to, list->base, ir_copied(c, index.b)) : list->base;
     list->value[list->count++] = ir_copied(c, accum.c);
 }
 
@@ -188,8 +207,10 @@ static bool lower_accum(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *opt_accumulate_lower(const ir_module *m, const opt_options *o)
 {
-    accumulation a = {.words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
-                                .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST}};
+    accumulation a = {
+        .words = {.wanted = o->accumulate == OPT_ACCUMULATE_FIXED && has_flush(m),
+                  .sums = o->gradient_elements > 0 && o->gradient_elements <= PRIVATE_MOST},
+    };
     opt_pass pass = {.from = m, .options = o, .hook = lower_accum, .user = &a};
     return opt_rebuild(&pass);
 }

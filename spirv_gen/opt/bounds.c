@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Checked kernels: no access leaves its buffer or local array, and the first one that would is reported.
  *
- * A checked kernel has one more buffer behind its own n: words [0, n) are the sizes of the others in words, then come the words of
- * opt_report. An access whose index is out of range reads word 0 instead, or is left out, and
+ * A checked kernel has one more buffer behind its own n: words [0, n) are the sizes of the others in words,
+ * then come the words of opt_report. An access whose index is out of range reads word 0 instead, or is left
+ * out, and
  *     if (site == 0) site = number of this access + 1, place = index
  * in two variables of its function. At the function's end
- *     if (site != 0) if (compare_exchange(report.site, 0, site) == 0) report.index = place, report.invocation = ..
- * so that there is one branch a function: drivers took minutes over one an access. The number is a place in opt_sites, which says in words what access it is.
+ *     if (site != 0) if (compare_exchange(report.site, 0, site) == 0) report.index = place, report.invocation
+ *     = ..
+ * so that there is one branch a function: drivers took minutes over one an access. The number is a place in
+ * opt_sites, which says in words what access it is.
  *
- * Runs when rays have become loads, so that traversal is checked, and before gradients become atomics, so that what the program calls ACCUM
- * is reported as such. (The words that accumulate.c itself touches follow from the index that is checked here.) Gradients in fixed point have
- * two words an element. Loads of ray queries (spv/ray.c) are not in the trace and not checked. */
+ * Runs when rays have become loads, so that traversal is checked, and before gradients become atomics, so
+ * that what the program calls ACCUM is reported as such. (The words that accumulate.c itself touches follow
+ * from the index that is checked here.) Gradients in fixed point have two words an element. Loads of ray
+ * queries (spv/ray.c) are not in the trace and not checked. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
 typedef struct bounds {
     opt_sites *sites;
-    uint32_t buffer;     /* the report's */
-    bool pairs;          /* gradients in fixed point */
-    const ir_func *in;   /* what is being copied */
-    ir_ref site, place;  /* its two variables, local arrays of one element; none: it accesses nothing */
+    uint32_t buffer;    /* the report's */
+    bool pairs;         /* gradients in fixed point */
+    const ir_func *in;  /* what is being copied */
+    ir_ref site, place; /* its two variables, local arrays of one element; none: it accesses nothing */
 } bounds;
 
 static bool is_local(ir_inst inst) { return inst.op == IR_LLOAD || inst.op == IR_LSTORE; }
@@ -35,8 +39,10 @@ static bool is_access(ir_inst inst)
     case IR_ATOMIC_CAS:
     case IR_ACCUM:
     case IR_LLOAD:
-    case IR_LSTORE: return true;
-    default: return false;
+    case IR_LSTORE:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -48,9 +54,11 @@ static uint32_t add_site(const bounds *b, const ir_copier *c, uint32_t id, ir_in
     arena *memory = &b->sites->memory;
     text code = {0};
     ir_print_inst(f, id, &code);
-    opt_site site = {.kernel = arena_strdup(memory, entry ? entry->name : f->name),
-                     .place = arena_printf(memory, "function \"%s\", instruction %u `%s`", f->name, id, code.data),
-                     .element_words = inst.op == IR_ACCUM && b->pairs ? 2 : 1};
+    opt_site site = {
+        .kernel = arena_strdup(memory, entry ? entry->name : f->name),
+        .place = arena_printf(memory, "function \"%s\", instruction %u `%s`", f->name, id, code.data),
+        .element_words = inst.op == IR_ACCUM && b->pairs ? 2 : 1,
+    };
     if (is_local(inst))
         site.array_size = f->inst.data[inst.a].a;
     else
@@ -60,7 +68,10 @@ static uint32_t add_site(const bounds *b, const ir_copier *c, uint32_t id, ir_in
     return b->sites->list.count - 1;
 }
 
-static ir_ref word(const ir_copier *c, const bounds *b, enum opt_report field) { return ir_u32(c->to, b->buffer + field); }
+static ir_ref word(const ir_copier *c, const bounds *b, enum opt_report field)
+{
+    return ir_u32(c->to, b->buffer + field);
+}
 
 static void begin_function(bounds *b, ir_copier *c)
 {
@@ -150,7 +161,8 @@ static bool check_access(ir_copier *c, uint32_t id, ir_inst inst)
 
 ir_module *opt_bounds(const ir_module *m, const opt_options *o)
 {
-    bounds b = {.sites = o->sites, .buffer = m->buffers.count, .pairs = o->accumulate == OPT_ACCUMULATE_FIXED};
+    bounds b = {
+        .sites = o->sites, .buffer = m->buffers.count, .pairs = o->accumulate == OPT_ACCUMULATE_FIXED};
     opt_pass copy = {.from = m};
     ir_module *with = opt_rebuild(&copy);
     ir_buffer_add(with, "bounds", false, -1);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients leave calls: where several targets of a call end with ACCUMs, they return index and value instead, and the caller adds. Each ACCUM
- * becomes some forty ops when it is lowered (accumulate.c), in every body, and CPU devices run all bodies; so one for each place in the longest
- * list of a target takes the place of one for each of all targets. In an entry function, moreover, it can be summed privately.
+ * Gradients leave calls: where several targets of a call end with ACCUMs, they return index and value
+ * instead, and the caller adds. Each ACCUM becomes some forty ops when it is lowered (accumulate.c), in every
+ * body, and CPU devices run all bodies; so one for each place in the longest list of a target takes the place
+ * of one for each of all targets. In an entry function, moreover, it can be summed privately.
  *
- * Only ACCUMs leave behind which their function does nothing that could see the difference: the order of what is added to a word, and the sum
- * that a read finds, stay what they were. A target with fewer of them returns index ~0, to which nothing is added. */
+ * Only ACCUMs leave behind which their function does nothing that could see the difference: the order of what
+ * is added to a word, and the sum that a read finds, stay what they were. A target with fewer of them returns
+ * index ~0, to which nothing is added. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -14,9 +16,10 @@ typedef ARRAY(uint32_t) id_list;
 typedef struct accums {
     const ir_module *m;
     opt_groups groups;
-    uint8_t *writes;   /* of opt_writes */
-    id_list *leaving;  /* per function: ACCUMs, last one first */
-    uint32_t *longest, *total, *buffer; /* per group, at its leader: most that leave a function, all, where they go */
+    uint8_t *writes;  /* of opt_writes */
+    id_list *leaving; /* per function: ACCUMs, last one first */
+    uint32_t *longest, *total,
+        *buffer; /* per group, at its leader: most that leave a function, all, where they go */
 } accums;
 
 static bool calls_writer(const accums *a, const ir_func *f, ir_inst call)
@@ -32,11 +35,15 @@ static bool calls_writer(const accums *a, const ir_func *f, ir_inst call)
 static bool sees_accums(const accums *a, const ir_func *f, ir_inst i)
 {
     switch (i.op) {
-    case IR_CALL: return calls_writer(a, f, i);
+    case IR_CALL:
+        return calls_writer(a, f, i);
     case IR_LOAD:
-    case IR_DLOAD: return !f->module->buffers.data[i.b].constant;
-    case IR_LSTORE: return false;
-    default: return ir_op_table[i.op].effect == IR_EFFECT_WRITE;
+    case IR_DLOAD:
+        return !f->module->buffers.data[i.b].constant;
+    case IR_LSTORE:
+        return false;
+    default:
+        return ir_op_table[i.op].effect == IR_EFFECT_WRITE;
     }
 }
 
@@ -45,7 +52,8 @@ static void find_leaving(accums *a, const ir_func *f)
     uint32_t leader = a->groups.leader[f->index];
     for (uint32_t id = f->inst.count; id-- > 1;) {
         ir_inst i = f->inst.data[id];
-        bool leaves = i.op == IR_ACCUM && !f->scope.data[id] && (!a->total[leader] || i.b == a->buffer[leader]);
+        bool leaves =
+            i.op == IR_ACCUM && !f->scope.data[id] && (!a->total[leader] || i.b == a->buffer[leader]);
         if (!leaves && sees_accums(a, f, i))
             return;
         if (!leaves)
@@ -74,14 +82,16 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     uint32_t count = leaving_group(a, target), own = ir_result_count(c->from, call);
     if (!count)
         return false;
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args), *results = calloc(own + 2 * (size_t)count, sizeof *results);
+    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args),
+           *results = calloc(own + 2 * (size_t)count, sizeof *results);
     BL_ASSERT(args && results, "out of memory");
     for (uint32_t k = 0; k < o.arg_count; k++)
         args[k] = ir_copied(c, o.args[k]);
     opt_emit_call(c, call, args, o.arg_count, results);
     opt_replace_results(c, id, results);
     for (uint32_t k = 0; k < count; k++)
-        ir_accum(c->to, a->buffer[a->groups.leader[target->index]], results[own + 2 * k], results[own + 2 * k + 1]);
+        ir_accum(c->to, a->buffer[a->groups.leader[target->index]], results[own + 2 * k],
+                 results[own + 2 * k + 1]);
     free(args), free(results);
     return true;
 }
@@ -117,9 +127,15 @@ ir_module *opt_call_accums(const ir_module *m)
 {
     uint32_t count = m->functions.count;
     bool any = false;
-    accums a = {.m = m, .groups = opt_group_targets(m), .writes = opt_writes(m), .leaving = calloc(count + 1, sizeof *a.leaving),
-                .longest = calloc(count + 1, sizeof *a.longest), .total = calloc(count + 1, sizeof *a.total),
-                .buffer = calloc(count + 1, sizeof *a.buffer)};
+    accums a = {
+        .m = m,
+        .groups = opt_group_targets(m),
+        .writes = opt_writes(m),
+        .leaving = calloc(count + 1, sizeof *a.leaving),
+        .longest = calloc(count + 1, sizeof *a.longest),
+        .total = calloc(count + 1, sizeof *a.total),
+        .buffer = calloc(count + 1, sizeof *a.buffer),
+    };
     BL_ASSERT(a.leaving && a.longest && a.total && a.buffer, "out of memory");
     for (uint32_t k = 0; k < count; k++)
         if (a.groups.reached[k] == OPT_CALLED)

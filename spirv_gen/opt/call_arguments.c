@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every call of a function passes moves into it: a parameter that is the same constant or uniform at each call site becomes that value
- * in the body, and one that always equals another parameter becomes that one. call_unused.c then drops the parameter and the argument.
+ * What every call of a function passes moves into it: a parameter that is the same constant or uniform at
+ * each call site becomes that value in the body, and one that always equals another parameter becomes that
+ * one. call_unused.c then drops the parameter and the argument.
  *
  * Functions are looked at before what they call, so a constant goes down through nested calls at once. */
 #include "spirv_gen/opt/pass.h"
@@ -8,14 +9,15 @@
 #include <stdlib.h>
 
 typedef struct parameter {
-    ir_inst value;  /* CONST, UNIFORM or GLOBAL_ID at every site so far; NOP: no site yet; PARAM: they differ */
+    ir_inst
+        value; /* CONST, UNIFORM or GLOBAL_ID at every site so far; NOP: no site yet; PARAM: they differ */
     uint32_t equal; /* the first parameter that has been the same reference at every site */
 } parameter;
 
 typedef struct arguments {
     const ir_module *m;
-    parameter **known;  /* per function, one per parameter */
-    uint32_t *order;    /* functions, callees first */
+    parameter **known; /* per function, one per parameter */
+    uint32_t *order;   /* functions, callees first */
     uint8_t *visited, *called;
     uint32_t count;
 } arguments;
@@ -128,10 +130,18 @@ static bool put_known(ir_copier *c, uint32_t id, ir_inst inst)
         return false;
     parameter p = a->known[c->from->index][inst.a];
     switch (p.value.op) {
-    case IR_CONST: c->map[id] = ir_const(c->to, (ir_type)inst.type, p.value.a); break;
-    case IR_UNIFORM: c->map[id] = ir_uniform(c->to, (ir_type)inst.type, p.value.a); break;
-    case IR_GLOBAL_ID: c->map[id] = ir_global_id(c->to); break;
-    default: c->map[id] = new_parameter(c->to, p.equal); break;
+    case IR_CONST:
+        c->map[id] = ir_const(c->to, (ir_type)inst.type, p.value.a);
+        break;
+    case IR_UNIFORM:
+        c->map[id] = ir_uniform(c->to, (ir_type)inst.type, p.value.a);
+        break;
+    case IR_GLOBAL_ID:
+        c->map[id] = ir_global_id(c->to);
+        break;
+    default:
+        c->map[id] = new_parameter(c->to, p.equal);
+        break;
     }
     return true;
 }
@@ -139,8 +149,13 @@ static bool put_known(ir_copier *c, uint32_t id, ir_inst inst)
 ir_module *opt_call_arguments(const ir_module *m)
 {
     uint32_t count = m->functions.count;
-    arguments a = {.m = m, .known = calloc(count + 1, sizeof *a.known), .order = calloc(count + 1, sizeof *a.order),
-                   .visited = calloc(count + 1, 1), .called = calloc(count + 1, 1)};
+    arguments a = {
+        .m = m,
+        .known = calloc(count + 1, sizeof *a.known),
+        .order = calloc(count + 1, sizeof *a.order),
+        .visited = calloc(count + 1, 1),
+        .called = calloc(count + 1, 1),
+    };
     BL_ASSERT(a.known && a.order && a.visited && a.called, "out of memory");
     for (uint32_t k = 0; k < count; k++) {
         a.known[k] = calloc(m->functions.data[k]->params.count + 1, sizeof **a.known);

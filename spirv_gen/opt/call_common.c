@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A value that several targets of a call compute from equal arguments is computed once, by the caller, and passed. CPU devices run the bodies
- * of all targets for every group of lanes, so it cost them once per target; and it need not be compiled as often. Records of one layout, half
- * vectors and angles of different materials are such values.
+ * A value that several targets of a call compute from equal arguments is computed once, by the caller, and
+ * passed. CPU devices run the bodies of all targets for every group of lanes, so it cost them once per
+ * target; and it need not be compiled as often. Records of one layout, half vectors and angles of different
+ * materials are such values.
  *
- * Values of all functions of a group (groups.c) are numbered by op and operands, down to parameters; a number that two functions know at
- * their top level leaves them. Its operands are then known to the same two, so they leave too, and only values that remaining code reads
- * become parameters.
+ * Values of all functions of a group (groups.c) are numbered by op and operands, down to parameters; a number
+ * that two functions know at their top level leaves them. Its operands are then known to the same two, so
+ * they leave too, and only values that remaining code reads become parameters.
  *
- * The caller computes a value also for selectors whose target does not: no harm, except by reads out of range and integer division by zero.
- * Such a read is of word 0 then; such a division stays unless all targets do it. */
+ * The caller computes a value also for selectors whose target does not: no harm, except by reads out of range
+ * and integer division by zero. Such a read is of word 0 then; such a division stays unless all targets do
+ * it. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
-enum { MAX_GUARDED = 32 }; /* members of a group and targets of its calls, where reads of some targets only may leave */
+enum {
+    MAX_GUARDED = 32
+}; /* members of a group and targets of its calls, where reads of some targets only may leave */
 
 typedef struct value {
     ir_inst key;        /* references: numbers */
@@ -28,24 +32,27 @@ typedef struct value {
 typedef struct group {
     ARRAY(value) values; /* value 0: none */
     uint32_t *slots, slot_count;
-    uint32_t size;       /* functions */
-    uint32_t passed;     /* new parameters */
-    bool unguarded;      /* too large for MAX_GUARDED */
+    uint32_t size;   /* functions */
+    uint32_t passed; /* new parameters */
+    bool unguarded;  /* too large for MAX_GUARDED */
 } group;
 
 typedef struct common {
     const ir_module *m;
     opt_groups groups;
-    group *group;       /* per function: used at the leader of its group */
-    uint32_t *member;   /* per function: which of its group */
-    uint32_t **number;  /* per function and instruction: its value, 0: none */
-    ir_ref *passed;     /* the new parameters of the function that is being rebuilt */
+    group *group;      /* per function: used at the leader of its group */
+    uint32_t *member;  /* per function: which of its group */
+    uint32_t **number; /* per function and instruction: its value, 0: none */
+    ir_ref *passed;    /* the new parameters of the function that is being rebuilt */
 } common;
 
 static group *group_of(const common *c, const ir_func *f) { return &c->group[c->groups.leader[f->index]]; }
 
 /* Rays, and callers outside of the module, expect the signature as it is. */
-static bool may_change(const common *c, const ir_func *f) { return c->groups.reached[f->index] == OPT_CALLED; }
+static bool may_change(const common *c, const ir_func *f)
+{
+    return c->groups.reached[f->index] == OPT_CALLED;
+}
 
 /* ---- numbering ---- */
 
@@ -63,7 +70,8 @@ static uint32_t *find_slot(const group *g, ir_inst key)
     uint32_t at = hash_key(key) & (g->slot_count - 1);
     for (; g->slots[at]; at = (at + 1) & (g->slot_count - 1)) {
         ir_inst other = g->values.data[g->slots[at]].key;
-        if (other.op == key.op && other.type == key.type && other.a == key.a && other.b == key.b && other.c == key.c)
+        if (other.op == key.op && other.type == key.type && other.a == key.a && other.b == key.b &&
+            other.c == key.c)
             break;
     }
     return &g->slots[at];
@@ -99,9 +107,16 @@ static uint32_t number_key(const common *c, const ir_func *f, ir_inst key)
     return *slot;
 }
 
-static bool reads_constant(const ir_func *f, ir_inst i) { return i.op == IR_LOAD && f->module->buffers.data[i.b].constant; }
+static bool reads_constant(const ir_func *f, ir_inst i)
+{
+    return i.op == IR_LOAD && f->module->buffers.data[i.b].constant;
+}
 
-static bool commutes(uint8_t op) { return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ || op == IR_NE; }
+static bool commutes(uint8_t op)
+{
+    return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ ||
+           op == IR_NE;
+}
 
 static uint32_t number_of(const common *c, const ir_func *f, uint32_t id)
 {
@@ -240,10 +255,14 @@ static ir_ref guard_of(ir_copier *c, const common *k, const group *g, const valu
 static ir_ref emit_value(ir_copier *c, ir_inst key, const ir_ref *made, const uint32_t *args, ir_ref guard)
 {
     switch (key.op) {
-    case IR_PARAM: return ir_copied(c, args[key.a]);
-    case IR_CONST: return ir_const(c->to, (ir_type)key.type, key.a);
-    case IR_UNIFORM: return ir_uniform(c->to, (ir_type)key.type, key.a);
-    case IR_GLOBAL_ID: return ir_global_id(c->to);
+    case IR_PARAM:
+        return ir_copied(c, args[key.a]);
+    case IR_CONST:
+        return ir_const(c->to, (ir_type)key.type, key.a);
+    case IR_UNIFORM:
+        return ir_uniform(c->to, (ir_type)key.type, key.a);
+    case IR_GLOBAL_ID:
+        return ir_global_id(c->to);
     case IR_LOAD: {
         ir_ref index = guard.id ? ir_select(c->to, guard, made[key.a], ir_u32(c->to, 0)) : made[key.a];
         return ir_load(c->to, (ir_type)key.type, key.b, index);
@@ -251,7 +270,8 @@ static ir_ref emit_value(ir_copier *c, ir_inst key, const ir_ref *made, const ui
     default: {
         unsigned arity = ir_op_table[key.op].arity;
         ir_ref none = {0};
-        return ir_value_op(c->to, (ir_op)key.op, made[key.a], arity > 1 ? made[key.b] : none, arity > 2 ? made[key.c] : none);
+        return ir_value_op(c->to, (ir_op)key.op, made[key.a], arity > 1 ? made[key.b] : none,
+                           arity > 2 ? made[key.c] : none);
     }
     }
 }
@@ -282,7 +302,8 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst call)
     const group *g = group_of(k, pass->from->functions.data[o.targets[0]]);
     if (g->passed == 0)
         return false;
-    ir_ref *args = calloc(o.arg_count + g->passed, sizeof *args), *results = calloc(ir_result_count(c->from, call) + 1, sizeof *results);
+    ir_ref *args = calloc(o.arg_count + g->passed, sizeof *args),
+           *results = calloc(ir_result_count(c->from, call) + 1, sizeof *results);
     BL_ASSERT(args && results, "out of memory");
     for (uint32_t a = 0; a < o.arg_count; a++)
         args[a] = ir_copied(c, o.args[a]);
@@ -317,7 +338,8 @@ static void add_parameters(ir_copier *copier)
         return;
     for (uint32_t k = 1; k < g->values.count; k++)
         if (g->values.data[k].parameter)
-            c->passed[g->values.data[k].parameter - 1] = ir_param(copier->to, (ir_type)g->values.data[k].key.type);
+            c->passed[g->values.data[k].parameter - 1] =
+                ir_param(copier->to, (ir_type)g->values.data[k].key.type);
 }
 
 static bool take_passed(ir_copier *copier, uint32_t id, ir_inst inst)
@@ -346,8 +368,13 @@ static void free_common(common *c)
 ir_module *opt_call_common(const ir_module *m)
 {
     uint32_t count = m->functions.count, most = 0;
-    common c = {.m = m, .groups = opt_group_targets(m), .group = calloc(count + 1, sizeof *c.group),
-                .member = calloc(count + 1, sizeof *c.member), .number = calloc(count + 1, sizeof *c.number)};
+    common c = {
+        .m = m,
+        .groups = opt_group_targets(m),
+        .group = calloc(count + 1, sizeof *c.group),
+        .member = calloc(count + 1, sizeof *c.member),
+        .number = calloc(count + 1, sizeof *c.number),
+    };
     BL_ASSERT(c.group && c.member && c.number, "out of memory");
     number_functions(&c);
     find_large_calls(&c);

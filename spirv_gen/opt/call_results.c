@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a call is known to return moves out of it: a result that is the same constant, uniform or argument in every target is taken from
- * the caller, and one that equals another result in every target is that one. A call without effects whose results are all known is
- * left without use, and dead.c drops it; call_unused.c drops single results.
+ * What a call is known to return moves out of it: a result that is the same constant, uniform or argument in
+ * every target is taken from the caller, and one that equals another result in every target is that one. A
+ * call without effects whose results are all known is left without use, and dead.c drops it; call_unused.c
+ * drops single results.
  *
- * Callees are rebuilt before their callers, so what a nested call is known to return is known here at once. */
+ * Callees are rebuilt before their callers, so what a nested call is known to return is known here at
+ * once. */
 #include "spirv_gen/opt/pass.h"
 
-/* Result k of `target`, which is of the new module, as a value of the caller; none if it has to be computed there. */
+/* Result k of `target`, which is of the new module, as a value of the caller; none if it has to be computed
+ * there. */
 static ir_ref outside(ir_copier *c, const ir_func *target, uint32_t k, const uint32_t *args)
 {
     ir_inst i = ir_get(target, target->results.data[k]);
     switch (i.op) {
-    case IR_CONST: return ir_const(c->to, (ir_type)i.type, i.a);
-    case IR_UNIFORM: return ir_uniform(c->to, (ir_type)i.type, i.a);
-    case IR_GLOBAL_ID: return ir_global_id(c->to);
-    case IR_PARAM: return ir_copied(c, args[i.a]);
-    default: return (ir_ref){0};
+    case IR_CONST:
+        return ir_const(c->to, (ir_type)i.type, i.a);
+    case IR_UNIFORM:
+        return ir_uniform(c->to, (ir_type)i.type, i.a);
+    case IR_GLOBAL_ID:
+        return ir_global_id(c->to);
+    case IR_PARAM:
+        return ir_copied(c, args[i.a]);
+    default:
+        return (ir_ref){0};
     }
 }
 
@@ -51,10 +59,14 @@ static bool take_results(ir_copier *c, uint32_t id, ir_inst inst)
     ir_copy_inst(c, id);
     const opt_pass *pass = c->user;
     ir_operands o = ir_call_operands(c->from, inst);
-    for (uint32_t k = id + 1; k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id; k++) {
+    for (uint32_t k = id + 1;
+         k < c->from->inst.count && c->from->inst.data[k].op == IR_RESULT && c->from->inst.data[k].a == id;
+         k++) {
         uint32_t result = c->from->inst.data[k].b;
         ir_ref known = known_result(c, o, result);
-        c->map[k].id = known.id ? known.id : c->map[k].id - (result - first_equal(pass->functions, o, result)); /* RESULTs stand in a row */
+        c->map[k].id = known.id ? known.id
+                                : c->map[k].id - (result - first_equal(pass->functions, o,
+                                                                       result)); /* RESULTs stand in a row */
     }
     return true;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parameters that no target of a call looks at, and results that no call site reads, disappear together with what computes them, through
- * nested calls and around loops.
+ * Parameters that no target of a call looks at, and results that no call site reads, disappear together with
+ * what computes them, through nested calls and around loops.
  *
- * Functions that one call can reach keep one signature, so they share one answer: a group. Nothing is needed at first; code that is live
- * makes results of what it calls and parameters of its own function needed, which makes more code live, until nothing changes. What the
- * fixed point leaves out can only feed itself. Functions that rays reach, and those that nobody in the module calls, keep everything. */
+ * Functions that one call can reach keep one signature, so they share one answer: a group. Nothing is needed
+ * at first; code that is live makes results of what it calls and parameters of its own function needed, which
+ * makes more code live, until nothing changes. What the fixed point leaves out can only feed itself.
+ * Functions that rays reach, and those that nobody in the module calls, keep everything. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -128,7 +129,8 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
     ir_operands o = ir_call_operands(c->from, inst);
     const uint8_t *param = pass->params[o.targets[0]], *result = pass->results[o.targets[0]];
     uint32_t arg_count = 0, result_count = ir_result_count(c->from, inst), kept = 0;
-    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args), *results = calloc(result_count + 1, sizeof *results);
+    ir_ref *args = malloc((o.arg_count + 1) * sizeof *args),
+           *results = calloc(result_count + 1, sizeof *results);
     BL_ASSERT(args && results, "out of memory");
     for (uint32_t k = 0; k < o.arg_count; k++)
         if (param[k])
@@ -146,12 +148,25 @@ static bool copy_call(ir_copier *c, uint32_t id, ir_inst inst)
 ir_module *opt_call_unused(const ir_module *m)
 {
     uint32_t count = m->functions.count;
-    needs n = {.m = m, .groups = opt_group_targets(m), .params = calloc(count + 1, sizeof *n.params),
-               .results = calloc(count + 1, sizeof *n.results), .reached = calloc(count + 1, 1), .writes = opt_writes(m)};
+    needs n = {
+        .m = m,
+        .groups = opt_group_targets(m),
+        .params = calloc(count + 1, sizeof *n.params),
+        .results = calloc(count + 1, sizeof *n.results),
+        .reached = calloc(count + 1, 1),
+        .writes = opt_writes(m),
+    };
     BL_ASSERT(n.params && n.results && n.reached, "out of memory");
     make_flags(&n);
     find_needs(&n);
-    opt_pass pass = {.from = m, .keep = keep_needed, .hook = copy_call, .params = n.params, .results = n.results, .user = &n};
+    opt_pass pass = {
+        .from = m,
+        .keep = keep_needed,
+        .hook = copy_call,
+        .params = n.params,
+        .results = n.results,
+        .user = &n,
+    };
     ir_module *result = opt_rebuild(&pass);
     free_flags(&n);
     opt_groups_free(&n.groups);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keeps what results and effects need (live.c says what that is). Functions without callers vanish in the rebuild. */
+ * Keeps what results and effects need (live.c says what that is). Functions without callers vanish in the
+ * rebuild. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums in 64-bit fixed point. Element i is a two's complement integer in words 2i (low), 2i + 1 (high) of the gradient buffer, in units
- * of 1 / scale; the scale is a power of two. Integer sums are exact and independent of order, so gradients are equal bit for bit from run
- * to run.
+ * Sums in 64-bit fixed point. Element i is a two's complement integer in words 2i (low), 2i + 1 (high) of the
+ * gradient buffer, in units of 1 / scale; the scale is a power of two. Integer sums are exact and independent
+ * of order, so gradients are equal bit for bit from run to run.
  *   x = value * scale
- *   high = x / 2^32 rounded (0 where |x| < 2^31, since there the sum that rounds could reach the next one); rest = x - high * 2^32
- *   low = rest rounded, as one cuts off what is behind the point of |rest| + 1/2 (|x| in [2^23, 2^24), an integer: one unit off at most)
- * rest is exact in f32: it is a multiple of the last place of x, and at most 2^24 times as large. It is within [-2^31, 2^31), so it
- * converts as a signed word, whose sign is taken to the high word. Minus x is minus what x is.
- * The carry out of the low word is seen in the old value that the atomic returns. The second atomic is left out when it would add zero
- * (measured, SwiftShader and lavapipe: 1.13 to 1.3 and 1.4 times as fast as always adding, for mixed signs too), which is nearly always:
- * a low word has room for hundreds of contributions of the size that the scale is made for.
+ *   high = x / 2^32 rounded (0 where |x| < 2^31, since there the sum that rounds could reach the next one);
+ *   rest = x - high * 2^32
+ *   low = rest rounded, as one cuts off what is behind the point of |rest| + 1/2 (|x| in [2^23, 2^24), an
+ *   integer: one unit off at most)
+ * rest is exact in f32: it is a multiple of the last place of x, and at most 2^24 times as large. It is
+ * within [-2^31, 2^31), so it converts as a signed word, whose sign is taken to the high word. Minus x is
+ * minus what x is. The carry out of the low word is seen in the old value that the atomic returns. The second
+ * atomic is left out when it would add zero (measured, SwiftShader and lavapipe: 1.13 to 1.3 and 1.4 times as
+ * fast as always adding, for mixed signs too), which is nearly always: a low word has room for hundreds of
+ * contributions of the size that the scale is made for.
  *
- * A list is what one lookup adds, the eight voxels of a trilinear one, say. CPU devices run all of that for every vertex, so what can be
- * done once for a list is: its scale is read once, it is counted once, and high words move in a loop that has one atomic for all of them.
- *   overflow: its values are not all finite, or the sum of their sizes is 2^52 or more (then none of them is added); or one of the sums
- *     has a high word that has left +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over the 2^30 wide band before it
+ * A list is what one lookup adds, the eight voxels of a trilinear one, say. CPU devices run all of that for
+ * every vertex, so what can be done once for a list is: its scale is read once, it is counted once, and high
+ * words move in a loop that has one atomic for all of them.
+ *   overflow: its values are not all finite, or the sum of their sizes is 2^52 or more (then none of them is
+ *   added); or one of the sums
+ *     has a high word that has left +-2^30 (each step moves it by at most 2^20 + 1, so it cannot jump over
+ *     the 2^30 wide band before it
  *     wraps)
  *   underflow: the sum of their sizes is not 0 and would round to 0. */
 #include "spirv_gen/opt/fixed_point.h"
@@ -25,7 +31,8 @@ static const float two_31 = 0x1p31f, two_32 = 0x1p32f, two_52 = 0x1p52f;
 static void split(ir_func *f, ir_ref x, ir_ref size, ir_ref *low, ir_ref *high)
 {
     ir_ref half = ir_f32(f, 0.5f), zero = ir_f32(f, 0), small = ir_lt(f, size, ir_f32(f, two_31));
-    ir_ref nearest = ir_floor(f, ir_add(f, ir_mul(f, x, ir_f32(f, 1 / two_32)), half)), upper = ir_select(f, small, zero, nearest);
+    ir_ref nearest = ir_floor(f, ir_add(f, ir_mul(f, x, ir_f32(f, 1 / two_32)), half)),
+           upper = ir_select(f, small, zero, nearest);
     ir_ref rest = ir_sub(f, x, ir_mul(f, upper, ir_f32(f, two_32)));
     ir_ref lower = ir_to_i32(f, ir_add(f, rest, ir_select(f, ir_lt(f, rest, zero), ir_f32(f, -0.5f), half)));
     *low = ir_to_u32(f, lower);
@@ -45,7 +52,8 @@ static ir_ref add_low(ir_func *f, uint32_t buffer, ir_ref at, ir_ref low, ir_ref
     return ir_add(f, high, ir_select(f, carries, ir_u32(f, 1), ir_u32(f, 0)));
 }
 
-/* at[]: low words. Whether the high word of some sum has left its range. One word after another, where there is one to move. */
+/* at[]: low words. Whether the high word of some sum has left its range. One word after another, where there
+ * is one to move. */
 static ir_ref add_high(ir_func *f, uint32_t buffer, uint32_t count, const ir_ref *at, const ir_ref *step)
 {
     ir_ref zero = ir_u32(f, 0), state[2] = {zero, ir_bool(f, false)};

@@ -15,8 +15,8 @@ typedef struct fixed_list {
     ir_ref index[FIXED_MOST], value[FIXED_MOST];
 } fixed_list;
 
-/* Emits them. counters: a private array of FIXED_COUNTERS words, FIXED_OVERFLOWS and FIXED_UNDERFLOWS; none: words of the status buffer
- * count. */
+/* Emits them. counters: a private array of FIXED_COUNTERS words, FIXED_OVERFLOWS and FIXED_UNDERFLOWS; none:
+ * words of the status buffer count. */
 void fixed_add(ir_func *f, const opt_options *o, const fixed_list *list, ir_ref counters);
 
 enum { FIXED_OVERFLOWS, FIXED_UNDERFLOWS, FIXED_COUNTERS };

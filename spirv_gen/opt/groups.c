@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that one call or ray can reach have one signature, so what changes a signature decides for all of them: a group. */
+ * Functions that one call or ray can reach have one signature, so what changes a signature decides for all of
+ * them: a group. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -30,7 +31,8 @@ opt_groups opt_group_targets(const ir_module *m)
     for (uint32_t k = 0; k < count; k++) {
         const ir_func *f = m->functions.data[k];
         for (uint32_t id = 1; id < f->inst.count; id++)
-            if (f->inst.data[id].op == IR_CALL || f->inst.data[id].op == IR_RAY_CLOSEST || f->inst.data[id].op == IR_RAY_ANY)
+            if (f->inst.data[id].op == IR_CALL || f->inst.data[id].op == IR_RAY_CLOSEST ||
+                f->inst.data[id].op == IR_RAY_ANY)
                 join_targets(&g, f, f->inst.data[id]);
     }
     for (uint32_t k = 0; k < count; k++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A CALL that can only reach one function (one target, all targets the same, or a constant selector) becomes that function's body. */
+ * A CALL that can only reach one function (one target, all targets the same, or a constant selector) becomes
+ * that function's body. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Liveness: marking from roots backwards.
  *
- * A value needs its operands and the regions that hold it; a region needs its condition and its closing instructions; a PHI needs its
- * IF; a STATE its LOOP, its initial and its next value (so a STATE that only feeds itself is never reached); a LOCAL that is read needs
- * all stores to it. Effects on buffers are roots if the caller wants them to be; a call is one if a target of it writes.
- * A loop without effects whose states nobody reads is not reached, even if it would never end. */
+ * A value needs its operands and the regions that hold it; a region needs its condition and its closing
+ * instructions; a PHI needs its IF; a STATE its LOOP, its initial and its next value (so a STATE that only
+ * feeds itself is never reached); a LOCAL that is read needs all stores to it. Effects on buffers are roots
+ * if the caller wants them to be; a call is one if a target of it writes. A loop without effects whose states
+ * nobody reads is not reached, even if it would never end. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ typedef struct marker {
     const ir_func *f;
     uint8_t *live;
     uint8_t *const *params; /* opt_live's */
-    uint32_t *edges; /* two per region: its ELSE or WHILE, its ENDIF or ENDLOOP; 0 where still open */
+    uint32_t *edges;        /* two per region: its ELSE or WHILE, its ENDIF or ENDLOOP; 0 where still open */
     ARRAY(uint32_t) pending;
 } marker;
 
@@ -68,11 +69,18 @@ static void find_edges(marker *m)
     for (uint32_t id = 1; id < m->f->inst.count; id++) {
         ir_inst inst = m->f->inst.data[id];
         switch (inst.op) {
-        case IR_ELSE: m->edges[2 * inst.a] = id; break;
-        case IR_WHILE: m->edges[2 * inst.b] = id; break;
+        case IR_ELSE:
+            m->edges[2 * inst.a] = id;
+            break;
+        case IR_WHILE:
+            m->edges[2 * inst.b] = id;
+            break;
         case IR_ENDIF:
-        case IR_ENDLOOP: m->edges[2 * inst.a + 1] = id; break;
-        default: break;
+        case IR_ENDLOOP:
+            m->edges[2 * inst.a + 1] = id;
+            break;
+        default:
+            break;
         }
     }
 }
@@ -101,7 +109,8 @@ static void mark_needs(marker *m, uint32_t id)
         mark_call(m, inst);
     else
         ir_each_operand(m->f, inst, mark, m);
-    if (ir_op_table[inst.op].effect != IR_EFFECT_FLOAT) /* constants and their kin are valid wherever they stand */
+    if (ir_op_table[inst.op].effect !=
+        IR_EFFECT_FLOAT) /* constants and their kin are valid wherever they stand */
         mark(m, m->f->scope.data[id]);
     switch (inst.op) {
     case IR_IF:
@@ -109,17 +118,30 @@ static void mark_needs(marker *m, uint32_t id)
         mark(m, m->edges[2 * id]);
         mark(m, m->edges[2 * id + 1]);
         break;
-    case IR_ELSE: mark(m, inst.a); break;
+    case IR_ELSE:
+        mark(m, inst.a);
+        break;
     case IR_PHI:
-    case IR_STATE: mark(m, inst.c); break;
-    case IR_LOCAL: mark_stores_to(m, id); break;
-    default: break;
+    case IR_STATE:
+        mark(m, inst.c);
+        break;
+    case IR_LOCAL:
+        mark_stores_to(m, id);
+        break;
+    default:
+        break;
     }
 }
 
-uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes, uint8_t *const *params)
+uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes,
+                  uint8_t *const *params)
 {
-    marker m = {.f = f, .params = params, .live = calloc(f->inst.count, 1), .edges = calloc(2 * (size_t)f->inst.count, sizeof *m.edges)};
+    marker m = {
+        .f = f,
+        .params = params,
+        .live = calloc(f->inst.count, 1),
+        .edges = calloc(2 * (size_t)f->inst.count, sizeof *m.edges),
+    };
     BL_ASSERT(m.live && m.edges, "out of memory");
     find_edges(&m);
     for (uint32_t k = 0; k < count; k++)

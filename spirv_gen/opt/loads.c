@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A word that has been loaded or stored already is not loaded again, where nothing in between can have written to it: a store, an atomic, a
- * gradient, or a call with such an effect. Two places of a buffer are different where both are constants. (Loads of constant buffers merge in
- * the builder.) Differentiation is over when this runs, so a DLOAD is a LOAD, merges with others of its word, and does not keep its
- * gradient's index alive. Local arrays are treated alike.
+ * A word that has been loaded or stored already is not loaded again, where nothing in between can have
+ * written to it: a store, an atomic, a gradient, or a call with such an effect. Two places of a buffer are
+ * different where both are constants. (Loads of constant buffers merge in the builder.) Differentiation is
+ * over when this runs, so a DLOAD is a LOAD, merges with others of its word, and does not keep its gradient's
+ * index alive. Local arrays are treated alike.
  *
- * What has been loaded in a branch or loop is forgotten at its end, and a loop forgets at its beginning what it writes anywhere inside.
- * Other invocations may write too, but no order between their writes and two reads of this one is promised without an atomic. */
+ * What has been loaded in a branch or loop is forgotten at its end, and a loop forgets at its beginning what
+ * it writes anywhere inside. Other invocations may write too, but no order between their writes and two reads
+ * of this one is promised without an atomic. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -34,7 +36,8 @@ static bool may_meet(const ir_func *f, place x, place y)
 {
     if (x.local != y.local || x.memory != y.memory)
         return false;
-    return x.anywhere || y.anywhere || ir_same(x.index, y.index) || !ir_is_const(f, x.index) || !ir_is_const(f, y.index);
+    return x.anywhere || y.anywhere || ir_same(x.index, y.index) || !ir_is_const(f, x.index) ||
+           !ir_is_const(f, y.index);
 }
 
 static void forget(loads *l, const ir_func *f, place at)
@@ -67,7 +70,12 @@ static place place_of(ir_copier *c, ir_inst i)
     uint32_t index = local ? i.b : i.a;
     bool floats = ir_op_table[c->from->inst.data[index].op].effect == IR_EFFECT_FLOAT;
     bool exact = i.op != IR_ACCUM && i.op != IR_FLUSH && (floats || c->map[index].id);
-    return (place){.local = local, .memory = local ? c->map[i.a].id : i.b, .anywhere = !exact, .index = exact ? ir_copied(c, index) : (ir_ref){0}};
+    return (place){
+        .local = local,
+        .memory = local ? c->map[i.a].id : i.b,
+        .anywhere = !exact,
+        .index = exact ? ir_copied(c, index) : (ir_ref){0},
+    };
 }
 
 /* What an instruction may change is not known any more. */
@@ -110,10 +118,12 @@ static ir_ref load_once(loads *l, ir_copier *c, ir_inst inst)
     ir_type type = (ir_type)inst.type;
     for (uint32_t k = l->known.count; k-- > 0;) {
         const known *one = &l->known.data[k];
-        if (one->value.id && one->at.local == at.local && one->at.memory == at.memory && one->type == type && ir_same(one->at.index, at.index))
+        if (one->value.id && one->at.local == at.local && one->at.memory == at.memory && one->type == type &&
+            ir_same(one->at.index, at.index))
             return one->value;
     }
-    ir_ref value = at.local ? ir_lload(c->to, (ir_ref){at.memory}, at.index) : ir_load(c->to, type, at.memory, at.index);
+    ir_ref value =
+        at.local ? ir_lload(c->to, (ir_ref){at.memory}, at.index) : ir_load(c->to, type, at.memory, at.index);
     if (value.id)
         remember(l, c->to, at, value);
     return value;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What has one value in every iteration of a loop is computed once, before the loop: ops on values from outside, and reads of constant buffers
- * whose address is made of constants, uniforms and such reads alone (the record of a camera, the places of tables). Reads are what this is
- * about: CPU devices gather each lane's word by itself, and know nothing of what a loop repeats.
+ * What has one value in every iteration of a loop is computed once, before the loop: ops on values from
+ * outside, and reads of constant buffers whose address is made of constants, uniforms and such reads alone
+ * (the record of a camera, the places of tables). Reads are what this is about: CPU devices gather each
+ * lane's word by itself, and know nothing of what a loop repeats.
  *
- * The loop may not reach what is moved, or not enter at all, so only what is harmless moves: no other reads, whose addresses may be wrong where
- * their branch is not taken, and no integer division by another value, which may be zero then. An address that is the same in every
- * invocation is in range wherever the read stands, and such a divisor is not zero: that is asked of who builds a trace (ir.h). */
+ * The loop may not reach what is moved, or not enter at all, so only what is harmless moves: no other reads,
+ * whose addresses may be wrong where their branch is not taken, and no integer division by another value,
+ * which may be zero then. An address that is the same in every invocation is in range wherever the read
+ * stands, and such a divisor is not zero: that is asked of who builds a trace (ir.h). */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -16,7 +18,10 @@ typedef struct invariants {
     uint8_t *moved;   /* per instruction: computed before a loop that holds it */
 } invariants;
 
-static bool reads_constant(const ir_func *f, ir_inst i) { return i.op == IR_LOAD && f->module->buffers.data[i.b].constant; }
+static bool reads_constant(const ir_func *f, ir_inst i)
+{
+    return i.op == IR_LOAD && f->module->buffers.data[i.b].constant;
+}
 
 typedef struct operands {
     const uint8_t *flag;
@@ -58,7 +63,8 @@ typedef struct origins {
 static void look_outside(void *user, uint32_t ref)
 {
     origins *o = user;
-    o->outside &= ref < o->loop || o->v->moved[ref] || ir_op_table[o->v->f->inst.data[ref].op].effect == IR_EFFECT_FLOAT;
+    o->outside &= ref < o->loop || o->v->moved[ref] ||
+                  ir_op_table[o->v->f->inst.data[ref].op].effect == IR_EFFECT_FLOAT;
 }
 
 /* Emits what leaves the loop, at the place before it. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loop states that have one value in every iteration leave their loop: the initial value takes their place, in the body and behind the loop,
- * and the builder folds with it.
+ * Loop states that have one value in every iteration leave their loop: the initial value takes their place,
+ * in the body and behind the loop, and the builder folds with it.
  *
- * All states are taken to be such at first. With that, values are propagated once through the function (constants of integers and
- * conditions, branches that are known, choices between equal values), and states whose next value turns out to be another one than their
- * initial value are given up; until none is. Being optimistic matters: a flag that is only set where the flag is set stays constant.
+ * All states are taken to be such at first. With that, values are propagated once through the function
+ * (constants of integers and conditions, branches that are known, choices between equal values), and states
+ * whose next value turns out to be another one than their initial value are given up; until none is. Being
+ * optimistic matters: a flag that is only set where the flag is set stays constant.
  *
- * A reference stands for the value that it has where it is visible, so equal references in one iteration are equal values; a state that
- * varies is only equal to itself. */
+ * A reference stands for the value that it has where it is visible, so equal references in one iteration are
+ * equal values; a state that varies is only equal to itself. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -29,7 +30,10 @@ static bool is_const(known x, uint32_t bits) { return x.ref == 0 && x.bits == bi
 
 static uint32_t bits_of(ir_type type, ir_value v) { return type == IR_BOOL ? v.b : v.u; }
 
-static ir_value value_of(ir_type type, known k) { return type == IR_BOOL ? (ir_value){.b = k.bits != 0} : (ir_value){.u = k.bits}; }
+static ir_value value_of(ir_type type, known k)
+{
+    return type == IR_BOOL ? (ir_value){.b = k.bits != 0} : (ir_value){.u = k.bits};
+}
 
 /* An op on integers and conditions, all constant. */
 static known fold(const states *s, uint32_t id, const known operand[3])
@@ -46,7 +50,8 @@ static known fold(const states *s, uint32_t id, const known operand[3])
         v[k] = value_of(type, operand[k]);
     }
     ir_type deciding = (ir_type)s->f->inst.data[i.op == IR_SELECT ? i.b : i.a].type;
-    return (known){.bits = bits_of((ir_type)i.type, ir_eval_op((ir_op)i.op, deciding, false, v[0], v[1], v[2]))};
+    return (known){.bits =
+                       bits_of((ir_type)i.type, ir_eval_op((ir_op)i.op, deciding, false, v[0], v[1], v[2]))};
 }
 
 static known choose(known condition, known yes, known no, uint32_t id)

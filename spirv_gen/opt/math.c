@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two kernels that
- * disagreed about a path's next direction would make its replayed gradient silently wrong. Also here: min and max as the
- * comparison that ops.def states (of integers, too: SwiftShader of Chromium 156 folds a phi of 26 and UMin(x, x), x from a loop, to 26),
- * integers' negation as a difference (SPIRV-Tools' optimiser, which SwiftShader uses, takes -(a / b) for -a / b: wrong where a is INT_MIN, and
- * for unsigned numbers; its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a base, and the marks
- * of differentiation, which mean nothing any more.
+ * Steering functions as our own f32 code, so that every device and the interpreter compute the same bits: two
+ * kernels that disagreed about a path's next direction would make its replayed gradient silently wrong. Also
+ * here: min and max as the comparison that ops.def states (of integers, too: SwiftShader of Chromium 156
+ * folds a phi of 26 and UMin(x, x), x from a loop, to 26), integers' negation as a difference (SPIRV-Tools'
+ * optimiser, which SwiftShader uses, takes -(a / b) for -a / b: wrong where a is INT_MIN, and for unsigned
+ * numbers; its issues 4487 and 5822), u32 to f32 above 2^31 (which SwiftShader rounds twice), elements of a
+ * base, and the marks of differentiation, which mean nothing any more.
  *
- * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly rounded everywhere
- * (NoContraction), and in two places the device's own division (atan2) and square root (acos), which both CPU drivers
- * round correctly; other devices may be off there by the 2.5 and 3 ulp that Vulkan allows.
- * Polynomials and split constants: scripts/fit_polynomials.py.
+ * What is used: add, sub, mul, select, floor, comparisons, integer and bit ops, all exact or correctly
+ * rounded everywhere (NoContraction), and in two places the device's own division (atan2) and square root
+ * (acos), which both CPU drivers round correctly; other devices may be off there by the 2.5 and 3 ulp that
+ * Vulkan allows. Polynomials and split constants: scripts/fit_polynomials.py.
  *
  *   function  range                        error (ulp of the correct result; tests/unit/spv_math.c)
- *   sin, cos  |x| <= 2 pi                  2, or 2^-44 absolute, which is more where the result is near zero
+ *   sin, cos  |x| <= 2 pi 2, or 2^-44 absolute, which is more where the result is near zero
  *             |x| <= 10000                 2, or 2^-32 absolute
  *             beyond                       grows; 0 for sin and 1 for cos above 2^20; NaN for infinities;
  *                                          sin(-0) = +0
  *   exp       all                          2; inf above 88.7228; 0 below -86.98
  *   log       x >= 2^-126                  2; log(0) = -inf; negative: NaN
- *   pow       |y log x| <= 16              3; x^0 = 1 for every x, 0^y = 0 and inf; negative x: NaN; 1^inf = NaN
+ *   pow       |y log x| <= 16 3; x^0 = 1 for every x, 0^y = 0 and inf; negative x: NaN; 1^inf = NaN
  *             |y log x| <= 88              16
  *   atan2     quotients not denormal       3; quadrants and signs of zeros as in C; both infinite: NaN
  *   acos      [-1, 1]                      3; NaN outside (callers clamp)
  *
  * Denormal arguments count as zero where they matter (log, pow), denormal results may become zero.
  *
- * Algorithms. sin, cos: n = round(x 2/pi), r = x - n pi/2 with pi/2 in three parts (Cody-Waite), polynomials in r^2, n mod 4
- * picks one and its sign. exp: n = round(x / ln 2), 2^n by its bits; since 2^128 has no bits of its own, 2 exp(r) times 2^(n-1).
- * log: exponent and mantissa from the bits with the mantissa in [sqrt(1/2), sqrt(2)). pow: exp(y log x) with log x and the
- * product in two floats each. atan2: the smaller over the larger of |x| and |y|, then reflections. acos: through asin on
- * [0, 1/2], where larger arguments are halved: acos x = 2 asin sqrt((1 - x)/2). */
+ * Algorithms. sin, cos: n = round(x 2/pi), r = x - n pi/2 with pi/2 in three parts (Cody-Waite), polynomials
+ * in r^2, n mod 4 picks one and its sign. exp: n = round(x / ln 2), 2^n by its bits; since 2^128 has no bits
+ * of its own, 2 exp(r) times 2^(n-1). log: exponent and mantissa from the bits with the mantissa in
+ * [sqrt(1/2), sqrt(2)). pow: exp(y log x) with log x and the product in two floats each. atan2: the smaller
+ * over the larger of |x| and |y|, then reflections. acos: through asin on [0, 1/2], where larger arguments
+ * are halved: acos x = 2 asin sqrt((1 - x)/2). */
 #include "spirv_gen/opt/pass.h"
 #include "spirv_gen/opt/polynomials.h"
 
@@ -49,7 +51,8 @@ static ir_ref polynomial(ir_func *f, const float *c, unsigned count, ir_ref x)
     return sum;
 }
 #define POLYNOMIAL(f, name, x)                                                                               \
-    polynomial(f, (const float[])POLYNOMIAL_##name, sizeof((const float[])POLYNOMIAL_##name) / sizeof(float), x)
+    polynomial(f, (const float[])POLYNOMIAL_##name,                                                          \
+               sizeof((const float[])POLYNOMIAL_##name) / sizeof(float), x)
 
 /* ---- sin, cos ---- */
 
@@ -240,7 +243,8 @@ static ir_ref expand_atan2(ir_func *f, ir_ref y, ir_ref x)
     s = ir_mul(f, a, a);
     r = ir_add(f, a, ir_mul(f, ir_mul(f, a, s), POLYNOMIAL(f, ATAN, s)));
     r = ir_select(f, steep, ir_sub(f, ir_f32(f, MATH_PI_2), r), r);
-    r = ir_select(f, ir_le(f, ir_u32(f, SIGN_BIT), ir_bits_to_u32(f, x)), ir_sub(f, ir_f32(f, MATH_PI), r), r);
+    r = ir_select(f, ir_le(f, ir_u32(f, SIGN_BIT), ir_bits_to_u32(f, x)), ir_sub(f, ir_f32(f, MATH_PI), r),
+                  r);
     sign = ir_and(f, ir_bits_to_u32(f, y), ir_u32(f, SIGN_BIT));
     return ir_bits_to_f32(f, ir_or(f, ir_bits_to_u32(f, r), sign));
 }
@@ -249,7 +253,8 @@ static ir_ref expand_atan2(ir_func *f, ir_ref y, ir_ref x)
 static ir_ref expand_acos(ir_func *f, ir_ref x, ir_ref unused)
 {
     ir_ref ax = ir_abs(f, x), middle = ir_lt(f, ax, ir_f32(f, 0.5f)), negative = ir_lt(f, x, ir_f32(f, 0.0f));
-    ir_ref half = times(f, ir_sub(f, ir_f32(f, 1.0f), ax), 0.5f), s = ir_select(f, middle, ir_mul(f, x, x), half);
+    ir_ref half = times(f, ir_sub(f, ir_f32(f, 1.0f), ax), 0.5f),
+           s = ir_select(f, middle, ir_mul(f, x, x), half);
     ir_ref a = ir_select(f, middle, ax, ir_sqrt(f, half)), from;
     (void)unused;
     a = ir_add(f, a, ir_mul(f, ir_mul(f, a, s), POLYNOMIAL(f, ASIN, s)));
@@ -317,20 +322,13 @@ static const struct {
     expansion expand;
     int types;
 } expansions[IR_OP_COUNT] = {
-    [IR_SIN] = {expand_sin, REALS},
-    [IR_COS] = {expand_cos, REALS},
-    [IR_EXP] = {expand_exp, REALS},
-    [IR_LOG] = {expand_log, REALS},
-    [IR_POW] = {expand_pow, REALS},
-    [IR_ATAN2] = {expand_atan2, REALS},
-    [IR_ACOS] = {expand_acos, REALS},
-    [IR_TO_F32] = {expand_to_f32, REALS},
-    [IR_MIN] = {expand_min, EVERY},
-    [IR_MAX] = {expand_max, EVERY},
-    [IR_NEG] = {expand_negation, OTHERS},
-    [IR_ELEMENT] = {expand_element, EVERY},
-    [IR_DETACH] = {expand_first, EVERY},
-    [IR_REPLACE_GRAD] = {expand_first, EVERY},
+    [IR_SIN] = {expand_sin, REALS},       [IR_COS] = {expand_cos, REALS},
+    [IR_EXP] = {expand_exp, REALS},       [IR_LOG] = {expand_log, REALS},
+    [IR_POW] = {expand_pow, REALS},       [IR_ATAN2] = {expand_atan2, REALS},
+    [IR_ACOS] = {expand_acos, REALS},     [IR_TO_F32] = {expand_to_f32, REALS},
+    [IR_MIN] = {expand_min, EVERY},       [IR_MAX] = {expand_max, EVERY},
+    [IR_NEG] = {expand_negation, OTHERS}, [IR_ELEMENT] = {expand_element, EVERY},
+    [IR_DETACH] = {expand_first, EVERY},  [IR_REPLACE_GRAD] = {expand_first, EVERY},
 };
 
 static bool expand(ir_copier *c, uint32_t id, ir_inst inst)

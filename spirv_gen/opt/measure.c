@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How large a module is, in the numbers that optimisations of calls and loops are about. Static: what stands in a loop counts once. */
+ * How large a module is, in the numbers that optimisations of calls and loops are about. Static: what stands
+ * in a loop counts once. */
 #include "spirv_gen/opt/opt.h"
 
 static void measure_inst(const ir_func *f, ir_inst inst, opt_size *size)

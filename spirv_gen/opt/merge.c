@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions with equal bodies become one. Two bodies are equal if their instructions are, name by name: re-emission numbers them in the
- * order of their code, so what an earlier pass has rebuilt is in normal form. Targets of calls count by what they have merged with, so
- * callees are compared before their callers.
+ * Functions with equal bodies become one. Two bodies are equal if their instructions are, name by name:
+ * re-emission numbers them in the order of their code, so what an earlier pass has rebuilt is in normal form.
+ * Targets of calls count by what they have merged with, so callees are compared before their callers.
  *
- * The targets of a call keep their places, and its selector its meaning: code generation gives equal targets one block, and a call whose
- * targets are all equal is one for inline_single.c. */
+ * The targets of a call keep their places, and its selector its meaning: code generation gives equal targets
+ * one block, and a call whose targets are all equal is one for inline_single.c. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -12,14 +12,17 @@
 
 typedef struct merger {
     const ir_module *m;
-    uint32_t *same;   /* per function: the first one with its body */
+    uint32_t *same; /* per function: the first one with its body */
     uint32_t *hash;
-    uint32_t *done;   /* functions with a body of their own, so far */
+    uint32_t *done; /* functions with a body of their own, so far */
     uint8_t *visited;
     uint32_t done_count;
 } merger;
 
-static bool has_pool(ir_inst i) { return ir_op_table[i.op].kind[1] == IR_KIND_POOL || ir_op_table[i.op].kind[2] == IR_KIND_POOL; }
+static bool has_pool(ir_inst i)
+{
+    return ir_op_table[i.op].kind[1] == IR_KIND_POOL || ir_op_table[i.op].kind[2] == IR_KIND_POOL;
+}
 
 static bool is_call(ir_inst i) { return i.op == IR_CALL || i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY; }
 
@@ -53,13 +56,15 @@ static bool same_inst(const merger *g, const ir_func *x, const ir_func *y, uint3
     if (is_call(a))
         return same_calls(g, x, a, y, b);
     if (has_pool(a))
-        return a.a == b.a && a.b == b.b && memcmp(x->pool.data + a.c, y->pool.data + b.c, 2 * sizeof *x->pool.data) == 0;
+        return a.a == b.a && a.b == b.b &&
+               memcmp(x->pool.data + a.c, y->pool.data + b.c, 2 * sizeof *x->pool.data) == 0;
     return a.a == b.a && a.b == b.b && a.c == b.c;
 }
 
 static bool same_body(const merger *g, const ir_func *x, const ir_func *y)
 {
-    if (x->inst.count != y->inst.count || x->params.count != y->params.count || x->results.count != y->results.count)
+    if (x->inst.count != y->inst.count || x->params.count != y->params.count ||
+        x->results.count != y->results.count)
         return false;
     for (uint32_t k = 0; k < x->params.count; k++)
         if (x->params.data[k] != y->params.data[k])
@@ -96,8 +101,13 @@ static void visit(merger *g, uint32_t index)
 ir_module *opt_merge(const ir_module *m)
 {
     uint32_t count = m->functions.count;
-    merger g = {.m = m, .same = calloc(count + 1, sizeof *g.same), .hash = calloc(count + 1, sizeof *g.hash),
-                .done = calloc(count + 1, sizeof *g.done), .visited = calloc(count + 1, 1)};
+    merger g = {
+        .m = m,
+        .same = calloc(count + 1, sizeof *g.same),
+        .hash = calloc(count + 1, sizeof *g.hash),
+        .done = calloc(count + 1, sizeof *g.done),
+        .visited = calloc(count + 1, 1),
+    };
     BL_ASSERT(g.same && g.hash && g.done && g.visited, "out of memory");
     for (uint32_t k = 0; k < count; k++)
         visit(&g, k);

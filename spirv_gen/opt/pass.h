@@ -12,21 +12,27 @@ struct opt_pass {
     const ir_module *from;
     const opt_options *options;
     ir_copy_hook hook; /* the copier's `user` is the opt_pass; NULL: plain copy */
-    void (*begin)(ir_copier *c); /* before a function's first instruction, behind its parameters; NULL: nothing */
+    void (*begin)(
+        ir_copier *c); /* before a function's first instruction, behind its parameters; NULL: nothing */
     void (*end)(ir_copier *c); /* at the end of every function, before it returns; NULL: nothing */
     /* malloc'ed bytes, one per instruction: what to keep; NULL: everything */
     uint8_t *(*keep)(const opt_pass *pass, const ir_func *f);
     void *user;
-    const uint32_t *same; /* per function: the one to take in its place (itself: none); NULL: every function is its own */
-    uint8_t *const *params, *const *results; /* per function: which parameters and results stay; NULL: all. The hook re-emits the calls */
-    bool keep_suspended;  /* for passes before differentiation */
-    ARRAY(ir_ref) more_results; /* `end` pushes values that the function returns behind its own; emptied by its return */
-    ir_module *to;        /* the result so far */
-    ir_func **functions;  /* new function by old index */
+    const uint32_t *
+        same; /* per function: the one to take in its place (itself: none); NULL: every function is its own */
+    uint8_t *const *params, *const *results; /* per function: which parameters and results stay; NULL: all.
+                                                The hook re-emits the calls */
+    bool keep_suspended;                     /* for passes before differentiation */
+    ARRAY(ir_ref)
+    more_results;  /* `end` pushes values that the function returns behind its own; emptied by its return */
+    ir_module *to; /* the result so far */
+    ir_func **functions; /* new function by old index */
 };
-/* Functions that the entry cannot reach are dropped; a module without entry keeps all. A failure is in the new module's `error`. */
+/* Functions that the entry cannot reach are dropped; a module without entry keeps all. A failure is in the
+ * new module's `error`. */
 ir_module *opt_rebuild(opt_pass *pass);
-/* Emits a CALL of the same selector and targets, as they are in the new module, with other arguments; all results that they have now. */
+/* Emits a CALL of the same selector and targets, as they are in the new module, with other arguments; all
+ * results that they have now. */
 void opt_emit_call(ir_copier *c, ir_inst call, const ir_ref *args, uint32_t arg_count, ir_ref *results);
 /* Gives the results of the CALL or RAY_* `id`, which a hook has replaced, their new values. */
 void opt_replace_results(ir_copier *c, uint32_t id, const ir_ref *results);
@@ -48,8 +54,10 @@ void opt_groups_free(opt_groups *g);
 
 /* Per function of the module: does calling it change memory? malloc'ed. */
 uint8_t *opt_writes(const ir_module *m);
-/* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect? malloc'ed. `params`:
- * per function of the module and parameter, whether calls need that argument; NULL: they need all. */
-uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes, uint8_t *const *params);
+/* Per instruction of f: is it needed by roots[], or, where `writes` (of opt_writes) is given, by an effect?
+ * malloc'ed. `params`: per function of the module and parameter, whether calls need that argument; NULL: they
+ * need all. */
+uint8_t *opt_live(const ir_func *f, const ir_ref *roots, uint32_t count, const uint8_t *writes,
+                  uint8_t *const *params);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug builds and frees what the
- * pass has read. A pass with nothing to change costs a look at the module, not its rebuild.
+ * The passes in order. Each one goes through `step`, which names it, dumps on request, verifies in debug
+ * builds and frees what the pass has read. A pass with nothing to change costs a look at the module, not its
+ * rebuild.
  *
- * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass would expand them. Results
- * that are known leave their calls, then known arguments enter them, which leaves both without use; bodies are compared when they have
- * nothing left that nobody reads. Calls are inlined when merging has left them one target, and before rays and gradients are lowered, so that
- * their operands are as constant as they get. What targets have in common leaves them when loads are plain and traversals are there, which
- * call intersections by kind; values leave loops when all loops are there. Steering functions are expanded last, so that equal calls of them
- * have been merged before; a final sweep drops what became unused. */
+ * Order: dead code first, because differentiation emits primal copies that nobody reads and every later pass
+ * would expand them. Results that are known leave their calls, then known arguments enter them, which leaves
+ * both without use; bodies are compared when they have nothing left that nobody reads. Calls are inlined when
+ * merging has left them one target, and before rays and gradients are lowered, so that their operands are as
+ * constant as they get. What targets have in common leaves them when loads are plain and traversals are
+ * there, which call intersections by kind; values leave loops when all loops are there. Steering functions
+ * are expanded last, so that equal calls of them have been merged before; a final sweep drops what became
+ * unused. */
 #include "spirv_gen/opt/pass.h"
 
 typedef struct pipeline {
@@ -43,9 +46,9 @@ static bl_result step(pipeline *p, const char *name, ir_module *next)
     return BL_OK;
 }
 
-const char *const opt_switch_names[OPT_SWITCH_COUNT] = {"dead",  "call_results",  "call_arguments", "call_unused",
-                                                        "merge", "inline_single", "loop_states",    "loads",
-                                                        "call_common", "loop_invariants", "call_accums", "vector_loads"};
+const char *const opt_switch_names[OPT_SWITCH_COUNT] = {
+    "dead",        "call_results", "call_arguments", "call_unused",     "merge",       "inline_single",
+    "loop_states", "loads",        "call_common",    "loop_invariants", "call_accums", "vector_loads"};
 
 static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(const ir_module *m))
 {
@@ -55,7 +58,10 @@ static bl_result simplify(pipeline *p, opt_switch which, ir_module *(*pass)(cons
     return p->options->off & which ? BL_OK : step(p, opt_switch_names[bit], pass(p->now));
 }
 
-static ir_module *inline_calls(const ir_module *m) { return opt_holds(m, IR_CALL) ? opt_inline_single(m) : NULL; }
+static ir_module *inline_calls(const ir_module *m)
+{
+    return opt_holds(m, IR_CALL) ? opt_inline_single(m) : NULL;
+}
 
 static const struct {
     opt_switch which;

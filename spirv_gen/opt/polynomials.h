@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest relative error of
- * the whole expression with these coefficients in exact arithmetic. */
+ * Printed by scripts/fit_polynomials.py; do not edit. Lowest power first. `error` is the largest relative
+ * error of the whole expression with these coefficients in exact arithmetic. */
+// clang-format off
 #ifndef SPIRV_GEN_OPT_POLYNOMIALS_H
 #define SPIRV_GEN_OPT_POLYNOMIALS_H
 

@@ -1,45 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RAY_CLOSEST and RAY_ANY -> traversal of a two-wide BVH by traced code.
  *
- * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it); grid, entries and level records begin at
- * multiples of four words:
+ * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it); grid,
+ * entries and level records begin at multiples of four words:
  *   grid at word[node_base_word]: [0..2] its origin xyz   [3..5] its cell xyz (f32)   [6], [7] zero
  *   node at word[node_base_word] + r, r = 8 (k + 1) for node k; the root's r is 8
- *     [0..2] box minimum xyz   [3..5] maximum: planes in cells from the origin, the left child's in bits 0..15, the right one's above
+ *     [0..2] box minimum xyz   [3..5] maximum: planes in cells from the origin, the left child's in bits
+ *                              0..15, the right one's above
  *     [6] left reference   [7] right reference
- *   reference: r of an inner node, or bit 31 set for a leaf: bits 28..30 = number of entries - 1, bits 0..27 = first entry;
+ *   reference: r of an inner node, or bit 31 set for a leaf: bits 28..30 = number of entries - 1, bits 0..27
+ *   = first entry;
  *     0xFFFFFFFF: no child, whose box is inverted so that no ray enters it
  *   entry k at word[entry_base_word] + 12 k
  *     [0..8] payload of the kind (triangle: v0 xyz, e1 xyz, e2 xyz; sphere: center xyz, radius)
  *     [9] kind = index of the intersection function   [10] shape   [11] primitive in the shape
- * options.stack_size is at least the number of inner nodes on the longest path from the root plus 1. tmin >= 0.
+ * options.stack_size is at least the number of inner nodes on the longest path from the root plus 1. tmin >=
+ * 0.
  *
- * Two levels (options.level_word): the tree at node_base is the outer one, its leaves are inner trees seen through a map, each as often as one
- * likes (instances). The nodes of inner trees follow; their references count from node_base, too. Level record at word w, of the
- * outer level (whose place word[level_word] is) and of each leaf of it:
- *     w + [0..11] map from the world to the level, 3 rows of 4   [12..14], [15..17] origin and cell of its grid (f32)
+ * Two levels (options.level_word): the tree at node_base is the outer one, its leaves are inner trees seen
+ * through a map, each as often as one likes (instances). The nodes of inner trees follow; their references
+ * count from node_base, too. Level record at word w, of the outer level (whose place word[level_word] is) and
+ * of each leaf of it:
+ *     w + [0..11] map from the world to the level, 3 rows of 4 [12..14], [15..17] origin and cell of its grid
+ *     (f32)
  *     w + [18] reference of its root; of the outer level, whose map is the identity, 0
  *   reference: bits 31 and 30 set: enter the level whose record stands at the word in bits 2..29
- * A ray is mapped but not normalised, so distances are the same on both levels. Entering an inner level pushes the reference of the outer one:
- * so going back is entering a level, too, one that goes on with the stack instead of at its root. `find_leaf` alternates between changes of
- * level and descents until it stands at an entry.
+ * A ray is mapped but not normalised, so distances are the same on both levels. Entering an inner level
+ * pushes the reference of the outer one: so going back is entering a level, too, one that goes on with the
+ * stack instead of at its root. `find_leaf` alternates between changes of level and descents until it stands
+ * at an entry.
  *
- * Traversal: the per-lane stack holds references still to visit, the nearer child is visited first; its bottom is the reference
- * 0xFFFFFFFF, which ends the outer loop. `descend` is a loop of its own, because on a CPU device all code of a loop body runs for every
- * trip whatever the lanes need, so that loops are the only code that can be skipped. A trip of the outer loop is then one leaf entry; a
- * leaf with more of them stays the current reference, with one entry less.
- * Near and far planes are chosen by the sign of the direction (selects of words), which saves the six minima and six maxima per box of the
- * usual slab test. Gathers cost most of a trip on CPU devices: so planes of two boxes share a word, and a node is two reads of four words, an
- * entry three, a level five.
- * Measured, 121k triangles, incoherent rays, SwiftShader and lavapipe, relative to this form: hand-written one loop with a branch for
- * inner nodes and leaves 0.67 and 0.50; an inner loop over the leaf's entries 0.98 and 0.98; slabs by minimum and maximum 0.87 and 0.90.
- * The last trip intersects nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is saved, and
- * images take longer (docs/measurements.md).
+ * Traversal: the per-lane stack holds references still to visit, the nearer child is visited first; its
+ * bottom is the reference 0xFFFFFFFF, which ends the outer loop. `descend` is a loop of its own, because on a
+ * CPU device all code of a loop body runs for every trip whatever the lanes need, so that loops are the only
+ * code that can be skipped. A trip of the outer loop is then one leaf entry; a leaf with more of them stays
+ * the current reference, with one entry less. Near and far planes are chosen by the sign of the direction
+ * (selects of words), which saves the six minima and six maxima per box of the usual slab test. Gathers cost
+ * most of a trip on CPU devices: so planes of two boxes share a word, and a node is two reads of four words,
+ * an entry three, a level five. Measured, 121k triangles, incoherent rays, SwiftShader and lavapipe, relative
+ * to this form: hand-written one loop with a branch for inner nodes and leaves 0.67 and 0.50; an inner loop
+ * over the leaf's entries 0.98 and 0.98; slabs by minimum and maximum 0.87 and 0.90. The last trip intersects
+ * nothing: every lane has left. With a descent before the loop and one at the end of its body that trip is
+ * saved, and images take longer (docs/measurements.md).
  *
- * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of |b|, which is 2^-6 of a cell times the
- * distance of o from the grid in sizes of the grid. Boxes are packed with a cell to spare on every side, which covers that for origins
- * within 60 sizes; farther ones see the scene at a distance of which 2^-20, by which the exit is enlarged, is more than
- * the rest. So no box is missed that holds a hit. |d| is clamped to 1e-9, or 0 * infinity would make NaN of a slab. */
+ * Rounding: a distance is q a + b, a = cell / d, b = (origin - o) / d. Its error is at most a few 2^-24 of
+ * |b|, which is 2^-6 of a cell times the distance of o from the grid in sizes of the grid. Boxes are packed
+ * with a cell to spare on every side, which covers that for origins within 60 sizes; farther ones see the
+ * scene at a distance of which 2^-20, by which the exit is enlarged, is more than the rest. So no box is
+ * missed that holds a hit. |d| is clamped to 1e-9, or 0 * infinity would make NaN of a slab. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -53,7 +61,8 @@
 #define LEVEL 0xC0000000u
 #define LEVEL_PLACE 0x3FFFFFFCu
 #define END 0xFFFFFFFFu
-#define WHOLE_QUADS 0xFFFFFFFCu /* tells code generation that a place is a multiple of four (spv/vector_loads.c) */
+#define WHOLE_QUADS                                                                                          \
+    0xFFFFFFFCu /* tells code generation that a place is a multiple of four (spv/vector_loads.c) */
 #define EXIT_SLACK (1.0f + 1.0f / 1048576.0f)
 #define SMALLEST_DIRECTION 1e-9f
 
@@ -68,9 +77,9 @@ typedef struct traversal {
     ir_func *const *intersect;
     uint32_t kinds;
     ir_ref world[8];
-    ir_ref ray[8];                    /* on the level where the traversal stands */
-    ir_ref level;                     /* its record's place; 0 where there is one level */
-    ir_ref scale[3], shift[3];        /* of cells to distances along the ray */
+    ir_ref ray[8];             /* on the level where the traversal stands */
+    ir_ref level;              /* its record's place; 0 where there is one level */
+    ir_ref scale[3], shift[3]; /* of cells to distances along the ray */
     ir_ref node_base, entry_base, stack;
 } traversal;
 
@@ -100,8 +109,10 @@ static void prepare(traversal *t)
     t->node_base = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->node_base_word));
     for (uint32_t axis = 0; axis < 3; axis++)
         prepare_axis(t, axis, t->node_base, 0);
-    t->entry_base = ir_and(f, ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->entry_base_word)), ir_u32(f, WHOLE_QUADS));
-    t->level = t->o->level_word ? ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)) : ir_u32(f, 0);
+    t->entry_base = ir_and(f, ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->entry_base_word)),
+                           ir_u32(f, WHOLE_QUADS));
+    t->level =
+        t->o->level_word ? ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)) : ir_u32(f, 0);
     t->stack = ir_local(f, IR_U32, t->o->stack_size);
     ir_lstore(f, t->stack, ir_u32(f, 0), ir_u32(f, END));
 }
@@ -112,27 +123,34 @@ static void plane_distances(const traversal *t, ir_ref both, uint32_t axis, ir_r
     ir_func *f = t->f;
     ir_ref cells[2] = {ir_and(f, both, ir_u32(f, 0xFFFF)), ir_shr(f, both, ir_u32(f, 16))};
     for (int side = 0; side < 2; side++) /* signed, which CPU devices convert in one instruction */
-        distance[side] = ir_add(f, ir_mul(f, ir_to_f32(f, ir_to_i32(f, cells[side])), t->scale[axis]), t->shift[axis]);
+        distance[side] =
+            ir_add(f, ir_mul(f, ir_to_f32(f, ir_to_i32(f, cells[side])), t->scale[axis]), t->shift[axis]);
 }
 
 /* Distances at which the ray enters a node's boxes; hit: it does so before it ends. */
-static void enter_boxes(const traversal *t, const ir_ref node[NODE_WORDS], ir_ref tmax, ir_ref first[2], ir_ref hit[2])
+static void enter_boxes(const traversal *t, const ir_ref node[NODE_WORDS], ir_ref tmax, ir_ref first[2],
+                        ir_ref hit[2])
 {
     ir_func *f = t->f;
     ir_ref enter[3][2], leave[3][2];
     for (uint32_t axis = 0; axis < 3; axis++) {
-        ir_ref backward = ir_lt(f, t->ray[RAY_DIRECTION + axis], ir_f32(f, 0)), least = node[axis], most = node[axis + 3];
+        ir_ref backward = ir_lt(f, t->ray[RAY_DIRECTION + axis], ir_f32(f, 0)), least = node[axis],
+               most = node[axis + 3];
         plane_distances(t, ir_select(f, backward, most, least), axis, enter[axis]);
         plane_distances(t, ir_select(f, backward, least, most), axis, leave[axis]);
     }
     for (int side = 0; side < 2; side++) {
-        first[side] = ir_max(f, ir_max(f, enter[0][side], enter[1][side]), ir_max(f, enter[2][side], t->ray[RAY_TMIN]));
+        first[side] =
+            ir_max(f, ir_max(f, enter[0][side], enter[1][side]), ir_max(f, enter[2][side], t->ray[RAY_TMIN]));
         ir_ref last = ir_min(f, ir_min(f, leave[0][side], leave[1][side]), ir_min(f, leave[2][side], tmax));
         hit[side] = ir_le(f, first[side], ir_mul(f, last, ir_f32(f, EXIT_SLACK)));
     }
 }
 
-static ir_ref pop(const traversal *t, ir_ref top) { return ir_lload(t->f, t->stack, ir_sub(t->f, top, ir_u32(t->f, 1))); }
+static ir_ref pop(const traversal *t, ir_ref top)
+{
+    return ir_lload(t->f, t->stack, ir_sub(t->f, top, ir_u32(t->f, 1)));
+}
 
 static void load_node(const traversal *t, ir_ref reference, ir_ref node[NODE_WORDS])
 {
@@ -186,9 +204,12 @@ static void enter_level(traversal *t, ir_ref record)
     for (uint32_t row = 0; row < 3; row++) {
         ir_ref map[4];
         for (uint32_t k = 0; k < 4; k++)
-            map[k] = ir_load(f, IR_F32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_MAP + 4 * row + k)));
+            map[k] = ir_load(f, IR_F32, t->o->scene_buffer,
+                             ir_add(f, record, ir_u32(f, RECORD_MAP + 4 * row + k)));
         for (uint32_t what = RAY_ORIGIN; what <= RAY_DIRECTION; what += RAY_DIRECTION) {
-            ir_ref sum = ir_add(f, ir_mul(f, map[0], t->world[what]), ir_add(f, ir_mul(f, map[1], t->world[what + 1]), ir_mul(f, map[2], t->world[what + 2])));
+            ir_ref sum = ir_add(
+                f, ir_mul(f, map[0], t->world[what]),
+                ir_add(f, ir_mul(f, map[1], t->world[what + 1]), ir_mul(f, map[2], t->world[what + 2])));
             t->ray[what + row] = what == RAY_ORIGIN ? ir_add(f, sum, map[3]) : sum;
         }
     }
@@ -203,10 +224,12 @@ static void change_level(traversal *t, ir_ref at[2])
     ir_func *f = t->f;
     ir_ref one = ir_u32(f, 1), state[2 + LEVEL_STATE] = {at[0], at[1]};
     put_level(t, state + 2);
-    ir_ref outer = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)), loop = ir_loop(f, state, 2 + LEVEL_STATE), top = state[1];
+    ir_ref outer = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)),
+           loop = ir_loop(f, state, 2 + LEVEL_STATE), top = state[1];
     ir_while(f, ir_and(f, ir_ge(f, state[0], ir_u32(f, LEVEL)), ir_ne(f, state[0], ir_u32(f, END))));
     ir_ref next[2 + LEVEL_STATE], record = ir_and(f, state[0], ir_u32(f, LEVEL_PLACE));
-    ir_ref root = ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_ROOT))), back = ir_eq(f, root, ir_u32(f, 0));
+    ir_ref root = ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_ROOT))),
+           back = ir_eq(f, root, ir_u32(f, 0));
     enter_level(t, record);
     ir_lstore(f, t->stack, top, ir_or(f, outer, ir_u32(f, LEVEL))); /* counts only on the way in */
     next[0] = ir_select(f, back, pop(t, top), root);
@@ -227,7 +250,8 @@ static void find_leaf(traversal *t, ir_ref tmax, ir_ref at[2])
     }
     ir_ref state[2 + LEVEL_STATE] = {at[0], at[1]}, next[2 + LEVEL_STATE];
     put_level(t, state + 2);
-    ir_ref loop = ir_loop(f, state, 2 + LEVEL_STATE), past_leaf = ir_ge(f, ir_sub(f, state[0], ir_u32(f, LEAF)), ir_u32(f, LEVEL - LEAF));
+    ir_ref loop = ir_loop(f, state, 2 + LEVEL_STATE),
+           past_leaf = ir_ge(f, ir_sub(f, state[0], ir_u32(f, LEAF)), ir_u32(f, LEVEL - LEAF));
     ir_while(f, ir_and(f, past_leaf, ir_ne(f, state[0], ir_u32(f, END))));
     take_level(t, state + 2);
     next[0] = state[0], next[1] = state[1];
@@ -250,10 +274,12 @@ static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_re
     if (t->kinds == 1)
         ir_inline(f, t->intersect[0], args, results);
     else
-        ir_call(f, ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, data, ir_u32(f, 9))), t->intersect, t->kinds, args, 9, results);
+        ir_call(f, ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, data, ir_u32(f, 9))), t->intersect,
+                t->kinds, args, 9, results);
 }
 
-/* What comes after the first entry of leaf `at[0]`: its other entries as a smaller leaf, or the top of the stack. */
+/* What comes after the first entry of leaf `at[0]`: its other entries as a smaller leaf, or the top of the
+ * stack. */
 static void advance(const traversal *t, const ir_ref at[2], ir_ref next[2])
 {
     ir_func *f = t->f;
@@ -270,7 +296,8 @@ static found closest(traversal *t)
     enum { OWN = 7 };
     ir_func *f = t->f;
     ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
-    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, END), zero, zero, t->level};
+    ir_ref s[OWN + LEVEL_STATE] = {
+        ir_u32(f, ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, END), zero, zero, t->level};
     uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Packs a two-wide hierarchy with f32 planes into the nodes that ray_bvh.c traverses: planes as 16-bit cells of a grid over the whole
- * scene, rounded outward, with one more cell to spare for the traversal's rounding. */
+ * Packs a two-wide hierarchy with f32 planes into the nodes that ray_bvh.c traverses: planes as 16-bit cells
+ * of a grid over the whole scene, rounded outward, with one more cell to spare for the traversal's
+ * rounding. */
 #include "spirv_gen/opt/opt.h"
 
 #include <math.h>
@@ -66,8 +67,10 @@ void opt_pack_nodes(const uint32_t *nodes, uint32_t count, uint32_t *words)
         uint32_t *packed = words + PACKED * (i / 2 + 1);
         for (uint32_t axis = 0; axis < 3; axis++) {
             bool none = reference == no_child;
-            packed[axis] |= (none ? CELLS : cells(&g, axis, plane(node + 6 * side, axis), false)) << 16 * side;
-            packed[axis + 3] |= (none ? 0 : cells(&g, axis, plane(node + 6 * side, axis + 3), true)) << 16 * side;
+            packed[axis] |= (none ? CELLS : cells(&g, axis, plane(node + 6 * side, axis), false))
+                            << 16 * side;
+            packed[axis + 3] |= (none ? 0 : cells(&g, axis, plane(node + 6 * side, axis + 3), true))
+                                << 16 * side;
         }
         packed[6 + side] = reference & leaf_bit ? reference : PACKED * (reference + 1);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The frame of every pass: a new module with the same buffers, in which each needed function is emitted again through the builder, so
- * that folding and merging see the code once more. A pass is a hook on single instructions (ir_copier) or a choice of what to keep.
- * Callees are rebuilt before their callers, because a CALL wants finished targets; recursion cannot occur for the same reason. */
+ * The frame of every pass: a new module with the same buffers, in which each needed function is emitted again
+ * through the builder, so that folding and merging see the code once more. A pass is a hook on single
+ * instructions (ir_copier) or a choice of what to keep. Callees are rebuilt before their callers, because a
+ * CALL wants finished targets; recursion cannot occur for the same reason. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
@@ -20,7 +21,10 @@ static void rebuild_targets(opt_pass *pass, const ir_func *from, const uint8_t *
     }
 }
 
-static bool stays(uint8_t *const *which, const ir_func *f, uint32_t k) { return !which || which[f->index][k]; }
+static bool stays(uint8_t *const *which, const ir_func *f, uint32_t k)
+{
+    return !which || which[f->index][k];
+}
 
 static void map_parameters(const opt_pass *pass, const ir_func *from, ir_func *to, ir_ref *map)
 {
@@ -41,8 +45,16 @@ static void copy_body(opt_pass *pass, const ir_func *from, ir_func *to, const ui
     ARRAY(ir_ref) results = {0};
     BL_ASSERT(map, "out of memory");
     map_parameters(pass, from, to, map);
-    ir_copier c = {.from = from, .to = to, .map = map, .functions = pass->functions, .live = keep, .hook = pass->hook,
-                     .keep_suspended = pass->keep_suspended, .user = pass};
+    ir_copier c = {
+        .from = from,
+        .to = to,
+        .map = map,
+        .functions = pass->functions,
+        .live = keep,
+        .hook = pass->hook,
+        .keep_suspended = pass->keep_suspended,
+        .user = pass,
+    };
     if (pass->begin)
         pass->begin(&c);
     ir_copy_range(&c, 1, from->inst.count);

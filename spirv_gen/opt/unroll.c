@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fixed number of trips of every loop, written out: each is the code before the test, then the body in an IF, whose PHIs are the next
- * states. A loop that would go on ends there, so this is for validation: reverse mode takes what it makes of any loop.
+ * A fixed number of trips of every loop, written out: each is the code before the test, then the body in an
+ * IF, whose PHIs are the next states. A loop that would go on ends there, so this is for validation: reverse
+ * mode takes what it makes of any loop.
  *
- * The code before the test also runs in trips behind the last one, on states that do not change any more; effects there are refused. */
+ * The code before the test also runs in trips behind the last one, on states that do not change any more;
+ * effects there are refused. */
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
 typedef struct unroller {
-    uint32_t trips, skip; /* instructions before `skip` of function `in` are part of a loop that has been written out */
+    uint32_t trips,
+        skip; /* instructions before `skip` of function `in` are part of a loop that has been written out */
     const ir_func *in;
 } unroller;
 
@@ -39,7 +42,8 @@ static bool refuse_writes(ir_copier *c, uint32_t first, uint32_t last)
         for (uint32_t k = 0; k < o.target_count; k++)
             refused |= writes[o.targets[k]] != 0;
         if (refused)
-            ir_fail(c->to, "unroll: %%%u (%s) of \"%s\" writes before the test of its loop", id, ir_op_table[inst.op].name, c->from->name);
+            ir_fail(c->to, "unroll: %%%u (%s) of \"%s\" writes before the test of its loop", id,
+                    ir_op_table[inst.op].name, c->from->name);
     }
     free(writes);
     return refused;
@@ -75,7 +79,8 @@ static bool unroll(ir_copier *c, uint32_t id, ir_inst inst)
         return true;
     if (inst.op != IR_LOOP)
         return false;
-    uint32_t first = first_inside(c->from, id), test = find(c->from, first, IR_WHILE, id), end = find(c->from, test, IR_ENDLOOP, id);
+    uint32_t first = first_inside(c->from, id), test = find(c->from, first, IR_WHILE, id),
+             end = find(c->from, test, IR_ENDLOOP, id);
     if (refuse_writes(c, first, test))
         return true;
     for (uint32_t k = id + 1; k < first; k++)

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * IF and CALL as structured control flow (LOOP: loop.c).
  *
- *   IF       header: SelectionMerge, BranchConditional; then; else (left out where empty); merge: a phi per PHI
- *   CALL     SelectionMerge, Switch; a block per distinct target, with its body inlined; merge: a phi per RESULT.
- *            One distinct target needs no switch. The first target is also the default: a selector outside the range is
+ *   IF       header: SelectionMerge, BranchConditional; then; else (left out where empty); merge: a phi per
+ *            PHI
+ *   CALL     SelectionMerge, Switch; a block per distinct target, with its body inlined; merge: a phi per
+ *            RESULT.
+ *            One distinct target needs no switch. The first target is also the default: a selector outside
+ *            the range is
  *            undefined, and so costs no block.
  *
- * A phi names the block that control comes from, which is where the branch ended (g->block), not where it began. */
+ * A phi names the block that control comes from, which is where the branch ended (g->block), not where it
+ * began. */
 #include "spirv_gen/spv/module.h"
 #include <stdlib.h>
 
-uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2)
+uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2,
+                 uint32_t block_2)
 {
     return SPV_VALUE(g, SpvOpPhi, spv_type(g, type), value_1, block_1, value_2, block_2);
 }
@@ -31,7 +36,8 @@ void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     region.merge = spv_id(g);
     array_push(&g->regions, region);
     SPV_EMIT(g, SPV_BODY, SpvOpSelectionMerge, region.merge, SpvSelectionControlMaskNone);
-    SPV_EMIT(g, SPV_BODY, SpvOpBranchConditional, condition, then_label, region.other ? region.other : region.merge);
+    SPV_EMIT(g, SPV_BODY, SpvOpBranchConditional, condition, then_label,
+             region.other ? region.other : region.merge);
     spv_begin_block(g, then_label);
 }
 
@@ -65,9 +71,11 @@ void spv_lower_endif(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 
 static spv_call plan_call(spv_gen *g, const uint32_t *targets, uint32_t target_count)
 {
-    spv_call call = {.cases = arena_alloc(&g->arena, target_count * sizeof *call.cases),
-                     .which = arena_alloc(&g->arena, target_count * sizeof *call.which),
-                     .target_count = target_count};
+    spv_call call = {
+        .cases = arena_alloc(&g->arena, target_count * sizeof *call.cases),
+        .which = arena_alloc(&g->arena, target_count * sizeof *call.which),
+        .target_count = target_count,
+    };
     for (uint32_t i = 0; i < target_count; i++) {
         const ir_func *target = g->m->functions.data[targets[i]];
         uint32_t k = 0;
@@ -76,7 +84,8 @@ static spv_call plan_call(spv_gen *g, const uint32_t *targets, uint32_t target_c
         call.which[i] = k;
         if (k == call.count) {
             call.cases[call.count].target = target;
-            call.cases[call.count++].results = arena_alloc(&g->arena, (target->results.count + 1u) * sizeof(uint32_t));
+            call.cases[call.count++].results =
+                arena_alloc(&g->arena, (target->results.count + 1u) * sizeof(uint32_t));
         }
     }
     return call;
@@ -110,7 +119,8 @@ static void emit_cases(spv_gen *g, spv_call *call, const uint32_t *args, uint32_
     spv_begin_block(g, merge);
 }
 
-spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector, const uint32_t *args)
+spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector,
+                       const uint32_t *args)
 {
     spv_call call = plan_call(g, targets, target_count);
     if (call.count == 1) {
@@ -149,5 +159,6 @@ void spv_lower_call(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     uint32_t selector = spv_operand(g, frame, inst.a);
     spv_call call = spv_emit_call(g, operands.targets, operands.target_count, selector, args);
     for (uint32_t k = frame->first[id]; k && g->error.code == BL_OK; k = frame->next[k])
-        frame->id[k] = spv_call_result(g, &call, frame->f->inst.data[k].b, (ir_type)frame->f->inst.data[k].type);
+        frame->id[k] =
+            spv_call_result(g, &call, frame->f->inst.data[k].b, (ir_type)frame->f->inst.data[k].type);
 }

@@ -7,16 +7,23 @@
  *   continue: BranchConditional header, merge by that test; else Branch header
  *   merge:    where the continue block leads here, a phi per STATE that is read after the loop
  *
- * Why the test twice: CPU devices run all blocks of a loop as long as any lane of a group is in it, and look for that at the back edge only. So
- * a loop of n trips that is left at the top alone runs its body n + 1 times (SwiftShader, lavapipe: docs/measurements.md). A test that is not
- * a few pure ops (loads, loops, calls before WHILE) stays at the top: what it computes would be there twice.
+ * Why the test twice: CPU devices run all blocks of a loop as long as any lane of a group is in it, and look
+ * for that at the back edge only. So a loop of n trips that is left at the top alone runs its body n + 1
+ * times (SwiftShader, lavapipe: docs/measurements.md). A test that is not a few pure ops (loads, loops, calls
+ * before WHILE) stays at the top: what it computes would be there twice.
  *
- * Lanes leave in different trips, and what those compute that have left means nothing, so what is read after a loop is a phi of its merge
- * block. (One of a single value would not do: SwiftShader's optimiser takes the value itself.) Where all lanes leave at the top the phis of the header
- * serve. The next values of STATEs are not known in the header: its phis are patched at ENDLOOP. */
+ * Lanes leave in different trips, and what those compute that have left means nothing, so what is read after
+ * a loop is a phi of its merge block. (One of a single value would not do: SwiftShader's optimiser takes the
+ * value itself.) Where all lanes leave at the top the phis of the header serve. The next values of STATEs are
+ * not known in the header: its phis are patched at ENDLOOP. */
 #include "spirv_gen/spv/module.h"
 
-enum { PHI_WORDS = 7, PHI_ID = 2, PHI_SECOND_VALUE = 5 /* op, type, id, value, block, value, block */, TEST_OPS = 16 };
+enum {
+    PHI_WORDS = 7,
+    PHI_ID = 2,
+    PHI_SECOND_VALUE = 5 /* op, type, id, value, block, value, block */,
+    TEST_OPS = 16
+};
 
 /* ---- the test as a few ops ---- */
 
@@ -39,7 +46,8 @@ static void list_op(void *user, uint32_t ref)
 {
     test *t = user;
     ir_inst i = t->f->inst.data[ref];
-    if (ref <= t->loop || i.op == IR_STATE || ir_op_table[i.op].effect == IR_EFFECT_FLOAT || is_listed(t, ref))
+    if (ref <= t->loop || i.op == IR_STATE || ir_op_table[i.op].effect == IR_EFFECT_FLOAT ||
+        is_listed(t, ref))
         return;
     t->fits &= t->count < TEST_OPS;
     if (t->fits)
@@ -53,7 +61,8 @@ static uint32_t find_while(const ir_func *f, uint32_t loop)
     for (;; id++) {
         ir_inst i = f->inst.data[id];
         bool state = i.op == IR_STATE && i.c == loop, floats = ir_op_table[i.op].effect == IR_EFFECT_FLOAT;
-        if (!state && !floats && ir_op_table[i.op].arity == 0 && i.op != IR_LOAD && i.op != IR_DLOAD && i.op != IR_LLOAD)
+        if (!state && !floats && ir_op_table[i.op].arity == 0 && i.op != IR_LOAD && i.op != IR_DLOAD &&
+            i.op != IR_LLOAD)
             return i.op == IR_WHILE ? id : 0;
     }
 }
@@ -103,7 +112,8 @@ void spv_lower_loop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     array_push(&g->regions, region);
     for (uint32_t k = frame->first[id]; k; k = frame->next[k]) {
         ir_inst state = frame->f->inst.data[k];
-        frame->id[k] = spv_phi(g, (ir_type)state.type, spv_operand(g, frame, state.a), before, 0, region.other);
+        frame->id[k] =
+            spv_phi(g, (ir_type)state.type, spv_operand(g, frame, state.a), before, 0, region.other);
     }
     SPV_EMIT(g, SPV_BODY, SpvOpLoopMerge, region.merge, region.other, SpvLoopControlMaskNone);
     spv_branch(g, top);
@@ -134,11 +144,14 @@ static uint32_t *patch_phis(spv_gen *g, spv_frame *frame, uint32_t loop, uint32_
 }
 
 /* STATEs after a loop that is left at the top and at the bottom. */
-static void merge_states(spv_gen *g, spv_frame *frame, uint32_t loop, uint32_t end, spv_region region, const uint32_t *next)
+static void merge_states(spv_gen *g, spv_frame *frame, uint32_t loop, uint32_t end, spv_region region,
+                         const uint32_t *next)
 {
-    for (uint32_t k = frame->first[loop], at = region.phis + PHI_ID; k; k = frame->next[k], at += PHI_WORDS, next++)
+    for (uint32_t k = frame->first[loop], at = region.phis + PHI_ID; k;
+         k = frame->next[k], at += PHI_WORDS, next++)
         if (frame->last_use[k] > end)
-            frame->id[k] = spv_phi(g, (ir_type)frame->f->inst.data[k].type, g->section[SPV_BODY].data[at], region.top, *next, region.other);
+            frame->id[k] = spv_phi(g, (ir_type)frame->f->inst.data[k].type, g->section[SPV_BODY].data[at],
+                                   region.top, *next, region.other);
 }
 
 void spv_lower_endloop(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)

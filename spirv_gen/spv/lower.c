@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Walks a function of a trace and lowers each instruction through a table. Value ops are 1:1 by the spv columns of
- * ops.def, with four exceptions that SPIR-V makes necessary:
+ * Walks a function of a trace and lowers each instruction through a table. Value ops are 1:1 by the spv
+ * columns of ops.def, with four exceptions that SPIR-V makes necessary:
  *   - shift counts are taken modulo 32, as the interpreter does (SPIR-V leaves 32 and more undefined);
  *   - bool to number is a select;
  *   - a conversion or bit cast of a type to itself is its operand;
- *   - f32 arithmetic is decorated NoContraction, so that no a*b+c becomes a fused multiply-add that rounds once.
- * Constants, parameters, uniforms and the invocation index have no place in the trace that matters: they are made when an
- * operand asks for them, in sections that precede every block. */
+ *   - f32 arithmetic is decorated NoContraction, so that no a*b+c becomes a fused multiply-add that rounds
+ *     once.
+ * Constants, parameters, uniforms and the invocation index have no place in the trace that matters: they are
+ * made when an operand asks for them, in sections that precede every block. */
 #include "spirv_gen/spv/module.h"
 #include <stdlib.h>
 
@@ -15,11 +16,16 @@
 static uint32_t floating_value(spv_gen *g, const spv_frame *frame, ir_inst inst)
 {
     switch (inst.op) {
-    case IR_CONST: return spv_const(g, (ir_type)inst.type, inst.a);
-    case IR_UNIFORM: return spv_uniform(g, (ir_type)inst.type, inst.a);
-    case IR_GLOBAL_ID: return spv_global_id(g);
-    case IR_PARAM: return frame->args[inst.a];
-    default: return 0;
+    case IR_CONST:
+        return spv_const(g, (ir_type)inst.type, inst.a);
+    case IR_UNIFORM:
+        return spv_uniform(g, (ir_type)inst.type, inst.a);
+    case IR_GLOBAL_ID:
+        return spv_global_id(g);
+    case IR_PARAM:
+        return frame->args[inst.a];
+    default:
+        return 0;
     }
 }
 
@@ -29,7 +35,8 @@ uint32_t spv_operand(spv_gen *g, spv_frame *frame, uint32_t ref)
     if (frame->id[ref] == 0)
         frame->id[ref] = floating_value(g, frame, inst);
     if (frame->id[ref] == 0)
-        spv_fail(g, "spv: function \"%s\": %%%u (%s) has no value where it is used", frame->f->name, ref, ir_op_table[inst.op].name);
+        spv_fail(g, "spv: function \"%s\": %%%u (%s) has no value where it is used", frame->f->name, ref,
+                 ir_op_table[inst.op].name);
     return frame->id[ref];
 }
 
@@ -42,10 +49,7 @@ void spv_begin_block(spv_gen *g, uint32_t label)
     g->quads.count = 0;
 }
 
-void spv_branch(spv_gen *g, uint32_t label)
-{
-    SPV_EMIT(g, SPV_BODY, SpvOpBranch, label);
-}
+void spv_branch(spv_gen *g, uint32_t label) { SPV_EMIT(g, SPV_BODY, SpvOpBranch, label); }
 
 /* ---- value ops ---- */
 
@@ -80,13 +84,15 @@ static uint32_t core_op(spv_gen *g, spv_frame *frame, ir_inst inst, uint32_t opc
 static uint32_t glsl_op(spv_gen *g, ir_inst inst, uint32_t instruction, const uint32_t *operands)
 {
     uint32_t words[5] = {spv_glsl(g), instruction, operands[0], operands[1], operands[2]};
-    return spv_emit_value(g, SPV_BODY, SpvOpExtInst, spv_type(g, (ir_type)inst.type), words, 2u + ir_op_table[inst.op].arity);
+    return spv_emit_value(g, SPV_BODY, SpvOpExtInst, spv_type(g, (ir_type)inst.type), words,
+                          2u + ir_op_table[inst.op].arity);
 }
 
 static bool is_identity(ir_inst inst, ir_type operand)
 {
     uint8_t rule = ir_op_table[inst.op].rule;
-    bool converts = rule == IR_RULE_TO_I32 || rule == IR_RULE_TO_U32 || rule == IR_RULE_TO_F32 || rule == IR_RULE_BITS_U;
+    bool converts =
+        rule == IR_RULE_TO_I32 || rule == IR_RULE_TO_U32 || rule == IR_RULE_TO_F32 || rule == IR_RULE_BITS_U;
     return converts && inst.type == operand;
 }
 
@@ -108,8 +114,8 @@ static void lower_value(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     else if (opcode.form == SPV_FORM_LOWER && operand == IR_BOOL && inst.type != IR_BOOL)
         value = bool_to_number(g, (ir_type)inst.type, ids[0]);
     else
-        spv_fail(g, "spv: function \"%s\": %%%u %s of %s should have been lowered by a pass", f->name, id, ir_op_table[inst.op].name,
-                 ir_type_names[operand]);
+        spv_fail(g, "spv: function \"%s\": %%%u %s of %s should have been lowered by a pass", f->name, id,
+                 ir_op_table[inst.op].name, ir_type_names[operand]);
     frame->id[id] = value;
     spv_note_index(g, frame, inst, value);
     if (value && value != ids[0])
@@ -161,9 +167,12 @@ static uint32_t owner_of(ir_inst inst)
 {
     switch (inst.op) {
     case IR_PHI:
-    case IR_STATE: return inst.c;
-    case IR_RESULT: return inst.a;
-    default: return 0;
+    case IR_STATE:
+        return inst.c;
+    case IR_RESULT:
+        return inst.a;
+    default:
+        return 0;
     }
 }
 
@@ -231,21 +240,24 @@ void spv_lower_inst(spv_gen *g, spv_frame *frame, uint32_t id)
     if (lowerings[inst.op])
         lowerings[inst.op](g, frame, id, inst);
     else
-        spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id, ir_op_table[inst.op].name);
+        spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id,
+                 ir_op_table[inst.op].name);
 }
 
 void spv_lower_function(spv_gen *g, const ir_func *f, const uint32_t *args, uint32_t *results)
 {
     uint32_t count = f->inst.count, *memory = calloc(6u * (size_t)count, sizeof *memory);
     BL_ASSERT(memory != NULL, "frame of %u instructions", count);
-    spv_frame frame = {.f = f,
-                       .args = args,
-                       .id = memory,
-                       .first = memory + count,
-                       .next = memory + 2u * (size_t)count,
-                       .last = memory + 3u * (size_t)count,
-                       .empty_else = memory + 4u * (size_t)count,
-                       .last_use = memory + 5u * (size_t)count};
+    spv_frame frame = {
+        .f = f,
+        .args = args,
+        .id = memory,
+        .first = memory + count,
+        .next = memory + 2u * (size_t)count,
+        .last = memory + 3u * (size_t)count,
+        .empty_else = memory + 4u * (size_t)count,
+        .last_use = memory + 5u * (size_t)count,
+    };
     link_members(&frame);
     find_empty_branches(&frame);
     find_last_uses(&frame);

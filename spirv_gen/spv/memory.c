@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Buffers, push constants, the invocation index and local arrays.
  *
- * Buffer i is binding i of set 0, a Block of one runtime array of u32; other types are bit casts of its words, bool is
- * word != 0. Float atomics need a float pointer, reads of neighbouring words (vector_loads.c) one to four words, and logical addressing has no
- * pointer casts: such a binding gets another variable, whose array is of floats or vectors, and all are then decorated Aliased. Atomics are
- * relaxed at device scope.
- * A buffer that spv_options.addressed names is reached through its device address, which is loaded once, at the start of the function, from
- * the two words at its binding and cast to a pointer as a pair (no device here needs 64-bit integers for it).
- * Push constants are a Block of u32 members. Everything is declared when first used. */
+ * Buffer i is binding i of set 0, a Block of one runtime array of u32; other types are bit casts of its
+ * words, bool is word != 0. Float atomics need a float pointer, reads of neighbouring words (vector_loads.c)
+ * one to four words, and logical addressing has no pointer casts: such a binding gets another variable, whose
+ * array is of floats or vectors, and all are then decorated Aliased. Atomics are relaxed at device scope. A
+ * buffer that spv_options.addressed names is reached through its device address, which is loaded once, at the
+ * start of the function, from the two words at its binding and cast to a pointer as a pair (no device here
+ * needs 64-bit integers for it). Push constants are a Block of u32 members. Everything is declared when first
+ * used. */
 #include "spirv_gen/spv/module.h"
 
 enum { MAX_PUSH_WORDS = 32, MAX_GROUPS = 65535 /* per dimension of a dispatch: gpu.h, gpu_batch_dispatch */ };
@@ -63,7 +64,8 @@ static uint32_t push_word(spv_gen *g, uint32_t word)
 uint32_t spv_uniform(spv_gen *g, ir_type type, uint32_t word)
 {
     if (word >= g->m->uniform_count || g->m->uniform_count > MAX_PUSH_WORDS) {
-        spv_fail(g, "spv: uniform %u of %u push-constant words; a kernel has at most %d", word, g->m->uniform_count, MAX_PUSH_WORDS);
+        spv_fail(g, "spv: uniform %u of %u push-constant words; a kernel has at most %d", word,
+                 g->m->uniform_count, MAX_PUSH_WORDS);
         return 1;
     }
     if (g->uniforms[word][IR_U32] == 0)
@@ -127,13 +129,18 @@ static uint32_t declare_view(spv_gen *g, uint32_t buffer, spv_view view)
     return variable;
 }
 
-static bool is_addressed(const spv_gen *g, uint32_t buffer) { return buffer < 32 && g->options.addressed >> buffer & 1; }
+static bool is_addressed(const spv_gen *g, uint32_t buffer)
+{
+    return buffer < 32 && g->options.addressed >> buffer & 1;
+}
 
 /* uvec2: the words at the binding. */
 static uint32_t load_address(spv_gen *g, uint32_t buffer)
 {
-    uint32_t word = spv_type(g, IR_U32), pointer = spv_pointer(g, SpvStorageClassStorageBuffer, word), halves[2], member = spv_u32(g, 0);
-    uint32_t view = declare_view(g, buffer, SPV_WORDS), pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 2}, 2);
+    uint32_t word = spv_type(g, IR_U32), pointer = spv_pointer(g, SpvStorageClassStorageBuffer, word),
+             halves[2], member = spv_u32(g, 0);
+    uint32_t view = declare_view(g, buffer, SPV_WORDS),
+             pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){word, 2}, 2);
     for (uint32_t k = 0; k < 2; k++) {
         const uint32_t at[3] = {view, member, spv_u32(g, k)};
         uint32_t half = spv_emit_value(g, SPV_PREAMBLE, SpvOpAccessChain, pointer, at, 3);
@@ -156,7 +163,8 @@ static uint32_t pointer_to(spv_gen *g, uint32_t buffer, uint32_t index, spv_view
 {
     bool addressed = is_addressed(g, buffer);
     SpvStorageClass storage = addressed ? SpvStorageClassPhysicalStorageBuffer : SpvStorageClassStorageBuffer;
-    uint32_t *seen = &g->bindings[buffer].view[view], type = spv_pointer(g, storage, element_type(g, view)), member = spv_u32(g, 0);
+    uint32_t *seen = &g->bindings[buffer].view[view], type = spv_pointer(g, storage, element_type(g, view)),
+             member = spv_u32(g, 0);
     if (*seen == 0)
         *seen = addressed ? addressed_view(g, buffer, view) : declare_view(g, buffer, view);
     return SPV_VALUE(g, SpvOpAccessChain, type, *seen, member, index);
@@ -170,7 +178,10 @@ uint32_t spv_load_element(spv_gen *g, uint32_t buffer, uint32_t index, spv_view 
     return SPV_VALUE(g, SpvOpLoad, type, pointer);
 }
 
-uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index) { return spv_load_element(g, buffer, index, SPV_WORDS); }
+uint32_t spv_load_word(spv_gen *g, uint32_t buffer, uint32_t index)
+{
+    return spv_load_element(g, buffer, index, SPV_WORDS);
+}
 
 static uint32_t element_pointer(spv_gen *g, spv_frame *frame, ir_inst inst, spv_view view)
 {
@@ -200,14 +211,15 @@ void spv_lower_store(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 void spv_lower_atomic_add(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {
     ir_type type = (ir_type)inst.type;
-    uint32_t value = spv_operand(g, frame, inst.c), pointer = element_pointer(g, frame, inst, type == IR_F32 ? SPV_REALS : SPV_WORDS);
+    uint32_t value = spv_operand(g, frame, inst.c),
+             pointer = element_pointer(g, frame, inst, type == IR_F32 ? SPV_REALS : SPV_WORDS);
     uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
     if (type == IR_F32) {
         spv_capability(g, SpvCapabilityAtomicFloat32AddEXT);
         spv_extension(g, "SPV_EXT_shader_atomic_float_add");
     }
-    frame->id[id] =
-        SPV_VALUE(g, type == IR_F32 ? SpvOpAtomicFAddEXT : SpvOpAtomicIAdd, spv_type(g, type), pointer, scope, relaxed, value);
+    frame->id[id] = SPV_VALUE(g, type == IR_F32 ? SpvOpAtomicFAddEXT : SpvOpAtomicIAdd, spv_type(g, type),
+                              pointer, scope, relaxed, value);
 }
 
 void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
@@ -216,8 +228,8 @@ void spv_lower_atomic_cas(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
     uint32_t expected = spv_operand(g, frame, refs[0]), value = spv_operand(g, frame, refs[1]);
     uint32_t pointer = element_pointer(g, frame, inst, SPV_WORDS);
     uint32_t scope = spv_u32(g, SpvScopeDevice), relaxed = spv_u32(g, SpvMemorySemanticsMaskNone);
-    frame->id[id] =
-        SPV_VALUE(g, SpvOpAtomicCompareExchange, spv_type(g, IR_U32), pointer, scope, relaxed, relaxed, value, expected);
+    frame->id[id] = SPV_VALUE(g, SpvOpAtomicCompareExchange, spv_type(g, IR_U32), pointer, scope, relaxed,
+                              relaxed, value, expected);
 }
 
 void spv_memory_end(spv_gen *g)
@@ -231,8 +243,8 @@ void spv_memory_end(spv_gen *g)
     }
 }
 
-/* ---- local arrays: a function has one variable per LOCAL, whatever the number of places it is inlined at, because
- * contents do not outlive it and it is never active twice ---- */
+/* ---- local arrays: a function has one variable per LOCAL, whatever the number of places it is inlined at,
+ * because contents do not outlive it and it is never active twice ---- */
 
 void spv_lower_local(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
 {

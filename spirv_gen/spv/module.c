@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A SPIR-V module as it grows: one word stream per section, ids handed out in order of emission, and hash-consed types
- * and constants. The five scalar types are declared first, so that asking for one never makes an id; what makes ids is
- * never called twice within one expression, because C leaves the order open and equal traces have to give equal words.
+ * A SPIR-V module as it grows: one word stream per section, ids handed out in order of emission, and
+ * hash-consed types and constants. The five scalar types are declared first, so that asking for one never
+ * makes an id; what makes ids is never called twice within one expression, because C leaves the order open
+ * and equal traces have to give equal words.
  *
- * Hash-consing: the candidate is appended to SPV_GLOBALS with result id 0 and looked up by its words; if an equal one
- * exists the candidate is cut off again, otherwise it receives the next id. Variables are not interned. Capabilities and
- * extensions are recorded by whoever needs them, once each. */
+ * Hash-consing: the candidate is appended to SPV_GLOBALS with result id 0 and looked up by its words; if an
+ * equal one exists the candidate is cut off again, otherwise it receives the next id. Variables are not
+ * interned. Capabilities and extensions are recorded by whoever needs them, once each. */
 #include "spirv_gen/spv/module.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,10 +26,7 @@ void spv_fail(spv_gen *g, const char *format, ...)
     error_set(&g->error, BL_ERROR_COMPILE, "%s", message);
 }
 
-uint32_t spv_id(spv_gen *g)
-{
-    return ++g->last_id;
-}
+uint32_t spv_id(spv_gen *g) { return ++g->last_id; }
 
 /* ---- words ---- */
 
@@ -49,7 +47,8 @@ void spv_emit(spv_gen *g, spv_section section, SpvOp op, const uint32_t *operand
     push_words(s, operands, count);
 }
 
-uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type, const uint32_t *operands, uint32_t count)
+uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type, const uint32_t *operands,
+                        uint32_t count)
 {
     spv_stream *s = &g->section[section];
     uint32_t id = spv_id(g);
@@ -73,8 +72,8 @@ static void push_string(spv_stream *s, const char *string)
     }
 }
 
-void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count, const char *string,
-                   const uint32_t *after, uint32_t after_count)
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count,
+                   const char *string, const uint32_t *after, uint32_t after_count)
 {
     spv_stream *s = &g->section[section];
     uint32_t start = s->count;
@@ -207,12 +206,18 @@ uint32_t spv_type_of(spv_gen *g, SpvOp op, const uint32_t *operands, uint32_t co
 uint32_t spv_type(spv_gen *g, ir_type type)
 {
     switch (type) {
-    case IR_VOID: return spv_type_of(g, SpvOpTypeVoid, NULL, 0);
-    case IR_BOOL: return spv_type_of(g, SpvOpTypeBool, NULL, 0);
-    case IR_I32: return spv_type_of(g, SpvOpTypeInt, (const uint32_t[]){32, 1}, 2);
-    case IR_U32: return spv_type_of(g, SpvOpTypeInt, (const uint32_t[]){32, 0}, 2);
-    case IR_F32: return spv_type_of(g, SpvOpTypeFloat, (const uint32_t[]){32}, 1);
-    default: BL_ASSERT(false, "type %d", (int)type);
+    case IR_VOID:
+        return spv_type_of(g, SpvOpTypeVoid, NULL, 0);
+    case IR_BOOL:
+        return spv_type_of(g, SpvOpTypeBool, NULL, 0);
+    case IR_I32:
+        return spv_type_of(g, SpvOpTypeInt, (const uint32_t[]){32, 1}, 2);
+    case IR_U32:
+        return spv_type_of(g, SpvOpTypeInt, (const uint32_t[]){32, 0}, 2);
+    case IR_F32:
+        return spv_type_of(g, SpvOpTypeFloat, (const uint32_t[]){32}, 1);
+    default:
+        BL_ASSERT(false, "type %d", (int)type);
     }
 }
 
@@ -241,7 +246,8 @@ uint32_t spv_const(spv_gen *g, ir_type type, uint32_t bits)
 uint32_t spv_global(spv_gen *g, SpvStorageClass storage, uint32_t type)
 {
     uint32_t pointer = spv_pointer(g, storage, type);
-    uint32_t variable = spv_emit_value(g, SPV_GLOBALS, SpvOpVariable, pointer, (const uint32_t[]){(uint32_t)storage}, 1);
+    uint32_t variable =
+        spv_emit_value(g, SPV_GLOBALS, SpvOpVariable, pointer, (const uint32_t[]){(uint32_t)storage}, 1);
     array_push(&g->interface, variable);
     return variable;
 }
@@ -256,7 +262,8 @@ void spv_module_begin(spv_gen *g)
     spv_capability(g, SpvCapabilityShader);
     if (g->options.addressed)
         spv_capability(g, SpvCapabilityPhysicalStorageBufferAddresses);
-    SPV_EMIT(g, SPV_MEMORY_MODEL, SpvOpMemoryModel, g->options.addressed ? SpvAddressingModelPhysicalStorageBuffer64 : SpvAddressingModelLogical,
+    SPV_EMIT(g, SPV_MEMORY_MODEL, SpvOpMemoryModel,
+             g->options.addressed ? SpvAddressingModelPhysicalStorageBuffer64 : SpvAddressingModelLogical,
              SpvMemoryModelGLSL450);
     void_type = spv_type(g, IR_VOID);
     function_type = spv_type_of(g, SpvOpTypeFunction, &void_type, 1);
@@ -265,7 +272,8 @@ void spv_module_begin(spv_gen *g)
     SPV_EMIT(g, SPV_FUNCTION, SpvOpFunction, void_type, g->main, SpvFunctionControlMaskNone, function_type);
     g->block = spv_id(g);
     SPV_EMIT(g, SPV_FUNCTION, SpvOpLabel, g->block);
-    SPV_EMIT(g, SPV_MODES, SpvOpExecutionMode, g->main, SpvExecutionModeLocalSize, g->options.local_size, 1, 1);
+    SPV_EMIT(g, SPV_MODES, SpvOpExecutionMode, g->main, SpvExecutionModeLocalSize, g->options.local_size, 1,
+             1);
     if (g->options.signed_zero_inf_nan_preserve) {
         spv_capability(g, SpvCapabilitySignedZeroInfNanPreserve);
         SPV_EMIT(g, SPV_MODES, SpvOpExecutionMode, g->main, SpvExecutionModeSignedZeroInfNanPreserve, 32);
@@ -278,8 +286,8 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
     size_t count = SPV_HEADER_WORDS;
     SPV_EMIT(g, SPV_BODY, SpvOpReturn);
     SPV_EMIT(g, SPV_BODY, SpvOpFunctionEnd);
-    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (const uint32_t[]){SpvExecutionModelGLCompute, g->main}, 2, "main", g->interface.data,
-                  g->interface.count);
+    spv_emit_text(g, SPV_ENTRY, SpvOpEntryPoint, (const uint32_t[]){SpvExecutionModelGLCompute, g->main}, 2,
+                  "main", g->interface.data, g->interface.count);
     for (int i = 0; i < SPV_SECTION_COUNT; i++)
         count += g->section[i].count;
     out->words = malloc(count * sizeof *out->words);
@@ -289,7 +297,8 @@ bl_result spv_module_end(spv_gen *g, spv_code *out)
     out->word_count = SPV_HEADER_WORDS;
     for (int i = 0; i < SPV_SECTION_COUNT; i++) {
         if (g->section[i].count)
-            memcpy(out->words + out->word_count, g->section[i].data, g->section[i].count * sizeof *out->words);
+            memcpy(out->words + out->word_count, g->section[i].data,
+                   g->section[i].count * sizeof *out->words);
         out->word_count += g->section[i].count;
     }
     return BL_OK;

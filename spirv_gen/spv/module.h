@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over a trace
- * (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics; vector_loads.c: neighbouring words; ray.c: ray queries).
+ * Inside of spirv_gen/spv: the module being written (module.c), the opcode table (opcode.c) and the walk over
+ * a trace (lower.c: values; control.c: if, call; loop.c; memory.c: buffers, uniforms, locals, atomics;
+ * vector_loads.c: neighbouring words; ray.c: ray queries).
  *
- * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block` is the label
- * of the block that the body stream is in, which is what a phi has to name as predecessor. */
+ * Invariants: a stream is appended to, never reordered, so ids and words depend on the trace alone; `block`
+ * is the label of the block that the body stream is in, which is what a phi has to name as predecessor. */
 #ifndef SPIRV_GEN_SPV_MODULE_H
 #define SPIRV_GEN_SPV_MODULE_H
 
@@ -11,11 +12,23 @@
 #include <spirv/unified1/GLSL.std.450.h>
 #include <spirv/unified1/spirv.h>
 
-/* In the order of the finished module. The function is in four pieces, because variables have to come first in its first block, and
- * uniforms are loaded there too. */
+/* In the order of the finished module. The function is in four pieces, because variables have to come first
+ * in its first block, and uniforms are loaded there too. */
 typedef enum spv_section {
-    SPV_CAPABILITIES, SPV_EXTENSIONS, SPV_IMPORTS, SPV_MEMORY_MODEL, SPV_ENTRY, SPV_MODES, SPV_NAMES, SPV_DECORATIONS, SPV_GLOBALS,
-    SPV_FUNCTION, SPV_VARIABLES, SPV_PREAMBLE, SPV_BODY, SPV_SECTION_COUNT
+    SPV_CAPABILITIES,
+    SPV_EXTENSIONS,
+    SPV_IMPORTS,
+    SPV_MEMORY_MODEL,
+    SPV_ENTRY,
+    SPV_MODES,
+    SPV_NAMES,
+    SPV_DECORATIONS,
+    SPV_GLOBALS,
+    SPV_FUNCTION,
+    SPV_VARIABLES,
+    SPV_PREAMBLE,
+    SPV_BODY,
+    SPV_SECTION_COUNT
 } spv_section;
 
 typedef ARRAY(uint32_t) spv_stream;
@@ -34,27 +47,30 @@ typedef struct spv_index {
     bool multiple; /* it is one of four */
 } spv_index;
 
-/* Four words of a buffer that have been read in the block of the body stream: those from root + 4 * number. */
+/* Four words of a buffer that have been read in the block of the body stream: those from root + 4 *
+ * number. */
 typedef struct spv_quad {
     uint32_t buffer, root, number, value;
 } spv_quad;
 
-/* One function being lowered at one place: the entry, or a target of a call. The lists hold, in order, the PHIs of an IF, the STATEs of
- * a LOOP, the RESULTs of a CALL: first[owner], then next[member], 0 at the end. */
+/* One function being lowered at one place: the entry, or a target of a call. The lists hold, in order, the
+ * PHIs of an IF, the STATEs of a LOOP, the RESULTs of a CALL: first[owner], then next[member], 0 at the
+ * end. */
 typedef struct spv_frame {
     const ir_func *f;
     const uint32_t *args; /* ids of the parameters */
     uint32_t *id;         /* per instruction: the id of its value, 0: none yet */
     uint32_t *first, *next, *last;
     uint32_t *empty_else; /* per IF: nonzero where nothing is emitted between its ELSE and ENDIF */
-    uint32_t *last_use;   /* per instruction: the last one that has it as an operand; the function's results are behind all */
+    uint32_t *last_use; /* per instruction: the last one that has it as an operand; the function's results are
+                           behind all */
 } spv_frame;
 
 /* An open IF or LOOP; the innermost region belongs to the innermost frame. */
 typedef struct spv_region {
-    uint32_t merge;    /* label of the merge block */
-    uint32_t other;    /* IF: label of the else block, 0 where it is empty; LOOP: label of the continue block */
-    uint32_t header;   /* IF: label of the block that branches; LOOP: of the header */
+    uint32_t merge;  /* label of the merge block */
+    uint32_t other;  /* IF: label of the else block, 0 where it is empty; LOOP: label of the continue block */
+    uint32_t header; /* IF: label of the block that branches; LOOP: of the header */
     uint32_t then_end; /* IF: label of the block that the then-branch ends in */
     uint32_t phis;     /* LOOP: offset in the body stream of the first STATE's phi */
     uint32_t top;      /* LOOP: label of the block that ends with WHILE */
@@ -65,18 +81,18 @@ typedef struct spv_gen {
     spv_options options;
     spv_stream section[SPV_SECTION_COUNT];
     uint32_t last_id, block;
-    spv_stream interned;      /* hash table over SPV_GLOBALS: offset + 1, 0: free; count a power of two */
+    spv_stream interned; /* hash table over SPV_GLOBALS: offset + 1, 0: free; count a power of two */
     uint32_t interned_count;
     uint32_t glsl, main;
-    uint32_t global_id;       /* value of GLOBAL_ID, 0: not used */
-    uint32_t push;            /* the push-constant block, 0: not used */
-    uint32_t query;           /* the ray query variable, 0: not used */
-    uint32_t query_uv[2];     /* variables: u and v of the hit in a box */
+    uint32_t global_id;                  /* value of GLOBAL_ID, 0: not used */
+    uint32_t push;                       /* the push-constant block, 0: not used */
+    uint32_t query;                      /* the ray query variable, 0: not used */
+    uint32_t query_uv[2];                /* variables: u and v of the hit in a box */
     uint32_t block_type[SPV_VIEW_COUNT]; /* Block structs of buffers, 0: not used */
-    spv_binding *bindings;    /* per buffer of the module */
+    spv_binding *bindings;               /* per buffer of the module */
     uint32_t (*uniforms)[IR_TYPE_COUNT]; /* per word and type: the id of its value */
-    uint32_t **locals;        /* per function and instruction: the variable of a LOCAL */
-    spv_stream interface;     /* module variables, for OpEntryPoint */
+    uint32_t **locals;                   /* per function and instruction: the variable of a LOCAL */
+    spv_stream interface;                /* module variables, for OpEntryPoint */
     ARRAY(spv_region) regions;
     ARRAY(spv_index) indices; /* by id */
     ARRAY(spv_quad) quads;
@@ -88,13 +104,16 @@ typedef struct spv_gen {
 
 void spv_emit(spv_gen *g, spv_section section, SpvOp op, const uint32_t *operands, uint32_t count);
 #define SPV_EMIT(g, section, op, ...)                                                                        \
-    spv_emit(g, section, op, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+    spv_emit(g, section, op, (const uint32_t[]){__VA_ARGS__},                                                \
+             sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 /* An instruction with a result: type, new id, operands. Returns the id. */
-uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type, const uint32_t *operands, uint32_t count);
+uint32_t spv_emit_value(spv_gen *g, spv_section section, SpvOp op, uint32_t type, const uint32_t *operands,
+                        uint32_t count);
 #define SPV_VALUE(g, op, type, ...)                                                                          \
-    spv_emit_value(g, SPV_BODY, op, type, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count, const char *string,
-                   const uint32_t *after, uint32_t after_count);
+    spv_emit_value(g, SPV_BODY, op, type, (const uint32_t[]){__VA_ARGS__},                                   \
+                   sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+void spv_emit_text(spv_gen *g, spv_section section, SpvOp op, const uint32_t *before, uint32_t before_count,
+                   const char *string, const uint32_t *after, uint32_t after_count);
 uint32_t spv_id(spv_gen *g);
 void spv_fail(spv_gen *g, const char *format, ...) BL_PRINTF(2, 3);
 void spv_name(spv_gen *g, uint32_t id, const char *name); /* only where names are asked for */
@@ -132,7 +151,8 @@ typedef void (*spv_lower)(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 /* ---- control.c ---- */
 
 /* value_k where control comes from block_k. */
-uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2, uint32_t block_2);
+uint32_t spv_phi(spv_gen *g, ir_type type, uint32_t value_1, uint32_t block_1, uint32_t value_2,
+                 uint32_t block_2);
 
 spv_region *spv_innermost(spv_gen *g);
 void spv_lower_if(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst);
@@ -152,7 +172,8 @@ typedef struct spv_call {
     uint32_t count, target_count;
 } spv_call;
 /* Inlines function targets[selector] at the current place; args: a value per parameter. */
-spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector, const uint32_t *args);
+spv_call spv_emit_call(spv_gen *g, const uint32_t *targets, uint32_t target_count, uint32_t selector,
+                       const uint32_t *args);
 /* Result k; before anything else is emitted, because it may be a phi. */
 uint32_t spv_call_result(spv_gen *g, const spv_call *call, uint32_t k, ir_type type);
 

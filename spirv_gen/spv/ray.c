@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * RAY_CLOSEST and RAY_ANY as ray queries (SPV_KHR_ray_query), the other way to lower them beside the traversal of opt/ray_bvh.c.
+ * RAY_CLOSEST and RAY_ANY as ray queries (SPV_KHR_ray_query), the other way to lower them beside the
+ * traversal of opt/ray_bvh.c.
  *
  *     initialize query(structure at the address in scene words, ray)
- *     while proceed(query)                       the device stops only at boxes; it commits triangles itself, they are opaque
- *         t, u, v = intersect[kind of entry](entry, ray, tmin, nearest so far)          the traced functions, inlined
+ *     while proceed(query)                       the device stops only at boxes; it commits triangles itself,
+ *                                                they are opaque
+ *         t, u, v = intersect[kind of entry](entry, ray, tmin, nearest so far) the traced functions, inlined
  *         if t < nearest so far: keep u, v; commit t
  *     what is committed -> t, entry, u, v
  *
- * Entry index = instance custom index + primitive index (gpu/accel.c); entries are laid out as for the hierarchy, without its nodes. With
- * two levels (rays.level_word) the custom index is the row of a table of (first entry, level record), and the traced functions get the
- * ray as the device has it on the inner level; distances are the same on both.
- * Barycentrics of a triangle are the device's, in the order of Moeller and Trumbore's u and v.
+ * Entry index = instance custom index + primitive index (gpu/accel.c); entries are laid out as for the
+ * hierarchy, without its nodes. With two levels (rays.level_word) the custom index is the row of a table of
+ * (first entry, level record), and the traced functions get the ray as the device has it on the inner level;
+ * distances are the same on both. Barycentrics of a triangle are the device's, in the order of Moeller and
+ * Trumbore's u and v.
  *
- * The device demands 0 <= tmin <= tmax and finite numbers. A ray that does not have them hits nothing in the hierarchy either (a path
- * that has ended says so by a negative tmax): it becomes a ray that no mask lets through. One query variable serves a whole kernel, because
- * rays do not nest; u and v of a box's hit are in variables, which drivers turn into registers. */
+ * The device demands 0 <= tmin <= tmax and finite numbers. A ray that does not have them hits nothing in the
+ * hierarchy either (a path that has ended says so by a negative tmax): it becomes a ray that no mask lets
+ * through. One query variable serves a whole kernel, because rays do not nest; u and v of a box's hit are in
+ * variables, which drivers turn into registers. */
 #include "spirv_gen/spv/module.h"
 
 #include <math.h>
@@ -38,7 +42,10 @@ static uint32_t f32(spv_gen *g, float value)
     return spv_const(g, IR_F32, bits);
 }
 
-static bool has_triangles(const ray_query *q) { return q->g->options.rays.triangle_kind < q->operands->target_count; }
+static bool has_triangles(const ray_query *q)
+{
+    return q->g->options.rays.triangle_kind < q->operands->target_count;
+}
 
 /* ---- a branch without else ---- */
 
@@ -74,7 +81,8 @@ static uint32_t either(spv_gen *g, const selection *s, ir_type type, uint32_t in
 static uint32_t function_variable(spv_gen *g, uint32_t type, const char *name)
 {
     const uint32_t storage = SpvStorageClassFunction;
-    uint32_t pointer = spv_pointer(g, SpvStorageClassFunction, type), id = spv_emit_value(g, SPV_VARIABLES, SpvOpVariable, pointer, &storage, 1);
+    uint32_t pointer = spv_pointer(g, SpvStorageClassFunction, type),
+             id = spv_emit_value(g, SPV_VARIABLES, SpvOpVariable, pointer, &storage, 1);
     spv_name(g, id, name);
     return id;
 }
@@ -115,7 +123,8 @@ static uint32_t is_ray(const ray_query *q)
 static uint32_t structure(spv_gen *g)
 {
     uint32_t at = spv_u32(g, g->options.rays.accel_word), next = spv_u32(g, g->options.rays.accel_word + 1);
-    uint32_t low = spv_load_word(g, g->options.rays.scene_buffer, at), high = spv_load_word(g, g->options.rays.scene_buffer, next);
+    uint32_t low = spv_load_word(g, g->options.rays.scene_buffer, at),
+             high = spv_load_word(g, g->options.rays.scene_buffer, next);
     uint32_t pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){spv_type(g, IR_U32), 2}, 2);
     uint32_t address = SPV_VALUE(g, SpvOpCompositeConstruct, pair, low, high);
     uint32_t type = spv_type_of(g, SpvOpTypeAccelerationStructureKHR, NULL, 0);
@@ -130,10 +139,12 @@ static void begin_query(const ray_query *q)
         uint32_t stand_in = k < 3 || k >= RAY_TMIN ? zero : f32(g, 1);
         safe[k] = SPV_VALUE(g, SpvOpSelect, real, ok, q->ray[k], stand_in);
     }
-    uint32_t every = spv_u32(g, ALL_INSTANCES), none = spv_u32(g, 0), mask = SPV_VALUE(g, SpvOpSelect, spv_type(g, IR_U32), ok, every, none);
+    uint32_t every = spv_u32(g, ALL_INSTANCES), none = spv_u32(g, 0),
+             mask = SPV_VALUE(g, SpvOpSelect, spv_type(g, IR_U32), ok, every, none);
     uint32_t flags = spv_u32(g, q->any ? SpvRayFlagsTerminateOnFirstHitKHRMask : SpvRayFlagsMaskNone);
     uint32_t origin = vector(g, safe), direction = vector(g, safe + 3), top = structure(g);
-    SPV_EMIT(g, SPV_BODY, SpvOpRayQueryInitializeKHR, g->query, top, flags, mask, origin, safe[RAY_TMIN], direction, safe[RAY_TMAX]);
+    SPV_EMIT(g, SPV_BODY, SpvOpRayQueryInitializeKHR, g->query, top, flags, mask, origin, safe[RAY_TMIN],
+             direction, safe[RAY_TMAX]);
 }
 
 /* ---- candidates ---- */
@@ -142,14 +153,16 @@ static void begin_query(const ray_query *q)
 static uint32_t instance_word(const ray_query *q, uint32_t custom, uint32_t k)
 {
     spv_gen *g = q->g;
-    uint32_t word = spv_type(g, IR_U32), two = spv_u32(g, 2), table = spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.level_word));
+    uint32_t word = spv_type(g, IR_U32), two = spv_u32(g, 2),
+             table = spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.level_word));
     uint32_t row = SPV_VALUE(g, SpvOpIAdd, word, table, SPV_VALUE(g, SpvOpIMul, word, custom, two));
     return spv_load_word(g, g->options.rays.scene_buffer, SPV_VALUE(g, SpvOpIAdd, word, row, spv_u32(g, k)));
 }
 
 static uint32_t custom_index(const ray_query *q, uint32_t which)
 {
-    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionInstanceCustomIndexKHR, spv_type(q->g, IR_U32), q->g->query, which);
+    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionInstanceCustomIndexKHR, spv_type(q->g, IR_U32),
+                     q->g->query, which);
 }
 
 static uint32_t entry_of(const ray_query *q, uint32_t which)
@@ -164,7 +177,8 @@ static uint32_t entry_of(const ray_query *q, uint32_t which)
 
 static uint32_t committed_type(const ray_query *q)
 {
-    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionTypeKHR, spv_type(q->g, IR_U32), q->g->query, q->committed);
+    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionTypeKHR, spv_type(q->g, IR_U32), q->g->query,
+                     q->committed);
 }
 
 static uint32_t is_hit(const ray_query *q, uint32_t type)
@@ -175,7 +189,8 @@ static uint32_t is_hit(const ray_query *q, uint32_t type)
 
 static uint32_t committed_t(const ray_query *q)
 {
-    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionTKHR, spv_type(q->g, IR_F32), q->g->query, q->committed);
+    return SPV_VALUE(q->g, SpvOpRayQueryGetIntersectionTKHR, spv_type(q->g, IR_F32), q->g->query,
+                     q->committed);
 }
 
 /* Distance of the nearest hit so far, tmax before the first. RAY_ANY ends with the first. */
@@ -193,9 +208,11 @@ static uint32_t nearest(const ray_query *q)
 static void inner_ray(const ray_query *q, uint32_t ray[6])
 {
     spv_gen *g = q->g;
-    uint32_t real = spv_type(g, IR_F32), three = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){real, 3}, 2);
+    uint32_t real = spv_type(g, IR_F32),
+             three = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){real, 3}, 2);
     uint32_t o = SPV_VALUE(g, SpvOpRayQueryGetIntersectionObjectRayOriginKHR, three, g->query, q->candidate);
-    uint32_t d = SPV_VALUE(g, SpvOpRayQueryGetIntersectionObjectRayDirectionKHR, three, g->query, q->candidate);
+    uint32_t d =
+        SPV_VALUE(g, SpvOpRayQueryGetIntersectionObjectRayDirectionKHR, three, g->query, q->candidate);
     for (uint32_t k = 0; k < 6; k++)
         ray[k] = SPV_VALUE(g, SpvOpCompositeExtract, real, k < 3 ? o : d, k % 3);
 }
@@ -204,7 +221,8 @@ static void inner_ray(const ray_query *q, uint32_t ray[6])
 static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_t results[3])
 {
     spv_gen *g = q->g;
-    uint32_t count = q->operands->target_count, triangles = g->options.rays.triangle_kind, args[9] = {data}, selector = spv_u32(g, 0);
+    uint32_t count = q->operands->target_count, triangles = g->options.rays.triangle_kind, args[9] = {data},
+             selector = spv_u32(g, 0);
     uint32_t *targets = arena_alloc(&g->arena, count * sizeof *targets);
     for (uint32_t k = 0; k < count; k++)
         targets[k] = q->operands->targets[k == triangles ? (triangles == 0 ? 1 : 0) : k];
@@ -213,7 +231,8 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
     if (g->options.rays.level_word)
         inner_ray(q, args + 1);
     if (q->boxes > 1) {
-        uint32_t offset = spv_u32(g, ENTRY_KIND), at = SPV_VALUE(g, SpvOpIAdd, spv_type(g, IR_U32), data, offset);
+        uint32_t offset = spv_u32(g, ENTRY_KIND),
+                 at = SPV_VALUE(g, SpvOpIAdd, spv_type(g, IR_U32), data, offset);
         selector = spv_load_word(g, g->options.rays.scene_buffer, at);
     }
     spv_call call = spv_emit_call(g, targets, count, selector, args);
@@ -224,9 +243,12 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
 static void visit_box(const ray_query *q)
 {
     spv_gen *g = q->g;
-    uint32_t word = spv_type(g, IR_U32), entry = entry_of(q, q->candidate), size = spv_u32(g, ENTRY_WORDS), hit[3] = {0};
-    uint32_t base = spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.entry_base_word));
-    uint32_t offset = SPV_VALUE(g, SpvOpIMul, word, entry, size), data = SPV_VALUE(g, SpvOpIAdd, word, base, offset);
+    uint32_t word = spv_type(g, IR_U32), entry = entry_of(q, q->candidate), size = spv_u32(g, ENTRY_WORDS),
+             hit[3] = {0};
+    uint32_t base =
+        spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.entry_base_word));
+    uint32_t offset = SPV_VALUE(g, SpvOpIMul, word, entry, size),
+             data = SPV_VALUE(g, SpvOpIAdd, word, base, offset);
     uint32_t limit = nearest(q);
     intersect(q, data, limit, hit);
     selection s = begin_if(g, SPV_VALUE(g, SpvOpFOrdLessThan, spv_type(g, IR_BOOL), hit[0], limit));
@@ -267,7 +289,8 @@ static void load_uv(const ray_query *q, uint32_t uv[2])
 static void barycentrics(const ray_query *q, uint32_t uv[2])
 {
     spv_gen *g = q->g;
-    uint32_t real = spv_type(g, IR_F32), pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){real, 2}, 2);
+    uint32_t real = spv_type(g, IR_F32),
+             pair = spv_type_of(g, SpvOpTypeVector, (const uint32_t[]){real, 2}, 2);
     uint32_t both = SPV_VALUE(g, SpvOpRayQueryGetIntersectionBarycentricsKHR, pair, g->query, q->committed);
     for (uint32_t k = U; k <= V; k++)
         uv[k] = SPV_VALUE(g, SpvOpCompositeExtract, real, both, k);
@@ -282,7 +305,9 @@ static void committed_uv(const ray_query *q, uint32_t type, uint32_t uv[2])
     } else if (!q->boxes) {
         barycentrics(q, uv);
     } else {
-        uint32_t of_box[2], of_triangle[2], triangle = spv_u32(g, SpvRayQueryCommittedIntersectionTypeRayQueryCommittedIntersectionTriangleKHR);
+        uint32_t of_box[2], of_triangle[2],
+            triangle =
+                spv_u32(g, SpvRayQueryCommittedIntersectionTypeRayQueryCommittedIntersectionTriangleKHR);
         load_uv(q, of_box);
         selection s = begin_if(g, SPV_VALUE(g, SpvOpIEqual, spv_type(g, IR_BOOL), type, triangle));
         barycentrics(q, of_triangle);
@@ -315,7 +340,8 @@ void spv_lower_ray(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst inst)
     ray_query q = {.g = g, .operands = &operands, .any = inst.op == IR_RAY_ANY};
     uint32_t results[5] = {0};
     if (!g->options.rays.query) {
-        spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id, ir_op_table[inst.op].name);
+        spv_fail(g, "spv: function \"%s\": %%%u %s should have been lowered by a pass", frame->f->name, id,
+                 ir_op_table[inst.op].name);
         return;
     }
     q.boxes = operands.target_count - has_triangles(&q);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Trace -> SPIR-V 1.5 (Vulkan 1.2). One entry point, one function: callees are inlined where they are called.
  *
- * The body of the entry function is walked once, in order (lower.c); every instruction becomes words in the body stream
- * and whatever types, constants and variables it needs are declared on the way. */
+ * The body of the entry function is walked once, in order (lower.c); every instruction becomes words in the
+ * body stream and whatever types, constants and variables it needs are declared on the way. */
 #include "spirv_gen/spv/module.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ bl_result spv_generate(const ir_module *m, const spv_options *options, spv_code 
     if (m->error.code != BL_OK)
         return error_set(err, m->error.code, "%s", m->error.text);
     if (m->entry == NULL || !m->entry->finished || m->entry->params.count || m->entry->results.count)
-        return error_set(err, BL_ERROR_COMPILE, "spv: the module has no finished entry function without parameters and results");
+        return error_set(err, BL_ERROR_COMPILE,
+                         "spv: the module has no finished entry function without parameters and results");
     gen_begin(&g, m, options ? options : &defaults);
     spv_lower_function(&g, m->entry, NULL, NULL);
     spv_memory_end(&g);

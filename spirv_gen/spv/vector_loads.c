@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Neighbouring words read as one vector. A LOAD of a constant buffer whose index is a multiple of four plus a constant becomes part of a
- * read of the four words around it, through a view of the buffer as an array of uvec4, if another LOAD near it in its block wants one of
- * them, too. A vector that has been read serves until its block ends.
+ * Neighbouring words read as one vector. A LOAD of a constant buffer whose index is a multiple of four plus a
+ * constant becomes part of a read of the four words around it, through a view of the buffer as an array of
+ * uvec4, if another LOAD near it in its block wants one of them, too. A vector that has been read serves
+ * until its block ends.
  *
- * An index is a multiple of four by the way it was made: x & c, x * c, x << c, or a sum of such. Whoever lays out records at multiples of four words
- * says so by `x & ~3`, an op that changes nothing. That is known of ids rather than of the trace's references, because ids enter callees.
+ * An index is a multiple of four by the way it was made: x & c, x * c, x << c, or a sum of such. Whoever lays
+ * out records at multiples of four words says so by `x & ~3`, an op that changes nothing. That is known of
+ * ids rather than of the trace's references, because ids enter callees.
  *
- * Words that nobody asked for are read along with the others. So buffers are whole quads long (gpu_buffer_create), and one that is
- * written is not read so. Checked kernels (opt/bounds.c) choose each index, which hides what it is made of: they read words.
- * What it is worth: docs/measurements.md, "Vector loads". */
+ * Words that nobody asked for are read along with the others. So buffers are whole quads long
+ * (gpu_buffer_create), and one that is written is not read so. Checked kernels (opt/bounds.c) choose each
+ * index, which hides what it is made of: they read words. What it is worth: docs/measurements.md, "Vector
+ * loads". */
 #include "spirv_gen/spv/module.h"
 
 enum { NEAR = 64 /* instructions; a limit to the search, not a property of devices */ };
@@ -35,10 +38,15 @@ static bool makes_multiple(const spv_gen *g, const spv_frame *frame, ir_inst ins
 {
     uint32_t c = is_const(frame->f, inst.b) ? frame->f->inst.data[inst.b].a : 1;
     switch (inst.op) {
-    case IR_AND: case IR_MUL: return c % 4 == 0;
-    case IR_SHL: return c % 32 >= 2;
-    case IR_ADD: return is_multiple(g, frame, inst.a) && is_multiple(g, frame, inst.b);
-    default: return false;
+    case IR_AND:
+    case IR_MUL:
+        return c % 4 == 0;
+    case IR_SHL:
+        return c % 32 >= 2;
+    case IR_ADD:
+        return is_multiple(g, frame, inst.a) && is_multiple(g, frame, inst.b);
+    default:
+        return false;
     }
 }
 
@@ -72,7 +80,8 @@ static uint32_t split(const ir_func *f, uint32_t ref, uint32_t *root)
     return offset;
 }
 
-/* Whether another load behind `id` in its block wants one of the four words, of which `id` reads word `part`. */
+/* Whether another load behind `id` in its block wants one of the four words, of which `id` reads word
+ * `part`. */
 static bool has_company(const ir_func *f, uint32_t id, uint32_t part)
 {
     ir_inst own = f->inst.data[id];
@@ -81,7 +90,8 @@ static bool has_company(const ir_func *f, uint32_t id, uint32_t part)
         ir_inst i = f->inst.data[k];
         if (is_load(i) && i.b == own.b && split(f, i.a, &other) - from < 4 && other == root && i.a != own.a)
             return true;
-        if (ir_op_table[i.op].effect == IR_EFFECT_CONTROL || i.op == IR_CALL || i.op == IR_RAY_CLOSEST || i.op == IR_RAY_ANY)
+        if (ir_op_table[i.op].effect == IR_EFFECT_CONTROL || i.op == IR_CALL || i.op == IR_RAY_CLOSEST ||
+            i.op == IR_RAY_ANY)
             return false;
     }
     return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * BL_DEBUG=bounds: kernels whose every access to a buffer is checked (spirv_gen/opt/bounds.c), and what they report as the error of the pass.
- * Checked kernels are slow, are not kept on disk, and give the same results as others as long as nothing is reported. */
+ * BL_DEBUG=bounds: kernels whose every access to a buffer is checked (spirv_gen/opt/bounds.c), and what they
+ * report as the error of the pass. Checked kernels are slow, are not kept on disk, and give the same results
+ * as others as long as nothing is reported. */
 #include "api/handles.h"
 
 #include <stdlib.h>
@@ -23,7 +24,8 @@ bl_result bounds_create(gpu_device *d, uint32_t buffers, kernel_bounds **out, bl
     b->buffers = buffers;
     b->sizes = calloc(buffers + 1u, sizeof *b->sizes);
     BL_ASSERT(b->sizes, "out of memory");
-    bl_result r = gpu_buffer_create(d, GPU_DEVICE, 4ull * (buffers + OPT_REPORT_WORDS), "bounds", &b->report, err);
+    bl_result r =
+        gpu_buffer_create(d, GPU_DEVICE, 4ull * (buffers + OPT_REPORT_WORDS), "bounds", &b->report, err);
     if (r != BL_OK)
         bounds_destroy(b);
     else
@@ -54,9 +56,10 @@ static bl_result tell(const opt_site *s, const uint32_t *sizes, const uint32_t *
     if (!s->name)
         text_add(&array, "the array has %u elements", s->array_size);
     else
-        text_add(&array, "buffer \"%s\" has %u %s", s->name, sizes[s->buffer] / s->element_words, s->element_words == 1 ? "words" : "elements");
-    error_set(err, BL_ERROR_BOUNDS, "kernel \"%s\", invocation %u, %s: index %u out of range, %s", s->kernel, report[OPT_REPORT_INVOCATION],
-              s->place, report[OPT_REPORT_INDEX], array.data);
+        text_add(&array, "buffer \"%s\" has %u %s", s->name, sizes[s->buffer] / s->element_words,
+                 s->element_words == 1 ? "words" : "elements");
+    error_set(err, BL_ERROR_BOUNDS, "kernel \"%s\", invocation %u, %s: index %u out of range, %s", s->kernel,
+              report[OPT_REPORT_INVOCATION], s->place, report[OPT_REPORT_INDEX], array.data);
     text_free(&array);
     return BL_ERROR_BOUNDS;
 }
@@ -73,6 +76,7 @@ bl_result bounds_check(kernel_bounds *b, bl_error *err)
         return BL_OK;
     TRY(gpu_buffer_write(b->report, 4ull * b->buffers, nothing, sizeof nothing, err));
     if (number > b->sites.list.count)
-        return error_set(err, BL_ERROR_BOUNDS, "access %u of %u reported, the report is damaged", number, b->sites.list.count);
+        return error_set(err, BL_ERROR_BOUNDS, "access %u of %u reported, the report is damaged", number,
+                         b->sites.list.count);
     return tell(&b->sites.list.data[number - 1], b->sizes, report, err);
 }

@@ -54,8 +54,11 @@ bl_object *bl_builder_object(bl_builder *b, const char *category, const char *ty
     for (int k = 0; category && type && k < PLUGIN_CATEGORY_COUNT; k++)
         if (k != PLUGIN_SCENE && strcmp(plugin_category_names[k], category) == 0)
             return wrap(b, assembly_object(b->assembly, (plugin_category)k, type, id));
-    assembly_fail(b->assembly, NULL, arena_printf(&b->memory, "there is no category \"%.60s\" of objects", category ? category : ""));
-    return wrap(b, assembly_object(b->assembly, PLUGIN_BSDF, "?", NULL)); /* so that what follows has something to talk about */
+    assembly_fail(
+        b->assembly, NULL,
+        arena_printf(&b->memory, "there is no category \"%.60s\" of objects", category ? category : ""));
+    return wrap(b, assembly_object(b->assembly, PLUGIN_BSDF, "?",
+                                   NULL)); /* so that what follows has something to talk about */
 }
 
 /* ---- properties ---- */
@@ -67,7 +70,8 @@ void bl_object_number(bl_object *o, const char *name, double value)
 
 void bl_object_integer(bl_object *o, const char *name, int64_t value)
 {
-    assembly_text(o->builder->assembly, o->node, PLUGIN_INTEGER, name, arena_printf(&o->builder->memory, "%lld", (long long)value));
+    assembly_text(o->builder->assembly, o->node, PLUGIN_INTEGER, name,
+                  arena_printf(&o->builder->memory, "%lld", (long long)value));
 }
 
 void bl_object_flag(bl_object *o, const char *name, bool value)
@@ -75,11 +79,15 @@ void bl_object_flag(bl_object *o, const char *name, bool value)
     assembly_text(o->builder->assembly, o->node, PLUGIN_BOOLEAN, name, value ? "true" : "false");
 }
 
-void bl_object_text(bl_object *o, const char *name, const char *value) { assembly_text(o->builder->assembly, o->node, PLUGIN_STRING, name, value); }
+void bl_object_text(bl_object *o, const char *name, const char *value)
+{
+    assembly_text(o->builder->assembly, o->node, PLUGIN_STRING, name, value);
+}
 
 void bl_object_color(bl_object *o, const char *name, double red, double green, double blue)
 {
-    assembly_numbers(o->builder->assembly, o->node, PLUGIN_COLOR, name, (const double[3]){red, green, blue}, 3);
+    assembly_numbers(o->builder->assembly, o->node, PLUGIN_COLOR, name, (const double[3]){red, green, blue},
+                     3);
 }
 
 void bl_object_point(bl_object *o, const char *name, double x, double y, double z)
@@ -109,7 +117,8 @@ static const char *mesh_mistake(bl_builder *b, const bl_mesh *m)
         return "the mesh is too large";
     for (uint32_t c = 0; c < 3 * m->face_count; c++)
         if (m->faces[c] >= m->vertex_count)
-            return arena_printf(&b->memory, "face %u has vertex %u, and the mesh has %u", c / 3, m->faces[c], m->vertex_count);
+            return arena_printf(&b->memory, "face %u has vertex %u, and the mesh has %u", c / 3, m->faces[c],
+                                m->vertex_count);
     const struct {
         const char *name;
         const float *values;
@@ -118,7 +127,8 @@ static const char *mesh_mistake(bl_builder *b, const bl_mesh *m)
     for (int a = 0; a < 3; a++)
         for (size_t i = 0; arrays[a].values && i < (size_t)arrays[a].width * m->vertex_count; i++)
             if (!isfinite(arrays[a].values[i]))
-                return arena_printf(&b->memory, "%s: vertex %zu has a number that is not finite", arrays[a].name, i / arrays[a].width);
+                return arena_printf(&b->memory, "%s: vertex %zu has a number that is not finite",
+                                    arrays[a].name, i / arrays[a].width);
     return NULL;
 }
 
@@ -134,8 +144,14 @@ bl_object *bl_builder_mesh(bl_builder *b, const char *id, const bl_mesh *m)
         return o;
     }
     scene_mesh *mesh = arena_alloc(&b->memory, sizeof *mesh);
-    *mesh = (scene_mesh){.vertex_count = m->vertex_count, .face_count = m->face_count, .positions = not_written(m->positions),
-                         .normals = not_written(m->normals), .uvs = not_written(m->uvs), .faces = (uint32_t *)(uintptr_t)m->faces};
+    *mesh = (scene_mesh){
+        .vertex_count = m->vertex_count,
+        .face_count = m->face_count,
+        .positions = not_written(m->positions),
+        .normals = not_written(m->normals),
+        .uvs = not_written(m->uvs),
+        .faces = (uint32_t *)(uintptr_t)m->faces,
+    };
     assembly_mesh(o->node, mesh);
     return o;
 }
@@ -148,8 +164,12 @@ bl_result bl_builder_finish(bl_builder *b, const char *folder, const bl_scene_de
     scene_description *d;
     bl_error err = {0};
     *out = NULL;
-    scene_load_options o = {.registry = &ctx->registry, .untrusted = desc && desc->untrusted, .roots = desc ? desc->roots : NULL,
-                            .root_count = desc ? desc->root_count : 0};
+    scene_load_options o = {
+        .registry = &ctx->registry,
+        .untrusted = desc && desc->untrusted,
+        .roots = desc ? desc->roots : NULL,
+        .root_count = desc ? desc->root_count : 0,
+    };
     bl_result r = assembly_finish(b->assembly, folder ? folder : ".", &o, &d, &err);
     r = r == BL_OK ? scene_from_description(ctx, d, desc, out) : context_fail(ctx, &err);
     bl_builder_destroy(b);

@@ -26,8 +26,13 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
         return BL_ERROR_MEMORY;
     gpu_options options = {0};
     if (desc)
-        options = (gpu_options){.validation = desc->validation, .swiftshader = desc->swiftshader, .log = desc->log, .user = desc->user,
-                                .buffer_range = desc->buffer_range};
+        options = (gpu_options){
+            .validation = desc->validation,
+            .swiftshader = desc->swiftshader,
+            .log = desc->log,
+            .user = desc->user,
+            .buffer_range = desc->buffer_range,
+        };
     bl_result r = bounds_wanted(&ctx->checked, &ctx->error);
     if (r == BL_OK)
         r = gpu_open(&options, &ctx->gpu, &ctx->error);
@@ -41,7 +46,8 @@ bl_result bl_context_create(const bl_context_desc *desc, bl_context **out)
         array_push(&ctx->classes, render_registry.classes[i]);
     ctx->registry = (plugin_registry){ctx->classes.data, ctx->classes.count};
     if (desc && desc->cache)
-        ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit), ctx->cache_verify = desc->cache_verify;
+        ctx->cache = kernel_cache_open(desc->cache, desc->cache_limit),
+        ctx->cache_verify = desc->cache_verify;
     *out = ctx;
     return BL_OK;
 }
@@ -57,15 +63,25 @@ void bl_context_destroy(bl_context *ctx)
     free(ctx);
 }
 
-const char *bl_context_error(const bl_context *ctx) { return ctx ? ctx->error.text : "the context could not be created"; }
+const char *bl_context_error(const bl_context *ctx)
+{
+    return ctx ? ctx->error.text : "the context could not be created";
+}
 const char *bl_result_text(bl_result result) { return result_text(result); }
 uint32_t bl_context_validation_messages(const bl_context *ctx) { return gpu_validation_messages(ctx->gpu); }
 
 bl_cache_info bl_context_cache_info(const bl_context *ctx)
 {
     kernel_cache_usage u = kernel_cache_measure(ctx->cache);
-    return (bl_cache_info){.folder = u.folder, .unusable = u.unusable, .bytes = u.bytes, .limit = u.limit, .entries = u.entries,
-                           .hits = ctx->cache_hits, .misses = ctx->cache_misses};
+    return (bl_cache_info){
+        .folder = u.folder,
+        .unusable = u.unusable,
+        .bytes = u.bytes,
+        .limit = u.limit,
+        .entries = u.entries,
+        .hits = ctx->cache_hits,
+        .misses = ctx->cache_misses,
+    };
 }
 
 /* ---- devices ---- */
@@ -73,11 +89,20 @@ bl_cache_info bl_context_cache_info(const bl_context *ctx)
 static void describe(const gpu_info *g, bl_device_info *out)
 {
     static const char *const kinds[] = {"discrete", "integrated", "other", "lavapipe", "swiftshader"};
-    *out = (bl_device_info){.name = g->name, .driver = g->driver, .found = g->found, .kind = kinds[g->kind],
-                            .api_major = g->api_version >> 22 & 0x7F, .api_minor = g->api_version >> 12 & 0x3FF,
-                            .api_patch = g->api_version & 0xFFF, .subgroup_size = g->subgroup_size, .max_buffer_range = g->max_buffer_range,
-                            .max_allocation = g->max_allocation, .float_atomics = g->float_atomics, .ray_query = g->ray_query,
-                            .int64 = g->int64, .float64 = g->float64};
+    *out = (bl_device_info){.name = g->name,
+                            .driver = g->driver,
+                            .found = g->found,
+                            .kind = kinds[g->kind],
+                            .api_major = g->api_version >> 22 & 0x7F,
+                            .api_minor = g->api_version >> 12 & 0x3FF,
+                            .api_patch = g->api_version & 0xFFF,
+                            .subgroup_size = g->subgroup_size,
+                            .max_buffer_range = g->max_buffer_range,
+                            .max_allocation = g->max_allocation,
+                            .float_atomics = g->float_atomics,
+                            .ray_query = g->ray_query,
+                            .int64 = g->int64,
+                            .float64 = g->float64};
 }
 
 uint32_t bl_device_count(const bl_context *ctx) { return gpu_count(ctx->gpu); }
@@ -129,13 +154,21 @@ bl_result bl_device_info_get(const bl_device *device, bl_device_info *out)
 bl_device_stats bl_device_stats_get(const bl_device *device)
 {
     gpu_stats s = gpu_device_stats(device->gpu);
-    return (bl_device_stats){.pipelines_created = s.pipelines_created, .dispatches = s.dispatches, .submits = s.submits,
-                             .bytes_allocated = s.bytes_allocated, .bytes_peak = s.bytes_peak, .compile_seconds = s.driver_compile_seconds};
+    return (bl_device_stats){
+        .pipelines_created = s.pipelines_created,
+        .dispatches = s.dispatches,
+        .submits = s.submits,
+        .bytes_allocated = s.bytes_allocated,
+        .bytes_peak = s.bytes_peak,
+        .compile_seconds = s.driver_compile_seconds,
+    };
 }
 
 /* ---- scenes ---- */
 
-_Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM && (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER, "the public choices are the renderer's");
+_Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM &&
+                   (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER,
+               "the public choices are the renderer's");
 
 const char *bl_light_choice_name(bl_light_choice choice)
 {
@@ -143,14 +176,19 @@ const char *bl_light_choice_name(bl_light_choice choice)
     return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
 }
 
-bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out)
+bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
+                                 bl_scene **out)
 {
     bl_error err = {0};
     bl_scene *scene = calloc(1, sizeof *scene);
     BL_ASSERT(scene, "out of memory");
     scene->context = ctx;
-    render_overrides o = {.integrator = desc ? desc->integrator : NULL, .max_depth = desc ? desc->max_depth : 0, .sensor = desc ? desc->sensor : 0,
-                          .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT};
+    render_overrides o = {
+        .integrator = desc ? desc->integrator : NULL,
+        .max_depth = desc ? desc->max_depth : 0,
+        .sensor = desc ? desc->sensor : 0,
+        .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
+    };
     if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
         free(scene);
         return context_fail(ctx, &err);
@@ -160,7 +198,8 @@ bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl
 }
 
 /* bl_define and scene_define have the same fields; the copy keeps the layers apart. */
-static scene_load_options load_options(const bl_context *ctx, const bl_scene_desc *desc, scene_define **defines)
+static scene_load_options load_options(const bl_context *ctx, const bl_scene_desc *desc,
+                                       scene_define **defines)
 {
     scene_load_options o = {.registry = &ctx->registry};
     *defines = NULL;
@@ -175,7 +214,8 @@ static scene_load_options load_options(const bl_context *ctx, const bl_scene_des
     return o;
 }
 
-static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out)
+static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder,
+                      const bl_scene_desc *desc, bl_scene **out)
 {
     *out = NULL;
     bl_error err = {0};
@@ -194,7 +234,8 @@ bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *
     return load(ctx, path, NULL, NULL, desc, out);
 }
 
-bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder, const bl_scene_desc *desc, bl_scene **out)
+bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
+                               const bl_scene_desc *desc, bl_scene **out)
 {
     return load(ctx, NULL, xml, folder ? folder : ".", desc, out);
 }
@@ -216,10 +257,20 @@ const char *bl_scene_warnings(const bl_scene *scene)
 bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
 {
     const render_scene *s = scene->render;
-    *out = (bl_scene_info){.width = s->width, .height = s->height, .spp = s->spp, .integrator = s->integrator ? s->integrator->cls->name : "path",
-                           .max_depth = s->max_depth, .rr_depth = s->rr_depth, .shapes = s->shapes.count, .primitives = s->primitives.count,
-                           .emitters = s->emitters.count, .parameters = s->parameters.count, .bvh_nodes = s->bvh.node_count,
-                           .sensors = s->sensors.count};
+    *out = (bl_scene_info){
+        .width = s->width,
+        .height = s->height,
+        .spp = s->spp,
+        .integrator = s->integrator ? s->integrator->cls->name : "path",
+        .max_depth = s->max_depth,
+        .rr_depth = s->rr_depth,
+        .shapes = s->shapes.count,
+        .primitives = s->primitives.count,
+        .emitters = s->emitters.count,
+        .parameters = s->parameters.count,
+        .bvh_nodes = s->bvh.node_count,
+        .sensors = s->sensors.count,
+    };
     return BL_OK;
 }
 
@@ -230,13 +281,19 @@ const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
     return index < scene->render->channels.count ? scene->render->channels.data[index].name : NULL;
 }
 
-bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image, const float *channels)
+bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
+                               const float *channels)
 {
     bl_error err = {0};
-    return film_write(scene->render, path, image, channels, &err) == BL_OK ? BL_OK : context_fail(scene->context, &err);
+    return film_write(scene->render, path, image, channels, &err) == BL_OK
+               ? BL_OK
+               : context_fail(scene->context, &err);
 }
 
-uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp) { return spp ? sampler_count(scene->render, spp) : scene->render->spp; }
+uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp)
+{
+    return spp ? sampler_count(scene->render, spp) : scene->render->spp;
+}
 
 /* ---- parameters ---- */
 
@@ -248,9 +305,17 @@ bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_para
         return BL_ERROR_ARGUMENT;
     const render_parameter *p = &scene->render->parameters.data[index];
     const char *refused = parameter_refused(scene->render, index);
-    *out = (bl_parameter_info){.name = p->name, .path = p->path, .rank = p->rank, .count = p->count, .least = p->least, .most = p->most,
-                               .differentiable = !refused, .reason = refused ? refused : p->reason, .resizable = p->least_side > 0,
-                               .geometry = mesh_slot_moves(p->slot) || p->object == scene->render->sensor->index};
+    *out = (bl_parameter_info){.name = p->name,
+                               .path = p->path,
+                               .rank = p->rank,
+                               .count = p->count,
+                               .least = p->least,
+                               .most = p->most,
+                               .differentiable = !refused,
+                               .reason = refused ? refused : p->reason,
+                               .resizable = p->least_side > 0,
+                               .geometry =
+                                   mesh_slot_moves(p->slot) || p->object == scene->render->sensor->index};
     memcpy(out->shape, p->shape, sizeof out->shape);
     return BL_OK;
 }
@@ -277,7 +342,8 @@ bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint3
             nearest = s->parameters.data[i].name, best = same;
     }
     bl_error err;
-    error_set(&err, BL_ERROR_ARGUMENT, "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
+    error_set(&err, BL_ERROR_ARGUMENT,
+              "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
               nearest ? ", the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "");
     return context_fail(scene->context, &err);
 }
@@ -291,23 +357,29 @@ bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *v
     return BL_OK;
 }
 
-bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape, const float *values)
+bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
+                                    const float *values)
 {
     bl_error err = {0};
     if (index >= scene->render->parameters.count)
         return BL_ERROR_ARGUMENT;
-    return render_resize_parameter(scene->render, index, shape, values, &err) == BL_OK ? BL_OK : context_fail(scene->context, &err);
+    return render_resize_parameter(scene->render, index, shape, values, &err) == BL_OK
+               ? BL_OK
+               : context_fail(scene->context, &err);
 }
 
 /* ---- image files ---- */
 
-bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels)
+bl_result bl_image_write(bl_context *ctx, const char *path, uint32_t width, uint32_t height,
+                         uint32_t channels, const float *pixels)
 {
     bl_error err = {0};
-    return image_save(path, width, height, channels, pixels, false, &err) == BL_OK ? BL_OK : context_fail(ctx, &err);
+    return image_save(path, width, height, channels, pixels, false, &err) == BL_OK ? BL_OK
+                                                                                   : context_fail(ctx, &err);
 }
 
-bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height, uint32_t *channels, float **pixels)
+bl_result bl_image_read(bl_context *ctx, const char *path, uint32_t *width, uint32_t *height,
+                        uint32_t *channels, float **pixels)
 {
     bl_error err = {0};
     scene_image image;

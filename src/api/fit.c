@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Optimisation on the device. A step is, for each view, image -> loss and dL/dI -> replay, whose gradients add up, then the optimiser;
- * parameter values, state and gradients never leave the device, the loss and the status words come back. Kernels are those of the
- * job; nothing is compiled after the first step. All that the next step depends on is what fit_state.c saves. */
+ * Optimisation on the device. A step is, for each view, image -> loss and dL/dI -> replay, whose gradients
+ * add up, then the optimiser; parameter values, state and gradients never leave the device, the loss and the
+ * status words come back. Kernels are those of the job; nothing is compiled after the first step. All that
+ * the next step depends on is what fit_state.c saves. */
 #include "api/handles.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 
 /* ---- what is made once ---- */
 
-static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, const float *values, gpu_buffer **out, bl_error *err)
+static bl_result new_buffer(bl_fit *fit, uint64_t bytes, const char *label, const float *values,
+                            gpu_buffer **out, bl_error *err)
 {
     TRY(gpu_buffer_create(fit->job->device->gpu, GPU_DEVICE, bytes, label, out, err));
     fit->bytes += gpu_buffer_size(*out);
@@ -23,13 +25,21 @@ static bl_result set_parameter(bl_fit *fit, const bl_fit_parameter *f, uint32_t 
     bl_job *job = fit->job;
     const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
     bool own = f->least != 0 || f->most != 0;
-    if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) && isfinite(f->smoothing)))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
+    if (!(f->total_variation >= 0 && f->smoothing >= 0 && isfinite(f->total_variation) &&
+          isfinite(f->smoothing)))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: total variation and its smoothing must be numbers, 0 or above", p->name);
     if (f->total_variation > 0 && !fit_has_variation(p->rank))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s is neither an image nor a grid, so it has no total variation", p->name);
-    fit->parameters[k] = (fit_parameter){.rate = f->rate > 0 ? f->rate : fit->desc.rate, .lower = own ? (float)f->least : p->least,
-                                         .upper = own ? (float)f->most : p->most, .total_variation = f->total_variation,
-                                         .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3, .fixed_axes = f->fixed_axes};
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s is neither an image nor a grid, so it has no total variation", p->name);
+    fit->parameters[k] = (fit_parameter){
+        .rate = f->rate > 0 ? f->rate : fit->desc.rate,
+        .lower = own ? (float)f->least : p->least,
+        .upper = own ? (float)f->most : p->most,
+        .total_variation = f->total_variation,
+        .smoothing = f->smoothing > 0 ? f->smoothing : 1e-3,
+        .fixed_axes = f->fixed_axes,
+    };
     bl_result r = f->initial ? bl_job_set_parameter(job, job->requested[k], f->initial) : BL_OK;
     return r == BL_OK ? BL_OK : error_set(err, r, "%s", bl_context_error(job->context));
 }
@@ -45,10 +55,12 @@ static bl_result set_parameters(bl_fit *fit, const bl_fit_desc *desc, bl_error *
 
 static bl_fit_view view_of(const bl_fit *fit, const bl_fit_desc *desc, uint32_t v)
 {
-    return desc->views ? desc->views[v] : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
+    return desc->views ? desc->views[v]
+                       : (bl_fit_view){.target = desc->target, .sensor = fit->job->scene->sensor_index};
 }
 
-/* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the whole fit. */
+/* The scale of gradients leaves room for images far brighter than the targets, and stays the same for the
+ * whole fit. */
 static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
 {
     uint32_t n = 3 * job_pixels(fit->job->scene), count = fit->desc.view_count;
@@ -64,8 +76,9 @@ static bl_result set_views(bl_fit *fit, const bl_fit_desc *desc, bl_error *err)
         if (view->posed)
             memcpy(view->to_world, given.to_world, sizeof view->to_world);
         TRY(new_buffer(fit, 4ull * n, "target", given.target, &view->target, err));
-        fit->largest_adjoint = fmax(fit->largest_adjoint,
-                                    fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n) / count);
+        fit->largest_adjoint =
+            fmax(fit->largest_adjoint,
+                 fit_loss_steepest(fit->desc.loss, fit->desc.loss_constant, given.target, n) / count);
     }
     return job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, 0, err);
 }
@@ -88,9 +101,11 @@ static bl_result check_schedule(const bl_fit_desc *d, bl_error *err)
 {
     for (uint32_t i = 0; i < d->schedule_count; i++) {
         if (d->schedule[i].step <= (i ? d->schedule[i - 1].step : 0))
-            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its step must be above the one before it", i);
+            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its step must be above the one before it",
+                             i);
         if (!(d->schedule[i].factor >= 0) || !isfinite(d->schedule[i].factor))
-            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its factor must be a number, 0 or above", i);
+            return error_set(err, BL_ERROR_ARGUMENT, "schedule %u: its factor must be a number, 0 or above",
+                             i);
     }
     return BL_OK;
 }
@@ -102,9 +117,12 @@ static bl_result check_desc(const bl_fit_desc *d, bl_error *err)
     if (!d->target == !(d->views && d->view_count))
         return error_set(err, BL_ERROR_ARGUMENT, "a fit needs either a target image or at least one view");
     if ((unsigned)d->loss >= BL_LOSS_COUNT || (unsigned)d->optimizer >= BL_OPTIMIZER_COUNT)
-        return error_set(err, BL_ERROR_ARGUMENT, "there is no such loss or optimiser: %d, %d", (int)d->loss, (int)d->optimizer);
-    if (!(d->beta_1 >= 0 && d->beta_1 < 1 && d->beta_2 >= 0 && d->beta_2 < 1 && d->alpha >= 0 && d->alpha < 1 && d->momentum >= 0 && d->momentum < 1))
-        return error_set(err, BL_ERROR_ARGUMENT, "beta_1, beta_2, alpha and momentum must be 0 or above, and below 1");
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no such loss or optimiser: %d, %d", (int)d->loss,
+                         (int)d->optimizer);
+    if (!(d->beta_1 >= 0 && d->beta_1 < 1 && d->beta_2 >= 0 && d->beta_2 < 1 && d->alpha >= 0 &&
+          d->alpha < 1 && d->momentum >= 0 && d->momentum < 1))
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "beta_1, beta_2, alpha and momentum must be 0 or above, and below 1");
     if (d->nesterov && !(d->momentum > 0))
         return error_set(err, BL_ERROR_ARGUMENT, "Nesterov's acceleration needs a momentum above 0");
     return check_schedule(d, err);
@@ -119,9 +137,11 @@ static bl_fit_desc resolve(const bl_job *job, const bl_fit_desc *desc)
     d.parameters = NULL, d.target = NULL, d.views = NULL, d.schedule = NULL;
     d.view_count = desc->views ? desc->view_count : 1;
     d.rate = or_default(d.rate, 0.05), d.epsilon = or_default(d.epsilon, 1e-8);
-    d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999), d.alpha = or_default(d.alpha, 0.99);
+    d.beta_1 = or_default(d.beta_1, 0.9), d.beta_2 = or_default(d.beta_2, 0.999),
+    d.alpha = or_default(d.alpha, 0.99);
     d.loss_constant = or_default(d.loss_constant, fit_loss_info(d.loss).constant);
-    d.spp = job_spp(job, d.spp ? d.spp : 16), d.spp_gradient = d.spp_gradient ? job_spp(job, d.spp_gradient) : d.spp;
+    d.spp = job_spp(job, d.spp ? d.spp : 16),
+    d.spp_gradient = d.spp_gradient ? job_spp(job, d.spp_gradient) : d.spp;
     if (d.schedule_count) {
         bl_fit_change *copy = malloc(d.schedule_count * sizeof *copy);
         BL_ASSERT(copy, "out of memory");
@@ -137,9 +157,15 @@ static bl_result create_job(bl_device *device, const bl_scene *scene, const bl_f
     BL_ASSERT(names, "out of memory");
     for (uint32_t k = 0; k < desc->parameter_count; k++)
         names[k] = desc->parameters[k].name;
-    bl_job_desc d = {.parameters = names, .parameter_count = desc->parameter_count, .sensor_moves = desc->views != NULL,
-                     .no_baking = desc->no_baking, .rays = desc->rays, .volume_gradient = desc->volume_gradient,
-                     .pixels = desc->pixels};
+    bl_job_desc d = {
+        .parameters = names,
+        .parameter_count = desc->parameter_count,
+        .sensor_moves = desc->views != NULL,
+        .no_baking = desc->no_baking,
+        .rays = desc->rays,
+        .volume_gradient = desc->volume_gradient,
+        .pixels = desc->pixels,
+    };
     bl_result r = bl_job_create(device, scene, &d, out);
     free(names);
     return r;
@@ -152,7 +178,8 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     if (check_desc(desc, &err) != BL_OK)
         return context_fail(device->context, &err);
     if (scene->render->pipelined) {
-        error_set(&err, BL_ERROR_UNSUPPORTED, "fits do not keep the image of the step before, which rb_biased2 needs");
+        error_set(&err, BL_ERROR_UNSUPPORTED,
+                  "fits do not keep the image of the step before, which rb_biased2 needs");
         return context_fail(device->context, &err);
     }
     bl_job *job;
@@ -162,8 +189,15 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     fit->job = job;
     fit->desc = resolve(job, desc);
     fit->status.step = fit->desc.first_step;
-    const form_wish wish = {.form = desc->form, .target = true, .loss = desc->loss, .spp = fit->desc.spp, .spp_gradient = fit->desc.spp_gradient};
-    if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK || prepare(fit, scene, desc, &err) != BL_OK) {
+    const form_wish wish = {
+        .form = desc->form,
+        .target = true,
+        .loss = desc->loss,
+        .spp = fit->desc.spp,
+        .spp_gradient = fit->desc.spp_gradient,
+    };
+    if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK ||
+        prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
     }
@@ -193,7 +227,8 @@ void bl_fit_destroy(bl_fit *fit)
 /* One seed per step (but for common numbers) and view, far apart from other fits' with neighbouring seeds. */
 static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 {
-    return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u + 0x27D4EB2Fu + view * 0xC2B2AE3Du;
+    return (fit->desc.seed * 0x9E3779B1u + (fit->desc.common_numbers ? 0 : fit->status.step)) * 0x85EBCA77u +
+           0x27D4EB2Fu + view * 0xC2B2AE3Du;
 }
 
 static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
@@ -215,7 +250,8 @@ static bl_result count(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     uint32_t words[STATUS_COUNT];
     TRY(job_read_status(fit->job, words, err));
-    s->drifted += words[STATUS_DRIFT], s->overflowed += words[STATUS_OVERFLOW], s->non_finite += words[STATUS_NON_FINITE];
+    s->drifted += words[STATUS_DRIFT], s->overflowed += words[STATUS_OVERFLOW],
+        s->non_finite += words[STATUS_NON_FINITE];
     return BL_OK;
 }
 
@@ -224,15 +260,26 @@ static bl_result compare(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_error *er
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
-    job_work_desc image = {.pass = RENDER_PRIMAL, .spp = fit->desc.spp, .seed = view_seed(fit, v), .strips = job_strips(job->scene, fit->desc.spp)};
+    job_work_desc image = {
+        .pass = RENDER_PRIMAL,
+        .spp = fit->desc.spp,
+        .seed = view_seed(fit, v),
+        .strips = job_strips(job->scene, fit->desc.spp),
+    };
     TRY(job_run(job, &image, &stats, err));
     TRY(count(fit, s, err));
     TRY(gpu_batch_begin(job->batch, err));
     job_record_resolve(job, image.spp, image.strips);
     fit_record_loss(job->batch, job->device->fixed,
-                    &(fit_loss){.loss = fit->desc.loss, .constant = fit->desc.loss_constant, .weight = 1.0 / fit->desc.view_count,
-                                .image = job->image, .target = fit->views[v].target, .adjoint = job->adjoint, .partials = job->partials,
-                                .results = job->results, .n = 3 * job_pixels(job->scene)});
+                    &(fit_loss){.loss = fit->desc.loss,
+                                .constant = fit->desc.loss_constant,
+                                .weight = 1.0 / fit->desc.view_count,
+                                .image = job->image,
+                                .target = fit->views[v].target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = 3 * job_pixels(job->scene)});
     TRY(finish_batch(job, err));
     double loss;
     TRY(job_read_loss(job, &loss, err));
@@ -245,11 +292,23 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
 {
     bl_job *job = fit->job;
     bl_stats stats = {0};
-    const job_loss loss = {.kind = fit->desc.loss, .constant = fit->desc.loss_constant, .weight = 1.0 / fit->desc.view_count,
-                           .target = fit->views[v].target};
-    job_work_desc w = {.pass = RENDER_GRADIENT, .form = fit->desc.form, .loss = &loss, .spp = fit->desc.spp_gradient, .seed = view_seed(fit, v),
-                       .stream = 1, .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient), .adds = v > 0,
-                       .unfinished = v + 1 < fit->desc.view_count};
+    const job_loss loss = {
+        .kind = fit->desc.loss,
+        .constant = fit->desc.loss_constant,
+        .weight = 1.0 / fit->desc.view_count,
+        .target = fit->views[v].target,
+    };
+    job_work_desc w = {
+        .pass = RENDER_GRADIENT,
+        .form = fit->desc.form,
+        .loss = &loss,
+        .spp = fit->desc.spp_gradient,
+        .seed = view_seed(fit, v),
+        .stream = 1,
+        .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient),
+        .adds = v > 0,
+        .unfinished = v + 1 < fit->desc.view_count,
+    };
     TRY(pixels_place(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
     double value = 0;
@@ -259,7 +318,8 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
     return count(fit, s, err);
 }
 
-/* Loss and gradient of all views; again with a coarser scale after an overflow (contracts.md, Fixed-point scale), which stays. */
+/* Loss and gradient of all views; again with a coarser scale after an overflow (contracts.md, Fixed-point
+ * scale), which stays. */
 static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };
@@ -289,15 +349,27 @@ static double rate_factor(const bl_fit *fit, uint32_t step)
 static void record_read(bl_fit *fit, const render_parameter *p, uint32_t first)
 {
     fit_record_gradient_read(fit->job->batch, fit->job->device->fixed,
-                             &(fit_gradient_read){.gradient = fit->job->gradient, .scale = fit->job->scale, .output = fit->job->output,
-                                                  .gradient_first = first, .output_first = first, .count = p->count});
+                             &(fit_gradient_read){.gradient = fit->job->gradient,
+                                                  .scale = fit->job->scale,
+                                                  .output = fit->job->output,
+                                                  .gradient_first = first,
+                                                  .output_first = first,
+                                                  .count = p->count});
 }
 
 /* The gradient of the penalty is added to what record_read leaves. */
-static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t value_first, uint32_t gradient_first, const fit_parameter *f)
+static void record_penalty(bl_fit *fit, const render_parameter *p, uint32_t value_first,
+                           uint32_t gradient_first, const fit_parameter *f)
 {
-    fit_variation v = {.parameters = fit->job->values, .gradient = fit->job->output, .parameter_first = value_first,
-                       .gradient_first = gradient_first, .rank = p->rank, .weight = f->total_variation, .smoothing = f->smoothing};
+    fit_variation v = {
+        .parameters = fit->job->values,
+        .gradient = fit->job->output,
+        .parameter_first = value_first,
+        .gradient_first = gradient_first,
+        .rank = p->rank,
+        .weight = f->total_variation,
+        .smoothing = f->smoothing,
+    };
     memcpy(v.shape, p->shape, sizeof v.shape);
     fit_record_variation(fit->job->batch, fit->job->device->fixed, &v);
 }
@@ -310,7 +382,8 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         const fit_parameter *f = &fit->parameters[k];
-        uint32_t value_first = job->plan->value_offset[job->requested[k]], first = job->plan->gradient_offset[job->requested[k]];
+        uint32_t value_first = job->plan->value_offset[job->requested[k]],
+                 first = job->plan->gradient_offset[job->requested[k]];
         bool penalised = f->total_variation > 0;
         if (f->large_steps || penalised)
             record_read(fit, p, first);
@@ -319,14 +392,27 @@ static bl_result move_parameters(bl_fit *fit, bl_fit_status *s, bl_error *err)
         if (f->large_steps)
             continue;
         fit_record_optimizer(job->batch, job->device->fixed,
-                             &(fit_optimizer){.kind = d->optimizer, .parameters = job->values,
-                                              .gradient = penalised ? job->output : job->gradient, .scale = job->scale,
-                                              .state = {fit->state[0], fit->state[1]}, .rate = f->rate,
-                                              .lower = (double)f->lower, .upper = (double)f->upper, .status = fit->optimizer_status, .count = p->count,
-                                              .parameter_first = value_first, .gradient_first = first,
-                                              .fixed_point = !penalised, .step = s->step + 1 - d->first_step, .factor = rate_factor(fit, s->step + 1),
-                                              .beta_1 = d->beta_1, .beta_2 = d->beta_2, .momentum = d->momentum, .nesterov = d->nesterov,
-                                              .alpha = d->alpha, .epsilon = d->epsilon});
+                             &(fit_optimizer){.kind = d->optimizer,
+                                              .parameters = job->values,
+                                              .gradient = penalised ? job->output : job->gradient,
+                                              .scale = job->scale,
+                                              .state = {fit->state[0], fit->state[1]},
+                                              .rate = f->rate,
+                                              .lower = (double)f->lower,
+                                              .upper = (double)f->upper,
+                                              .status = fit->optimizer_status,
+                                              .count = p->count,
+                                              .parameter_first = value_first,
+                                              .gradient_first = first,
+                                              .fixed_point = !penalised,
+                                              .step = s->step + 1 - d->first_step,
+                                              .factor = rate_factor(fit, s->step + 1),
+                                              .beta_1 = d->beta_1,
+                                              .beta_2 = d->beta_2,
+                                              .momentum = d->momentum,
+                                              .nesterov = d->nesterov,
+                                              .alpha = d->alpha,
+                                              .epsilon = d->epsilon});
     }
     TRY(finish_batch(job, err));
     for (uint32_t k = 0; k < job->requested_count; k++) {
@@ -378,7 +464,8 @@ bl_fit_status bl_fit_status_get(const bl_fit *fit) { return fit->status; }
 
 bl_result bl_fit_get(bl_fit *fit, uint32_t k, float *values)
 {
-    return k < fit->job->requested_count ? bl_job_get_parameter(fit->job, fit->job->requested[k], values) : BL_ERROR_ARGUMENT;
+    return k < fit->job->requested_count ? bl_job_get_parameter(fit->job, fit->job->requested[k], values)
+                                         : BL_ERROR_ARGUMENT;
 }
 
 bl_result bl_fit_render(bl_fit *fit, uint32_t view, const bl_render_desc *desc, float *image)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large steps within a fit (fit/smoothing.c): positions of meshes whose steps are smoothed go to the host and back once a step, with their gradient and
- * moments, which otherwise lie where other parameters' do; so checkpoints know nothing of it. */
+ * Large steps within a fit (fit/smoothing.c): positions of meshes whose steps are smoothed go to the host and
+ * back once a step, with their gradient and moments, which otherwise lie where other parameters' do; so
+ * checkpoints know nothing of it. */
 #include "api/handles.h"
 
 #include "render/classes.h"
@@ -23,17 +24,20 @@ static bl_result create_one(bl_fit *fit, const bl_fit_desc *desc, uint32_t k, bl
     const bl_fit_parameter *wanted = &desc->parameters[k];
     const render_parameter *p = &s->parameters.data[fit->job->requested[k]];
     if (p->slot != PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps are for the vertex_positions of meshes", p->name);
+        return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps are for the vertex_positions of meshes",
+                         p->name);
     if (fit->desc.optimizer != BL_OPTIMIZER_ADAM)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps are made by a variant of Adam; the fit's optimiser is %s", p->name,
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: large steps are made by a variant of Adam; the fit's optimiser is %s", p->name,
                          bl_optimizer_name(fit->desc.optimizer));
     if (wanted->least != 0 || wanted->most != 0)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps know no bounds", p->name);
     const render_shape *mesh = mesh_of(s, p);
     const uint32_t *words = s->geometry.data + mesh->data;
     bl_error reason = {0};
-    bl_result r = fit_smoothing_create(s->geometry.data + words[MESH_FACES], words[MESH_FACE_COUNT], mesh->vertex_count, wanted->large_steps,
-                                       &fit->parameters[k].large_steps, &reason);
+    bl_result r =
+        fit_smoothing_create(s->geometry.data + words[MESH_FACES], words[MESH_FACE_COUNT], mesh->vertex_count,
+                             wanted->large_steps, &fit->parameters[k].large_steps, &reason);
     return r == BL_OK ? BL_OK : error_set(err, r, "%s: %s", p->name, reason.text);
 }
 
@@ -43,7 +47,8 @@ bl_result large_steps_create(bl_fit *fit, const bl_fit_desc *desc, bl_error *err
         if (desc->parameters[k].large_steps != 0)
             TRY(create_one(fit, desc, k, err));
         else if (desc->parameters[k].fixed_axes)
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: fixed axes are for large steps", desc->parameters[k].name);
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: fixed axes are for large steps",
+                             desc->parameters[k].name);
     }
     return BL_OK;
 }
@@ -57,7 +62,8 @@ void large_steps_destroy(bl_fit *fit)
 /* The arrays of one parameter: gradient, positions, both moments. */
 enum { GRADIENT, VALUES, FIRST, SECOND, ARRAYS };
 
-static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[ARRAYS], bl_fit_status *status, bl_error *err)
+static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[ARRAYS], bl_fit_status *status,
+                           bl_error *err)
 {
     uint32_t count = fit->job->scene->parameters.data[fit->job->requested[k]].count;
     for (uint32_t i = 0; i < count; i++)
@@ -66,17 +72,26 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
             return BL_OK;
         }
     return fit_smoothing_step(fit->parameters[k].large_steps,
-                              &(fit_smoothing_move){.gradient = arrays[GRADIENT], .values = arrays[VALUES], .first = arrays[FIRST],
-                                                    .second = arrays[SECOND], .count = count, .step = status->step + 1 - fit->desc.first_step, .rate = rate,
-                                                    .beta_1 = fit->desc.beta_1, .beta_2 = fit->desc.beta_2, .epsilon = fit->desc.epsilon,
-                                                    .fixed_axes = fit->parameters[k].fixed_axes}, err);
+                              &(fit_smoothing_move){.gradient = arrays[GRADIENT],
+                                                    .values = arrays[VALUES],
+                                                    .first = arrays[FIRST],
+                                                    .second = arrays[SECOND],
+                                                    .count = count,
+                                                    .step = status->step + 1 - fit->desc.first_step,
+                                                    .rate = rate,
+                                                    .beta_1 = fit->desc.beta_1,
+                                                    .beta_2 = fit->desc.beta_2,
+                                                    .epsilon = fit->desc.epsilon,
+                                                    .fixed_axes = fit->parameters[k].fixed_axes},
+                              err);
 }
 
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err)
 {
     bl_job *job = fit->job;
     const uint32_t parameter = job->requested[k], count = job->scene->parameters.data[parameter].count;
-    const uint64_t element = 4ull * job->plan->gradient_offset[parameter], value = 4ull * job->plan->value_offset[parameter], bytes = 4ull * count;
+    const uint64_t element = 4ull * job->plan->gradient_offset[parameter],
+                   value = 4ull * job->plan->value_offset[parameter], bytes = 4ull * count;
     gpu_buffer *const from[ARRAYS] = {job->output, job->values, fit->state[0], fit->state[1]};
     const uint64_t at[ARRAYS] = {element, value, element, element};
     float *memory = malloc(ARRAYS * bytes + 1), *arrays[ARRAYS];

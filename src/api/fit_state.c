@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Saving a fit and going on from what was saved.
  *
- * The state between two steps: parameter values, the optimiser's arrays, the number of steps (which gives each step's random numbers, rates
- * and bias corrections) and how often the fixed-point scale became coarser. Everything else follows from scene and descriptor, so a
- * checkpoint holds hashes of those instead: of the kernels' words (any change to the program that can change a result changes them), of
- * the scene buffer and all initial values, and of the descriptor with its targets. The scale itself follows from initial values and
- * descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
+ * The state between two steps: parameter values, the optimiser's arrays, the number of steps (which gives
+ * each step's random numbers, rates and bias corrections) and how often the fixed-point scale became coarser.
+ * Everything else follows from scene and descriptor, so a checkpoint holds hashes of those instead: of the
+ * kernels' words (any change to the program that can change a result changes them), of the scene buffer and
+ * all initial values, and of the descriptor with its targets. The scale itself follows from initial values
+ * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
 #include "api/handles.h"
 
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static bl_result hash_program(bl_fit *fit, uint64_t *out, bl_error *err)
     XXH3_state_t h;
     XXH3_64bits_reset(&h);
     add(&h, BL_VERSION_TEXT, sizeof BL_VERSION_TEXT);
-    static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT}, separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
+    static const bl_pass fused[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT},
+                         separate[] = {BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_PRIMAL};
     const bl_pass *passes = fit->desc.form == BL_FORM_FUSED ? fused : separate;
     int count_of_form = fit->desc.form == BL_FORM_SEPARATE ? 3 : 2; /* two walks render no image before */
     for (int k = 0; k < count_of_form; k++) {
@@ -67,7 +69,8 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 {
     const bl_fit_desc *d = &fit->desc;
     const bl_job *job = fit->job;
-    uint32_t whole[] = {d->loss, d->form, d->optimizer, d->nesterov, d->spp, d->spp_gradient, d->seed, d->view_count, d->schedule_count, d->first_step,
+    uint32_t whole[] = {d->loss,           d->form,  d->optimizer,  d->nesterov,       d->spp,
+                        d->spp_gradient,   d->seed,  d->view_count, d->schedule_count, d->first_step,
                         d->common_numbers, d->pixels};
     double real[] = {d->loss_constant, d->beta_1, d->beta_2, d->momentum, d->alpha, d->epsilon};
     XXH3_state_t h;
@@ -80,7 +83,10 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
     }
     for (uint32_t k = 0; k < desc->parameter_count; k++) {
         const fit_parameter *f = &fit->parameters[k];
-        double how[] = {f->rate, (double)f->lower, (double)f->upper, f->total_variation, f->smoothing, desc->parameters[k].large_steps, f->fixed_axes};
+        double how[] = {f->rate,          (double)f->lower,
+                        (double)f->upper, f->total_variation,
+                        f->smoothing,     desc->parameters[k].large_steps,
+                        f->fixed_axes};
         add(&h, how, sizeof how);
     }
     add(&h, job->requested, 4 * (size_t)job->requested_count);
@@ -110,7 +116,8 @@ static uint32_t state_words(const bl_fit *fit)
 /* Between device and words, one way or the other. */
 static bl_result move(gpu_buffer *b, uint64_t offset, float *words, uint32_t count, bool store, bl_error *err)
 {
-    return store ? gpu_buffer_write(b, offset, words, 4ull * count, err) : gpu_buffer_read(b, offset, words, 4ull * count, err);
+    return store ? gpu_buffer_write(b, offset, words, 4ull * count, err)
+                 : gpu_buffer_read(b, offset, words, 4ull * count, err);
 }
 
 static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err)
@@ -118,10 +125,12 @@ static bl_result move_state(bl_fit *fit, float *words, bool store, bl_error *err
     const bl_job *job = fit->job;
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
-        TRY(move(job->values, 4ull * job->plan->value_offset[job->requested[k]], words, p->count, store, err));
+        TRY(move(job->values, 4ull * job->plan->value_offset[job->requested[k]], words, p->count, store,
+                 err));
         words += p->count;
     }
-    for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer); i++, words += job->plan->gradient_count)
+    for (uint32_t i = 0; i < fit_optimizer_states(fit->desc.optimizer);
+         i++, words += job->plan->gradient_count)
         TRY(move(fit->state[i], 0, words, job->plan->gradient_count, store, err));
     return BL_OK;
 }
@@ -142,10 +151,23 @@ static bl_result save(bl_fit *fit, const char *path, const void *note, size_t no
     float *words = malloc(4 * (size_t)count + 4);
     if (!words)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the state of a fit: %u words", count);
-    fit_checkpoint c = {.head = {.program = fit->identity.program, .scene = fit->identity.scene, .job = fit->identity.job, .step = s->step,
-                                 .coarser = fit->coarser, .skipped = s->skipped, .loss = s->loss, .drifted = s->drifted,
-                                 .overflowed = s->overflowed, .non_finite = s->non_finite, .device_bytes = s->device_bytes},
-                        .words = words, .word_count = count, .note = note, .note_size = note_size};
+    fit_checkpoint c = {
+        .head = {.program = fit->identity.program,
+                 .scene = fit->identity.scene,
+                 .job = fit->identity.job,
+                 .step = s->step,
+                 .coarser = fit->coarser,
+                 .skipped = s->skipped,
+                 .loss = s->loss,
+                 .drifted = s->drifted,
+                 .overflowed = s->overflowed,
+                 .non_finite = s->non_finite,
+                 .device_bytes = s->device_bytes},
+        .words = words,
+        .word_count = count,
+        .note = note,
+        .note_size = note_size,
+    };
     copy_name(c.head.device, sizeof c.head.device, device->name);
     copy_name(c.head.driver, sizeof c.head.driver, device->driver);
     bl_result r = move_state(fit, words, false, err);
@@ -169,17 +191,22 @@ static bl_result check_origin(const bl_fit *fit, const char *path, const fit_che
     fit_checkpoint_head here = {0};
     copy_name(here.device, sizeof here.device, device->name);
     copy_name(here.driver, sizeof here.driver, device->driver);
-    const char *differs = c->head.scene != fit->identity.scene ? "with another scene"
-                          : c->head.job != fit->identity.job
-                              ? "with other settings (parameters, targets, views, loss, optimiser, schedule, samples or seed)"
-                          : c->word_count != state_words(fit) ? "with other parameters" : NULL;
+    const char *differs =
+        c->head.scene != fit->identity.scene ? "with another scene"
+        : c->head.job != fit->identity.job
+            ? "with other settings (parameters, targets, views, loss, optimiser, schedule, samples or seed)"
+        : c->word_count != state_words(fit) ? "with other parameters"
+                                            : NULL;
     if (differs)
         return error_set(err, BL_ERROR_ARGUMENT, "the checkpoint %s belongs to a fit %s", path, differs);
     if (strcmp(c->head.device, here.device) != 0 || strcmp(c->head.driver, here.driver) != 0)
-        return error_set(err, BL_ERROR_ARGUMENT, "the checkpoint %s was made on %s (%s), not on %s (%s): results would differ", path, c->head.device,
-                         c->head.driver, here.device, here.driver);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the checkpoint %s was made on %s (%s), not on %s (%s): results would differ", path,
+                         c->head.device, c->head.driver, here.device, here.driver);
     if (c->head.program != fit->identity.program)
-        return error_set(err, BL_ERROR_ARGUMENT, "the checkpoint %s was made by another version of this program, whose kernels differ", path);
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "the checkpoint %s was made by another version of this program, whose kernels differ", path);
     return BL_OK;
 }
 
@@ -214,8 +241,17 @@ static bl_result restore(bl_fit *fit, const fit_checkpoint *c, bl_error *err)
     TRY(job_set_scale(fit->job, fit->largest_adjoint, fit->desc.spp_gradient, fit->coarser, err));
     for (uint32_t k = 0; k < fit->job->requested_count; k++)
         job_value_changed(fit->job, fit->job->requested[k]);
-    fit->status = (bl_fit_status){.step = c->head.step, .loss = c->head.loss, .form = fit->desc.form, .drifted = c->head.drifted, .overflowed = c->head.overflowed,
-                                  .non_finite = c->head.non_finite, .skipped = c->head.skipped, .repeats = c->head.coarser, .device_bytes = c->head.device_bytes};
+    fit->status = (bl_fit_status){
+        .step = c->head.step,
+        .loss = c->head.loss,
+        .form = fit->desc.form,
+        .drifted = c->head.drifted,
+        .overflowed = c->head.overflowed,
+        .non_finite = c->head.non_finite,
+        .skipped = c->head.skipped,
+        .repeats = c->head.coarser,
+        .device_bytes = c->head.device_bytes,
+    };
     return BL_OK;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forms of a gradient pass that keep samples between two kernels: separate, and two walks (estimators.md 8). Both go tile by tile: the
- * replay kernel walks the samples of a tile, the adjoint kernel walks them again. In two walks the images of the tile's two halves give
- * dL/dI in between, so there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels change
- * nothing but memory. */
+ * The forms of a gradient pass that keep samples between two kernels: separate, and two walks (estimators.md
+ * 8). Both go tile by tile: the replay kernel walks the samples of a tile, the adjoint kernel walks them
+ * again. In two walks the images of the tile's two halves give dL/dI in between, so there is no walk for an
+ * image before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels change nothing but
+ * memory. */
 #include "api/handles.h"
 #include "render/sampler/samplers.h"
 
@@ -25,7 +26,8 @@ static uint32_t slots_most(const bl_job *job)
 /* Whole lanes, or a part of the samples of some. */
 static job_range separate_tile(const bl_job *job, job_range all, uint32_t lane, uint32_t sample)
 {
-    uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE, left = all.lane_count - lane;
+    uint32_t most = slots_most(job), lanes = most / all.last_sample / LOCAL_SIZE * LOCAL_SIZE,
+             left = all.lane_count - lane;
     if (lanes >= LANES_LEAST || lanes >= left)
         return (job_range){lane, lanes < left ? lanes : left, 0, all.last_sample};
     lanes = most / SAMPLES_SUMMED < LANES_LEAST ? most / SAMPLES_SUMMED : LANES_LEAST;
@@ -42,12 +44,15 @@ static job_range two_walk_tile(const bl_job *job, job_range all, uint32_t strips
     return (job_range){lane, (uint32_t)(lanes < left ? lanes : left), 0, all.last_sample};
 }
 
-static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane, uint32_t sample)
+static job_range tile_at(const bl_job *job, const job_work_desc *w, job_range all, uint32_t lane,
+                         uint32_t sample)
 {
-    return w->form == BL_FORM_TWO_WALK ? two_walk_tile(job, all, w->strips, lane) : separate_tile(job, all, lane, sample);
+    return w->form == BL_FORM_TWO_WALK ? two_walk_tile(job, all, w->strips, lane)
+                                       : separate_tile(job, all, lane, sample);
 }
 
-/* Samples of the largest tile. Of separate kernels that need not be the first: what is left in the end may be some more lanes at once. */
+/* Samples of the largest tile. Of separate kernels that need not be the first: what is left in the end may be
+ * some more lanes at once. */
 static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_range all)
 {
     if (w->form == BL_FORM_TWO_WALK)
@@ -72,20 +77,24 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
     if (job->desc.pixels == BL_PIXELS_ADJOINT)
         return "its samples are those of the image, as many in every pixel, before there is a dL/dI to go by";
     if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
-        return "the scene's sampler spreads the samples of both halves over each other, so they are not independent";
+        return "the scene's sampler spreads the samples of both halves over each other, so they are not "
+               "independent";
     if (!fit_loss_info(wish->loss).unbiased)
-        return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as much";
+        return "the slope of this loss is not affine in the image, so noise would bias the gradient twice as "
+               "much";
     if (wish->spp != wish->spp_gradient || wish->spp % 2)
         return "the samples, an even number, are those of the image and of the gradient at once";
     job_work_desc w = {.spp = wish->spp, .strips = forms_strips(job, BL_FORM_TWO_WALK, wish->spp)};
     job_range all = job_everything(&w, job_pixels(job->scene));
     uint64_t paths = (uint64_t)two_walk_tile(job, all, w.strips, 0).lane_count * all.last_sample;
-    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range || paths > UINT32_MAX)
+    if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
+        paths > UINT32_MAX)
         return "so many samples of a tile of pixels do not fit into a buffer";
     return NULL;
 }
 
-/* Two walks cost less than three, and separate kernels were faster than the fused one in all measured cases (docs/measurements.md). */
+/* Two walks cost less than three, and separate kernels were faster than the fused one in all measured cases
+ * (docs/measurements.md). */
 bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_form *out, bl_error *err)
 {
     if ((unsigned)wish->form >= BL_FORM_COUNT)
@@ -93,7 +102,9 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
     bool only_fused = job->scene->light_tracing || job->scene->method != METHOD_REPLAY;
     if (only_fused && wish->form != BL_FORM_AUTO && wish->form != BL_FORM_FUSED)
         return error_set(err, BL_ERROR_ARGUMENT, "the gradient of %s has one form, the fused one",
-                         job->scene->light_tracing ? "light tracing" : job->scene->method == METHOD_TAPE ? "the tape" : "radiative backpropagation");
+                         job->scene->light_tracing           ? "light tracing"
+                         : job->scene->method == METHOD_TAPE ? "the tape"
+                                                             : "radiative backpropagation");
     if (only_fused) {
         *out = BL_FORM_FUSED;
         return BL_OK;
@@ -108,22 +119,33 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
 /* ---- the pass ---- */
 
 /* The images of a tile's halves, their losses and dL/dI. */
-static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats, bl_error *err)
+static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last,
+                                bl_stats *stats, bl_error *err)
 {
     uint32_t pixels = job_pixels(job->scene);
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     fit_record_loss_halves(job->batch, job->device->fixed,
-                           &(fit_loss_halves){.loss = w->loss->kind, .constant = w->loss->constant, .weight = w->loss->weight, .film = job->film,
-                                              .target = w->loss->target, .image = job->image, .adjoint = job->adjoint,
-                                              .partials = job->partials, .pixels = pixels, .strips = w->strips, .spp = w->spp,
-                                              .first_pixel = tile.first_lane / w->strips, .pixel_count = tile.lane_count / w->strips});
+                           &(fit_loss_halves){.loss = w->loss->kind,
+                                              .constant = w->loss->constant,
+                                              .weight = w->loss->weight,
+                                              .film = job->film,
+                                              .target = w->loss->target,
+                                              .image = job->image,
+                                              .adjoint = job->adjoint,
+                                              .partials = job->partials,
+                                              .pixels = pixels,
+                                              .strips = w->strips,
+                                              .spp = w->spp,
+                                              .first_pixel = tile.first_lane / w->strips,
+                                              .pixel_count = tile.lane_count / w->strips});
     if (last)
         fit_record_loss_sum(job->batch, job->device->fixed, job->partials, job->results, 3 * pixels, 0);
     return job_submit(job->batch, stats, &seconds, err);
 }
 
-static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats, bl_error *err)
+static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, bool last, bl_stats *stats,
+                          bl_error *err)
 {
     double middle = 0.5 * (w->progress_from + w->progress_to);
     job_work_desc half = *w;
@@ -145,7 +167,8 @@ bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_err
     job_work_desc part = *w;
     for (uint32_t lane = 0, sample = 0; lane < all.lane_count;) {
         job_range tile = tile_at(job, w, all, lane, sample);
-        BL_ASSERT(job_range_paths(tile) <= slots, "a tile of %llu samples, room for %llu", (unsigned long long)job_range_paths(tile), (unsigned long long)slots);
+        BL_ASSERT(job_range_paths(tile) <= slots, "a tile of %llu samples, room for %llu",
+                  (unsigned long long)job_range_paths(tile), (unsigned long long)slots);
         sample = tile.last_sample == all.last_sample ? 0 : tile.last_sample;
         lane += sample == 0 ? tile.lane_count : 0;
         part.progress_to = part.progress_from + range * job_range_paths(tile);

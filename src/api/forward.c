@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tangents of all values: those of requested parameters, zeros for the rest. Derived values' are made by their kernel. */
+/* Tangents of all values: those of requested parameters, zeros for the rest. Derived values' are made by
+ * their kernel. */
 static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_error *err)
 {
     uint32_t n = job->plan->value_count;
@@ -23,13 +24,23 @@ static bl_result write_tangents(bl_job *job, const float *const *tangents, bl_er
     return r;
 }
 
-static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats, bl_error *err)
+static bl_result forward(bl_job *job, const bl_forward_desc *desc, float *image, bl_stats *stats,
+                         bl_error *err)
 {
-    job_work_desc w = {.pass = RENDER_FORWARD, .spp = job_spp(job, desc->spp), .seed = job_seed(job, desc->seed), .stream = 1,
-                       .slice_seconds = desc->slice_seconds, .progress = desc->progress, .user = desc->user, .progress_to = 1};
+    job_work_desc w = {
+        .pass = RENDER_FORWARD,
+        .spp = job_spp(job, desc->spp),
+        .seed = job_seed(job, desc->seed),
+        .stream = 1,
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 1,
+    };
     w.strips = job_strips(job->scene, w.spp);
     if (!job->plan->any_request)
-        return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is nothing to differentiate by");
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the job was created without parameters, so there is nothing to differentiate by");
     TRY(write_tangents(job, desc->tangents, err));
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed-point scale of each element of a gradient, from what its contributions may be (contracts.md, Accumulation). */
+ * The fixed-point scale of each element of a gradient, from what its contributions may be (contracts.md,
+ * Accumulation). */
 #include "api/handles.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for what emits, 1 times a power of the
- * scene's radius; for everything else about the light's brightness. 24 bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such
- * contributions into the sum (opt/fixed_point.c, which has one scale for all elements of a parameter). */
+/* A power of two. A contribution of one sample is about dL/dI / spp times the derivative of radiance: for
+ * what emits, 1 times a power of the scene's radius; for everything else about the light's brightness. 24
+ * bits below that are kept; up to 2^28 times that fits into one contribution and 2^38 such contributions into
+ * the sum (opt/fixed_point.c, which has one scale for all elements of a parameter). */
 static float scale_for(double contribution, uint32_t coarser)
 {
     int exponent = 0;
@@ -20,12 +22,14 @@ static float scale_for(double contribution, uint32_t coarser)
 static double emission_factor(const bl_job *job, const render_parameter *p)
 {
     double length = pow(job->scene->radius > 0 ? (double)job->scene->radius : 1, p->length_power);
-    double factor = p->factor == PLAN_NONE ? 1 : fabs((double)job->host_values[job->scene->parameters.data[p->factor].offset]);
+    double factor = p->factor == PLAN_NONE
+                        ? 1
+                        : fabs((double)job->host_values[job->scene->parameters.data[p->factor].offset]);
     return factor > 0 ? length * factor : length;
 }
 
-/* Of a colour its largest channel. Of an image the mean, which is about what a sample brings where texels are sampled by
- * brightness; what is brighter has 28 bits of room. */
+/* Of a colour its largest channel. Of an image the mean, which is about what a sample brings where texels are
+ * sampled by brightness; what is brighter has 28 bits of room. */
 static double magnitude(const bl_job *job, const render_parameter *p)
 {
     const float *values = job->host_values + p->offset;
@@ -69,7 +73,8 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         uint32_t first = job->plan->gradient_offset[job->requested[k]];
         for (uint32_t i = 0; i < p->count; i++)
-            scales[first + i] = scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
+            scales[first + i] =
+                scale_for(contribution * (p->emits ? emission_factor(job, p) : light), coarser);
     }
     for (uint32_t i = requested_elements(job); i < n; i++) /* derived quantities */
         scales[i] = scale_for(contribution * light, coarser);

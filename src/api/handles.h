@@ -17,14 +17,14 @@
 
 struct bl_context {
     gpu *gpu;
-    bl_error error; /* of the last call that failed */
-    arena memory;   /* of added plugins */
+    bl_error error;                      /* of the last call that failed */
+    arena memory;                        /* of added plugins */
     ARRAY(const plugin_class *) classes; /* the renderer's and those added, */
     plugin_registry registry;            /* as the loader takes them */
-    kernel_cache *cache;   /* NULL: none */
-    bool cache_verify;     /* what was found is compiled all the same and compared */
-    bool checked;          /* BL_DEBUG=bounds: kernels are checked (bounds.c) */
-    uint64_t cache_hits, cache_misses; /* of kernels' words */
+    kernel_cache *cache;                 /* NULL: none */
+    bool cache_verify;                   /* what was found is compiled all the same and compared */
+    bool checked;                        /* BL_DEBUG=bounds: kernels are checked (bounds.c) */
+    uint64_t cache_hits, cache_misses;   /* of kernels' words */
 };
 
 struct bl_device {
@@ -45,7 +45,8 @@ enum { SAMPLES_SUMMED = 32 }; /* of a lane: gradients of so many are added as fl
 /* ---- context.c ---- */
 
 /* Takes the description. desc: NULL. */
-bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc, bl_scene **out);
+bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
+                                 bl_scene **out);
 
 enum { REPEATS_MOST = 4 /* of a pass, with a coarser fixed-point scale each */ };
 
@@ -53,7 +54,8 @@ enum { REPEATS_MOST = 4 /* of a pass, with a coarser fixed-point scale each */ }
 
 /* BL_DEBUG: sets *checked, or says what is wrong with it. */
 bl_result bounds_wanted(bool *checked, bl_error *err);
-/* What the checked kernels of a job, or one of a caller's trace, report to: their last buffer, behind `buffers` others. */
+/* What the checked kernels of a job, or one of a caller's trace, report to: their last buffer, behind
+ * `buffers` others. */
 typedef struct kernel_bounds {
     opt_sites sites;
     gpu_buffer *report;
@@ -63,7 +65,8 @@ bl_result bounds_create(gpu_device *d, uint32_t buffers, kernel_bounds **out, bl
 void bounds_destroy(kernel_bounds *b); /* NULL is fine */
 /* Before a dispatch with these buffers is recorded: their sizes. */
 bl_result bounds_arm(kernel_bounds *b, gpu_buffer *const *buffers, bl_error *err);
-/* After dispatches: BL_ERROR_BOUNDS, and ready for the next ones, if an access was reported. b may be NULL. */
+/* After dispatches: BL_ERROR_BOUNDS, and ready for the next ones, if an access was reported. b may be
+ * NULL. */
 bl_result bounds_check(kernel_bounds *b, bl_error *err);
 
 enum job_work { WORK_RESULTS = 4 }; /* f32 words that come back: slot 0 is the loss */
@@ -74,28 +77,28 @@ struct bl_job {
     const render_scene *scene;
     plan *plan;
     bl_job_desc desc;
-    float *host_values; /* of parameters, as they were last set from the host */
+    float *host_values;                   /* of parameters, as they were last set from the host */
     uint32_t *requested, requested_count; /* scene parameter indices, and desc.parameters in the same order */
     bool fixed_point;
-    bool values_changed; /* since derived values were updated, */
-    bool *changed;       /* and which parameters' */
-    bool tables_built;   /* once at least */
-    bool pipeline_filled; /* render_scene.pipelined: `image` is that of the last gradient pass */
-    bool lights_moved;   /* their tables are not up to date */
+    bool values_changed;           /* since derived values were updated, */
+    bool *changed;                 /* and which parameters' */
+    bool tables_built;             /* once at least */
+    bool pipeline_filled;          /* render_scene.pipelined: `image` is that of the last gradient pass */
+    bool lights_moved;             /* their tables are not up to date */
     struct job_geometry *geometry; /* NULL until vertices have moved */
 
     gpu_kernel *kernels[RENDER_PASS_COUNT];
     bl_kernel_info compiled[RENDER_PASS_COUNT];
-    uint32_t addressed[RENDER_PASS_COUNT]; /* of the kernels, as in gpu_kernel_desc */
+    uint32_t addressed[RENDER_PASS_COUNT];      /* of the kernels, as in gpu_kernel_desc */
     double paths_per_second[RENDER_PASS_COUNT]; /* measured, for slicing */
     gpu_batch *batch;
-    gpu_accel *accel; /* NULL unless rays are queries */
+    gpu_accel *accel;      /* NULL unless rays are queries */
     kernel_bounds *bounds; /* NULL unless kernels are checked */
 
-    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target, *partials, *results, *output, *tangent,
-        *lanes,   /* the list of lanes, where the plan lists them */
-        *samples, /* of a tile: what a replay pass leaves for the adjoint pass */
-        *refit;   /* render/refit.h */
+    gpu_buffer *words, *values, *gradient, *film, *status, *adjoint, *frozen, *scale, *image, *target,
+        *partials, *results, *output, *tangent, *lanes, /* the list of lanes, where the plan lists them */
+        *samples,                     /* of a tile: what a replay pass leaves for the adjoint pass */
+        *refit;                       /* render/refit.h */
     gpu_buffer *splats, *splat_scale; /* of light tracing: the image in fixed point, and its scale */
     uint64_t film_words;
     uint64_t bytes;
@@ -105,7 +108,10 @@ struct bl_job {
 typedef struct job_range {
     uint32_t first_lane, lane_count, first_sample, last_sample;
 } job_range;
-static inline uint32_t job_range_paths(job_range r) { return r.lane_count * (r.last_sample - r.first_sample); }
+static inline uint32_t job_range_paths(job_range r)
+{
+    return r.lane_count * (r.last_sample - r.first_sample);
+}
 
 /* What a two-walk pass compares its halves with. */
 typedef struct job_loss {
@@ -134,21 +140,25 @@ typedef struct job_work_desc {
     void *user;
     double progress_from, progress_to;
     bool adds;       /* gradient: to the sums that are there, instead of to zeros */
-    bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they are */
+    bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they
+                        are */
 } job_work_desc;
 
 /* ---- rays.c ---- */
 
 /* How a job's rays find what they hit: what the descriptor asks for, or what suits device and scene. */
-bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err);
-/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words. changes: as in gpu_accel_desc. */
+bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out,
+                      bl_error *err);
+/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words.
+ * changes: as in gpu_accel_desc. */
 bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err);
 /* For code generation. */
 spv_rays rays_lowering(const plan *p);
 
 /* ---- refused.c ---- */
 
-/* Why a parameter has no gradient with the scene's integrator; NULL: it has one. And whether it turns an environment. */
+/* Why a parameter has no gradient with the scene's integrator; NULL: it has one. And whether it turns an
+ * environment. */
 const char *parameter_refused(const render_scene *s, uint32_t parameter);
 bool parameter_turns_environment(const render_scene *s, uint32_t parameter);
 
@@ -160,14 +170,16 @@ bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err);
 
 /* ---- job_buffers.c ---- */
 
-/* Those of a job whose plan is there, and the acceleration structure, if any; film and samples follow when a pass wants them. */
+/* Those of a job whose plan is there, and the acceleration structure, if any; film and samples follow when a
+ * pass wants them. */
 bl_result job_make_buffers(bl_job *job, bl_error *err);
 void job_drop_buffers(bl_job *job);
 /* The buffers of generated kernels as they are now. */
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1]);
 /* Another buffer of so many bytes in place of *out, which may be NULL. */
 bl_result job_replace_buffer(bl_job *job, uint64_t bytes, const char *label, gpu_buffer **out, bl_error *err);
-void job_value_changed(bl_job *job, uint32_t parameter); /* index in the scene: what follows from it is not up to date */
+void job_value_changed(bl_job *job,
+                       uint32_t parameter); /* index in the scene: what follows from it is not up to date */
 /* Buffers of a size that depends on the form: samples between two kernels, images of dL/dI. */
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err);
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err);
@@ -178,7 +190,9 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err);
 /* ---- job_kernels.c ---- */
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
-bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out); /* the renderer's name of a public pass; an error if it would be empty */
+bl_result
+job_pass(bl_job *job, bl_pass pass,
+         render_pass *out); /* the renderer's name of a public pass; an error if it would be empty */
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
 opt_options job_lowering(const bl_job *job);
 
@@ -201,19 +215,23 @@ void geometry_destroy(bl_job *job);
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
 
 uint32_t job_strips(const render_scene *s, uint32_t spp);
-/* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or gradient and bringing derived values
- * up to date. After a gradient pass, parameters' gradients are complete. */
+/* Runs a pass over all lanes and samples, sliced by measured time, after zeroing film (image passes) or
+ * gradient and bringing derived values up to date. After a gradient pass, parameters' gradients are
+ * complete. */
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 /* All lanes and samples of a pass over `pixels`, or of its list. */
 job_range job_everything(const job_work_desc *w, uint32_t pixels);
-/* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the batch; together: none has a part of a
- * lane's samples. *speed: measured paths per second, kept by the caller from pass to pass. */
-bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, bool together, double *speed, void (*record)(void *user, job_range r),
-                    void *user, bl_stats *stats, bl_error *err);
-/* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part, which begins at a multiple of SAMPLES_SUMMED
- * where it adds to gradients. */
-bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err);
-bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err); /* and wait; seconds: of the device */
+/* The window's lanes and samples as dispatches of about slice_seconds each that `record` appends to the
+ * batch; together: none has a part of a lane's samples. *speed: measured paths per second, kept by the caller
+ * from pass to pass. */
+bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, bool together, double *speed,
+                    void (*record)(void *user, job_range r), void *user, bl_stats *stats, bl_error *err);
+/* A part of a pass after preparation, by the kernel of `pass`; BUFFER_SAMPLES is laid out for this part,
+ * which begins at a multiple of SAMPLES_SUMMED where it adds to gradients. */
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
+                       bl_error *err);
+bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds,
+                     bl_error *err); /* and wait; seconds: of the device */
 /* Film to job->image. */
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
 bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* slot 0 of the results */
@@ -221,18 +239,20 @@ bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *
 
 /* ---- gradient_scale.c ---- */
 
-bool job_splats(const bl_job *job, render_pass pass); /* the pass adds to an image of splats, instead of to film or gradient */
+bool job_splats(const bl_job *job,
+                render_pass pass); /* the pass adds to an image of splats, instead of to film or gradient */
 /* Scale of that image; `coarser` as below. */
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);
 /* Scale of the fixed-point gradient from the largest |dL/dI| and the sample count; `coarser` steps of 2^8. */
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
 
 /* render.c: shared with forward.c */
-uint32_t job_seed(const bl_job *job, uint32_t seed); /* with the scene's sampler's */
+uint32_t job_seed(const bl_job *job, uint32_t seed);  /* with the scene's sampler's */
 uint32_t job_spp(const bl_job *job, uint32_t wanted); /* what the scene's sampler can do; 0: the scene's */
 bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
 /* Film to job->image and, where given, to `image`. */
-bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err);
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
+                      bl_error *err);
 
 /* ---- kernel_code.c ---- */
 
@@ -250,12 +270,16 @@ typedef struct kernel_code {
 } kernel_code;
 
 /* Sets of *took what follows recording the trace. */
-bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took, bl_error *err);
+bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took,
+                           bl_error *err);
 /* gpu_kernel_create, with what the driver kept of an earlier one. */
-bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
+bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out,
+                        bl_error *err);
 
-/* see.c: with BL_DUMP=FOLDER in the environment, what a kernel is made from, as files FOLDER/NAME.*; else nothing */
-bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_code *code, const char *name, bl_error *err);
+/* see.c: with BL_DUMP=FOLDER in the environment, what a kernel is made from, as files FOLDER/NAME.*; else
+ * nothing */
+bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_code *code, const char *name,
+                   bl_error *err);
 
 /* ---- fits ---- */
 
@@ -315,7 +339,8 @@ typedef struct form_wish {
 bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_form *out, bl_error *err);
 /* Strips of a gradient pass: two walks need an even number. */
 uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
-/* A prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and loss (in the results). */
+/* A prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and loss
+ * (in the results). */
 bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
 
 /* ---- tape.c ---- */
@@ -336,8 +361,10 @@ typedef struct pixel_list {
     uint32_t *rows; /* LANE_WORDS a lane */
     job_lanes lanes;
 } pixel_list;
-/* The samples, at most pixels * spp < 2^32, in lanes of at most `longest`. random: any number, evenly distributed. */
-void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random, pixel_list *out);
+/* The samples, at most pixels * spp < 2^32, in lanes of at most `longest`. random: any number, evenly
+ * distributed. */
+void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
+                 pixel_list *out);
 void pixels_list_free(pixel_list *list);
 
 /* Stores the error with the context and returns its code. */

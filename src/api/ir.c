@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight_ir.h: traces of the caller's own. Handles are the compiler's objects under other names; what is added here is what callers
- * can do wrong that our own code cannot: build on after the end, mix traces, differentiate what has not ended. It all ends as the
- * trace's first error. Running them: ir_run.c. */
+ * backlight_ir.h: traces of the caller's own. Handles are the compiler's objects under other names; what is
+ * added here is what callers can do wrong that our own code cannot: build on after the end, mix traces,
+ * differentiate what has not ended. It all ends as the trace's first error. Running them: ir_run.c. */
 #include "api/ir.h"
 
 #include "spirv_gen/ad/ad.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)BL_IR_BOOL == (int)IR_BOOL && (int)BL_IR_I32 == (int)IR_I32 && (int)BL_IR_U32 == (int)IR_U32 && (int)BL_IR_F32 == (int)IR_F32,
+_Static_assert((int)BL_IR_BOOL == (int)IR_BOOL && (int)BL_IR_I32 == (int)IR_I32 &&
+                   (int)BL_IR_U32 == (int)IR_U32 && (int)BL_IR_F32 == (int)IR_F32,
                "the public types are the compiler's");
 
 /* Every value op is public: the lists of the header against the table. */
@@ -18,7 +19,7 @@ _Static_assert((int)BL_IR_BOOL == (int)IR_BOOL && (int)BL_IR_I32 == (int)IR_I32 
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 _Static_assert((0 BL_IR_UNARY(COUNT) BL_IR_BINARY(COUNT) BL_IR_TERNARY(COUNT)) == (0
 #include "spirv_gen/ir/ops.def"
-                                                                                  ),
+                                                                                   ),
                "a value op of ops.def is missing in backlight_ir.h");
 #undef IR_VALUE
 #undef IR_STRUCT
@@ -67,15 +68,22 @@ void bl_ir_destroy(bl_ir *ir)
     free(ir);
 }
 
-const char *bl_ir_error(const bl_ir *ir) { return ir->module->error.code != BL_OK ? ir->module->error.text : ir->error.text; }
+const char *bl_ir_error(const bl_ir *ir)
+{
+    return ir->module->error.code != BL_OK ? ir->module->error.text : ir->error.text;
+}
 
-uint32_t bl_ir_buffer(bl_ir *ir, const char *name, bool constant) { return ir_buffer_add(ir->module, name ? name : "", constant, -1); }
+uint32_t bl_ir_buffer(bl_ir *ir, const char *name, bool constant)
+{
+    return ir_buffer_add(ir->module, name ? name : "", constant, -1);
+}
 
 static bool are_buffers(bl_ir *ir, const char *what, uint32_t buffer, uint32_t partner)
 {
     uint32_t count = ir->module->buffers.count;
     if (ir->module->error.code == BL_OK && (buffer >= count || partner >= count))
-        error_set(&ir->module->error, BL_ERROR_COMPILE, "trace: %s: buffer %u does not exist", what, buffer >= count ? buffer : partner);
+        error_set(&ir->module->error, BL_ERROR_COMPILE, "trace: %s: buffer %u does not exist", what,
+                  buffer >= count ? buffer : partner);
     return ir->module->error.code == BL_OK;
 }
 
@@ -93,7 +101,10 @@ void bl_ir_buffer_tangent(bl_ir *ir, uint32_t buffer, uint32_t tangent)
 
 /* ---- functions ---- */
 
-bl_ir_func *bl_ir_func_create(bl_ir *ir, const char *name) { return outer(ir_func_create(ir->module, name ? name : "")); }
+bl_ir_func *bl_ir_func_create(bl_ir *ir, const char *name)
+{
+    return outer(ir_func_create(ir->module, name ? name : ""));
+}
 
 bl_ir_value bl_ir_param(bl_ir_func *f, bl_ir_type type)
 {
@@ -111,25 +122,28 @@ void bl_ir_entry(bl_ir_func *f)
 {
     ir_func *g = inner(f);
     if (!g->finished || g->params.count || g->results.count)
-        ir_fail(g, "entry: \"%s\" has %u parameters and %u results and is %sended; what runs has none and is", g->name, g->params.count,
-                g->results.count, g->finished ? "" : "not ");
+        ir_fail(g, "entry: \"%s\" has %u parameters and %u results and is %sended; what runs has none and is",
+                g->name, g->params.count, g->results.count, g->finished ? "" : "not ");
     else
         g->module->entry = g;
 }
 
 /* ---- values ---- */
 
-#define CONSTANT(name, type)                                                                                                                    \
-    bl_ir_value bl_ir_##name(bl_ir_func *f, type v)                                                                                             \
-    {                                                                                                                                           \
-        return is_open(f, #name) ? value(ir_##name(inner(f), v)) : (bl_ir_value){0};                                                            \
+#define CONSTANT(name, type)                                                                                 \
+    bl_ir_value bl_ir_##name(bl_ir_func *f, type v)                                                          \
+    {                                                                                                        \
+        return is_open(f, #name) ? value(ir_##name(inner(f), v)) : (bl_ir_value){0};                         \
     }
 CONSTANT(f32, float)
 CONSTANT(u32, uint32_t)
 CONSTANT(i32, int32_t)
 CONSTANT(bool, bool)
 
-bl_ir_value bl_ir_global_id(bl_ir_func *f) { return is_open(f, "global_id") ? value(ir_global_id(inner(f))) : (bl_ir_value){0}; }
+bl_ir_value bl_ir_global_id(bl_ir_func *f)
+{
+    return is_open(f, "global_id") ? value(ir_global_id(inner(f))) : (bl_ir_value){0};
+}
 
 bl_ir_value bl_ir_uniform(bl_ir_func *f, bl_ir_type type, uint32_t word)
 {
@@ -142,20 +156,20 @@ bl_ir_value bl_ir_uniform(bl_ir_func *f, bl_ir_type type, uint32_t word)
     return value(ir_uniform(inner(f), (ir_type)type, word));
 }
 
-#define VALUE_1(name)                                                                                                                           \
-    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a)                                                                                      \
-    {                                                                                                                                           \
-        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a))) : (bl_ir_value){0};                                                       \
+#define VALUE_1(name)                                                                                        \
+    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a)                                                   \
+    {                                                                                                        \
+        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a))) : (bl_ir_value){0};                    \
     }
-#define VALUE_2(name)                                                                                                                           \
-    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a, bl_ir_value b)                                                                       \
-    {                                                                                                                                           \
-        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a), ref(b))) : (bl_ir_value){0};                                               \
+#define VALUE_2(name)                                                                                        \
+    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a, bl_ir_value b)                                    \
+    {                                                                                                        \
+        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a), ref(b))) : (bl_ir_value){0};            \
     }
-#define VALUE_3(name)                                                                                                                           \
-    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a, bl_ir_value b, bl_ir_value c)                                                        \
-    {                                                                                                                                           \
-        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a), ref(b), ref(c))) : (bl_ir_value){0};                                       \
+#define VALUE_3(name)                                                                                        \
+    bl_ir_value bl_ir_##name(bl_ir_func *f, bl_ir_value a, bl_ir_value b, bl_ir_value c)                     \
+    {                                                                                                        \
+        return is_open(f, #name) ? value(ir_##name(inner(f), ref(a), ref(b), ref(c))) : (bl_ir_value){0};    \
     }
 BL_IR_UNARY(VALUE_1)
 BL_IR_BINARY(VALUE_2)
@@ -182,7 +196,8 @@ void bl_ir_endif(bl_ir_func *f)
 
 bl_ir_value bl_ir_phi(bl_ir_func *f, bl_ir_value if_op, bl_ir_value then_value, bl_ir_value else_value)
 {
-    return is_open(f, "phi") ? value(ir_phi(inner(f), ref(if_op), ref(then_value), ref(else_value))) : (bl_ir_value){0};
+    return is_open(f, "phi") ? value(ir_phi(inner(f), ref(if_op), ref(then_value), ref(else_value)))
+                             : (bl_ir_value){0};
 }
 
 bl_ir_value bl_ir_loop(bl_ir_func *f, bl_ir_value *state, uint32_t count)
@@ -202,11 +217,12 @@ void bl_ir_endloop(bl_ir_func *f, bl_ir_value loop, const bl_ir_value *next, uin
         ir_endloop(inner(f), ref(loop), refs(next), count);
 }
 
-void bl_ir_call(bl_ir_func *f, bl_ir_value selector, bl_ir_func *const *targets, uint32_t target_count, const bl_ir_value *args,
-                uint32_t arg_count, bl_ir_value *results)
+void bl_ir_call(bl_ir_func *f, bl_ir_value selector, bl_ir_func *const *targets, uint32_t target_count,
+                const bl_ir_value *args, uint32_t arg_count, bl_ir_value *results)
 {
     if (is_open(f, "call"))
-        ir_call(inner(f), ref(selector), (ir_func *const *)targets, target_count, refs(args), arg_count, refs_out(results));
+        ir_call(inner(f), ref(selector), (ir_func *const *)targets, target_count, refs(args), arg_count,
+                refs_out(results));
 }
 
 /* ---- memory ---- */
@@ -219,7 +235,8 @@ bl_ir_value bl_ir_load(bl_ir_func *f, bl_ir_type type, uint32_t buffer, bl_ir_va
 
 bl_ir_value bl_ir_dload(bl_ir_func *f, uint32_t buffer, bl_ir_value index, bl_ir_value gradient_index)
 {
-    return is_open(f, "dload") ? value(ir_dload(inner(f), buffer, ref(index), ref(gradient_index))) : (bl_ir_value){0};
+    return is_open(f, "dload") ? value(ir_dload(inner(f), buffer, ref(index), ref(gradient_index)))
+                               : (bl_ir_value){0};
 }
 
 void bl_ir_store(bl_ir_func *f, uint32_t buffer, bl_ir_value index, bl_ir_value v)
@@ -233,7 +250,8 @@ bl_ir_value bl_ir_atomic_add(bl_ir_func *f, uint32_t buffer, bl_ir_value index, 
     if (!is_open(f, "atomic_add"))
         return (bl_ir_value){0};
     ir_func *g = inner(f);
-    if (v.id < g->inst.count && ir_type_of(g, ref(v)) == IR_F32) { /* not every device has it; accum works everywhere */
+    if (v.id < g->inst.count &&
+        ir_type_of(g, ref(v)) == IR_F32) { /* not every device has it; accum works everywhere */
         ir_fail(g, "atomic_add: operand %%%u is f32, expected u32 (accum adds reals)", v.id);
         return (bl_ir_value){0};
     }
@@ -265,22 +283,24 @@ void bl_ir_lstore(bl_ir_func *f, bl_ir_value local, bl_ir_value index, bl_ir_val
 
 /* ---- differentiation ---- */
 
-void bl_ir_backward(bl_ir_func *f, const bl_ir_value *outputs, const bl_ir_value *seeds, uint32_t count, const bl_ir_value *wrt,
-                    bl_ir_value *wrt_adjoints, uint32_t wrt_count)
+void bl_ir_backward(bl_ir_func *f, const bl_ir_value *outputs, const bl_ir_value *seeds, uint32_t count,
+                    const bl_ir_value *wrt, bl_ir_value *wrt_adjoints, uint32_t wrt_count)
 {
     for (uint32_t k = 0; k < wrt_count; k++)
         wrt_adjoints[k] = (bl_ir_value){0};
     if (is_open(f, "backward"))
-        ad_backward(inner(f), refs(outputs), refs(seeds), count, refs(wrt), refs_out(wrt_adjoints), wrt_count);
+        ad_backward(inner(f), refs(outputs), refs(seeds), count, refs(wrt), refs_out(wrt_adjoints),
+                    wrt_count);
 }
 
-void bl_ir_forward(bl_ir_func *f, const bl_ir_value *wrt, const bl_ir_value *wrt_tangents, uint32_t wrt_count, const bl_ir_value *outputs,
-                   bl_ir_value *output_tangents, uint32_t count)
+void bl_ir_forward(bl_ir_func *f, const bl_ir_value *wrt, const bl_ir_value *wrt_tangents, uint32_t wrt_count,
+                   const bl_ir_value *outputs, bl_ir_value *output_tangents, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
         output_tangents[k] = (bl_ir_value){0};
     if (is_open(f, "forward"))
-        ad_forward(inner(f), refs(wrt), refs(wrt_tangents), wrt_count, refs(outputs), refs_out(output_tangents), count);
+        ad_forward(inner(f), refs(wrt), refs(wrt_tangents), wrt_count, refs(outputs),
+                   refs_out(output_tangents), count);
 }
 
 void bl_ir_custom(bl_ir_func *f, bl_ir_func *jvp, bl_ir_func *vjp)

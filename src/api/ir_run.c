@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running the caller's traces (backlight_ir.h): in the interpreter, and as kernels on a device with arrays of the caller's.
+ * Running the caller's traces (backlight_ir.h): in the interpreter, and as kernels on a device with arrays of
+ * the caller's.
  *
  * A device runs whole workgroups. So that exactly the invocations asked for run, a kernel's entry is wrapped:
  *     if global_id < uniform[last]: entry()
@@ -24,7 +25,10 @@ static bl_result complete(const ir_module *m, bl_error *err)
 }
 
 /* Accumulation by float atomics where there are some, else by compare and exchange. */
-static opt_options lowering(bool float_atomics) { return (opt_options){.accumulate = float_atomics ? OPT_ACCUMULATE_FLOAT : OPT_ACCUMULATE_CAS}; }
+static opt_options lowering(bool float_atomics)
+{
+    return (opt_options){.accumulate = float_atomics ? OPT_ACCUMULATE_FLOAT : OPT_ACCUMULATE_CAS};
+}
 
 static bl_result finish(bl_ir *ir, bl_result r, const bl_error *err)
 {
@@ -63,15 +67,16 @@ static bl_result interpret(const ir_module *m, ir_eval_env *env, uint32_t invoca
 {
     TRY(complete(m, err));
     if (env->buffer_count != m->buffers.count || env->uniform_count < m->uniform_count)
-        return error_set(err, BL_ERROR_ARGUMENT, "%u buffers and %u uniform words given, the trace has %u and %u", env->buffer_count,
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%u buffers and %u uniform words given, the trace has %u and %u", env->buffer_count,
                          env->uniform_count, m->buffers.count, m->uniform_count);
     for (env->global_id = 0; env->global_id < invocations; env->global_id++)
         TRY(ir_eval(m->entry, NULL, NULL, env, err));
     return BL_OK;
 }
 
-bl_result bl_ir_interpret(bl_ir *ir, const bl_ir_memory *memory, uint32_t buffer_count, const uint32_t *uniforms, uint32_t uniform_count,
-                          uint32_t invocations)
+bl_result bl_ir_interpret(bl_ir *ir, const bl_ir_memory *memory, uint32_t buffer_count,
+                          const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations)
 {
     bl_error err = {0};
     ir_eval_buffer *buffers = calloc(buffer_count + 1u, sizeof *buffers);
@@ -79,7 +84,12 @@ bl_result bl_ir_interpret(bl_ir *ir, const bl_ir_memory *memory, uint32_t buffer
         return finish(ir, error_set(&err, BL_ERROR_MEMORY, "out of memory"), &err);
     for (uint32_t i = 0; i < buffer_count; i++)
         buffers[i] = (ir_eval_buffer){.words = memory[i].words, .count = memory[i].count};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = buffer_count, .uniforms = uniforms, .uniform_count = uniform_count};
+    ir_eval_env env = {
+        .buffers = buffers,
+        .buffer_count = buffer_count,
+        .uniforms = uniforms,
+        .uniform_count = uniform_count,
+    };
     bl_result r = interpret(ir->module, &env, invocations, &err);
     free(buffers);
     return finish(ir, r, &err);
@@ -101,8 +111,10 @@ bl_result bl_ir_array_create(bl_device *device, uint64_t words, bl_ir_array **ou
     if (!a)
         return BL_ERROR_MEMORY;
     *a = (bl_ir_array){.device = device, .count = words};
-    bl_result r = words > UINT64_MAX / 8 ? error_set(&err, BL_ERROR_ARGUMENT, "an array of %llu words", (unsigned long long)words)
-                                         : gpu_buffer_create(device->gpu, GPU_DEVICE, 4 * words, "array", &a->buffer, &err);
+    bl_result r =
+        words > UINT64_MAX / 8
+            ? error_set(&err, BL_ERROR_ARGUMENT, "an array of %llu words", (unsigned long long)words)
+            : gpu_buffer_create(device->gpu, GPU_DEVICE, 4 * words, "array", &a->buffer, &err);
     if (r != BL_OK) {
         free(a);
         return context_fail(device->context, &err);
@@ -123,8 +135,9 @@ static bl_result in_range(const bl_ir_array *a, uint64_t first, uint64_t count, 
 {
     if (first <= a->count && count <= a->count - first)
         return BL_OK;
-    return error_set(err, BL_ERROR_ARGUMENT, "words %llu to %llu of an array of %llu", (unsigned long long)first,
-                     (unsigned long long)(first + count), (unsigned long long)a->count);
+    return error_set(err, BL_ERROR_ARGUMENT, "words %llu to %llu of an array of %llu",
+                     (unsigned long long)first, (unsigned long long)(first + count),
+                     (unsigned long long)a->count);
 }
 
 bl_result bl_ir_array_write(bl_ir_array *array, uint64_t first, const void *words, uint64_t count)
@@ -172,7 +185,8 @@ static ir_module *bounded(const ir_module *m)
     return copy;
 }
 
-static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, spv_code *code, bl_error *err)
+static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites *sites, spv_code *code,
+                          bl_error *err)
 {
     ir_module *copy = bounded(m), *lowered = NULL;
     opt_options o = lowering(device->float_atomics);
@@ -181,7 +195,11 @@ static bl_result generate(const ir_module *m, const gpu_info *device, opt_sites 
     ir_module_destroy(copy);
     if (r != BL_OK)
         return r;
-    spv_options s = {.local_size = LOCAL_SIZE, .names = true, .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve};
+    spv_options s = {
+        .local_size = LOCAL_SIZE,
+        .names = true,
+        .signed_zero_inf_nan_preserve = device->signed_zero_inf_nan_preserve,
+    };
     r = spv_generate(lowered, &s, code, err);
     ir_module_destroy(lowered);
     return r;
@@ -194,8 +212,14 @@ static bl_result compile(bl_ir_kernel *k, const ir_module *m, bl_error *err)
     if (k->device->context->checked)
         TRY(bounds_create(k->device->gpu, m->buffers.count, &k->bounds, err));
     TRY(generate(m, gpu_device_info(k->device->gpu), k->bounds ? &k->bounds->sites : NULL, &code, err));
-    gpu_kernel_desc desc = {.words = code.words, .word_count = code.word_count, .buffer_count = m->buffers.count + (k->bounds != NULL),
-                            .push_words = m->uniform_count + 1, .local_size = LOCAL_SIZE, .label = m->entry->name};
+    gpu_kernel_desc desc = {
+        .words = code.words,
+        .word_count = code.word_count,
+        .buffer_count = m->buffers.count + (k->bounds != NULL),
+        .push_words = m->uniform_count + 1,
+        .local_size = LOCAL_SIZE,
+        .label = m->entry->name,
+    };
     bl_result r = gpu_kernel_create(k->device->gpu, &desc, &k->kernel, err);
     spv_code_free(&code);
     k->buffers = m->buffers.count, k->uniforms = m->uniform_count;
@@ -228,7 +252,8 @@ void bl_ir_kernel_destroy(bl_ir_kernel *kernel)
     free(kernel);
 }
 
-static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uint32_t *push, uint32_t invocations, bl_error *err)
+static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
+                          uint32_t invocations, bl_error *err)
 {
     if (k->bounds)
         TRY(bounds_arm(k->bounds, buffers, err));
@@ -239,13 +264,14 @@ static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uin
     return bounds_check(k->bounds, err);
 }
 
-static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array_count, const uint32_t *uniforms, uint32_t uniform_count,
-                     uint32_t invocations, bl_error *err)
+static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array_count,
+                     const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations, bl_error *err)
 {
     uint32_t push[BL_IR_UNIFORMS + 1] = {0};
     if (array_count != k->buffers || uniform_count < k->uniforms)
-        return error_set(err, BL_ERROR_ARGUMENT, "%u arrays and %u uniform words given, the kernel has %u and %u", array_count, uniform_count,
-                         k->buffers, k->uniforms);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%u arrays and %u uniform words given, the kernel has %u and %u", array_count,
+                         uniform_count, k->buffers, k->uniforms);
     gpu_buffer **buffers = calloc(array_count + 1u, sizeof *buffers);
     if (!buffers)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
@@ -261,8 +287,8 @@ static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array
     return r;
 }
 
-bl_result bl_ir_kernel_run(bl_ir_kernel *kernel, bl_ir_array *const *arrays, uint32_t array_count, const uint32_t *uniforms,
-                           uint32_t uniform_count, uint32_t invocations)
+bl_result bl_ir_kernel_run(bl_ir_kernel *kernel, bl_ir_array *const *arrays, uint32_t array_count,
+                           const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations)
 {
     bl_error err = {0};
     bl_result r = run(kernel, arrays, array_count, uniforms, uniform_count, invocations, &err);

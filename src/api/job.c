@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jobs: one scene on one device, with the parameters whose gradients are wanted; its life, and values that change. */
+ * Jobs: one scene on one device, with the parameters whose gradients are wanted; its life, and values that
+ * change. */
 #include "api/handles.h"
 #include "render/shape/kinds.h"
 
@@ -17,7 +18,8 @@ static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_
         for (uint32_t k = 0; k < i; k++)
             if (job->requested[k] == job->requested[i]) {
                 bl_error err;
-                error_set(&err, BL_ERROR_ARGUMENT, "parameter \"%s\" is requested twice", desc->parameters[i]);
+                error_set(&err, BL_ERROR_ARGUMENT, "parameter \"%s\" is requested twice",
+                          desc->parameters[i]);
                 return context_fail(job->context, &err);
             }
     }
@@ -30,7 +32,8 @@ static bl_result check_refused(const bl_job *job, bl_error *err)
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const char *why = parameter_refused(job->scene, job->requested[k]);
         if (why)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no gradient: %s", job->scene->parameters.data[job->requested[k]].name, why);
+            return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no gradient: %s",
+                             job->scene->parameters.data[job->requested[k]].name, why);
     }
     return BL_OK;
 }
@@ -42,7 +45,8 @@ static bool moves_solids(const bl_job *job)
     bool any = false;
     for (uint32_t i = 0; i < s->shapes.count; i++)
         for (uint32_t k = 0; k < job->requested_count; k++)
-            any |= s->shapes.data[i].kind != SHAPE_TRIANGLES && place_parameter(s, s->shapes.data[i].object) == job->requested[k];
+            any |= s->shapes.data[i].kind != SHAPE_TRIANGLES &&
+                   place_parameter(s, s->shapes.data[i].object) == job->requested[k];
     return any;
 }
 
@@ -58,8 +62,10 @@ static bl_result check_places(const bl_job *job, bl_error *err)
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t array = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + k);
             if (array != PLAN_NONE && job->plan->gradient_offset[array] != PLAN_NONE)
-                return error_set(err, BL_ERROR_UNSUPPORTED, "%s and %s in one job are not implemented yet: ask for one of them at a time", name,
-                                 s->parameters.data[array].name);
+                return error_set(
+                    err, BL_ERROR_UNSUPPORTED,
+                    "%s and %s in one job are not implemented yet: ask for one of them at a time", name,
+                    s->parameters.data[array].name);
         }
     }
     return BL_OK;
@@ -71,7 +77,8 @@ static bl_result check_loaded_places(const bl_job *job, bl_error *err)
     const render_scene *s = job->scene;
     for (uint32_t k = 0; k < job->requested_count; k++)
         if (place_is(s, job->requested[k]))
-            TRY(place_check(s, job->requested[k], render_initial(s, &s->parameters.data[job->requested[k]]), err));
+            TRY(place_check(s, job->requested[k], render_initial(s, &s->parameters.data[job->requested[k]]),
+                            err));
     return BL_OK;
 }
 
@@ -84,7 +91,8 @@ const char *bl_volume_gradient_name(bl_volume_gradient how)
 static bool wants_detours(const bl_job *job)
 {
     bl_volume_gradient how = job->desc.volume_gradient;
-    bool wanted = how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
+    bool wanted =
+        how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
     return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !plan_sways(job->plan);
 }
 
@@ -112,13 +120,16 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     }
     job->fixed_point = job->desc.accumulate == BL_ACCUMULATE_FIXED;
     if (!job->fixed_point && !gpu_device_info(device->gpu)->float_atomics)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation", gpu_device_info(device->gpu)->name);
+        r = error_set(&err, BL_ERROR_UNSUPPORTED, "%s has no float atomics; use fixed-point accumulation",
+                      gpu_device_info(device->gpu)->name);
     plan_rays rays = PLAN_RAYS_BVH;
     if (r == BL_OK)
         r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
-    if (rays == PLAN_RAYS_QUERY && moves_solids(job)) /* whose boxes the device's structure would have to follow */
+    if (rays == PLAN_RAYS_QUERY &&
+        moves_solids(job)) /* whose boxes the device's structure would have to follow */
         rays = PLAN_RAYS_BVH;
-    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays, job->desc.passes_off >> OPT_SWITCH_COUNT);
+    job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
+                            job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
     job->plan->detours = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
@@ -126,15 +137,20 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
         r = pixels_check(job, &err);
     if (r == BL_OK)
         r = check_refused(job, &err);
-    if (r == BL_OK && job->plan->sensor && job->scene->depth_image) /* poses that a caller gives are no parameters */
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented yet for this integrator");
+    if (r == BL_OK && job->plan->sensor &&
+        job->scene->depth_image) /* poses that a caller gives are no parameters */
+        r = error_set(&err, BL_ERROR_UNSUPPORTED,
+                      "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = check_places(job, &err);
     if (r == BL_OK && plan_follows(job->plan) && !job->scene->volumetric && job->plan->moves & MOVE_HITS)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients by vertex positions or places of shapes, in one job with those of the camera or of what turns mirrors and glass, "
-                                                  "are not implemented yet: ask for one of them at a time");
+        r = error_set(&err, BL_ERROR_UNSUPPORTED,
+                      "gradients by vertex positions or places of shapes, in one job with those of the "
+                      "camera or of what turns mirrors and glass, "
+                      "are not implemented yet: ask for one of them at a time");
     if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "gradients of the camera are not implemented for this integrator");
+        r = error_set(&err, BL_ERROR_UNSUPPORTED,
+                      "gradients of the camera are not implemented for this integrator");
     if (r == BL_OK)
         r = gpu_batch_create(device->gpu, &job->batch, &err);
     if (r == BL_OK && job->context->checked)
@@ -167,17 +183,26 @@ void bl_job_destroy(bl_job *job)
     free(job);
 }
 
-const char *bl_job_rays(const bl_job *job) { return job->plan->query ? "query" : job->plan->baked ? "baked" : "bvh"; }
+const char *bl_job_rays(const bl_job *job)
+{
+    return job->plan->query ? "query" : job->plan->baked ? "baked" : "bvh";
+}
 
 bl_result job_check_change(const bl_job *job, uint32_t index, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[index];
     if (job->plan->gradient_offset[index] == PLAN_NONE && place_is(job->scene, index))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: this stays where it is: the job was created without this parameter", p->name);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: this stays where it is: the job was created without this parameter", p->name);
     if (job->plan->gradient_offset[index] == PLAN_NONE && parameter_turns_environment(job->scene, index))
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: the sky of this job stays as it is: the job was created without this parameter", p->name);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%s: the sky of this job stays as it is: the job was created without this parameter",
+                         p->name);
     if (p->source != PLAN_NONE && job->plan->baked && job->plan->value_offset[index] == PLAN_NONE)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`", p->name);
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "%s: the geometry of this job is part of its kernels: it was created without `geometry_changes`",
+            p->name);
     return BL_OK;
 }
 
@@ -189,16 +214,23 @@ bl_result bl_job_set_parameter(bl_job *job, uint32_t index, const float *values)
     bl_error err = {0};
     if (job_check_change(job, index, &err) != BL_OK)
         return context_fail(job->context, &err);
-    if ((place_is(job->scene, index) || parameter_turns_environment(job->scene, index)) && place_check(job->scene, index, values, &err) != BL_OK)
+    if ((place_is(job->scene, index) || parameter_turns_environment(job->scene, index)) &&
+        place_check(job->scene, index, values, &err) != BL_OK)
         return context_fail(job->context, &err);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->absent && job->plan->gradient_offset[index] == PLAN_NONE && values[i] != 0) {
-            error_set(&err, BL_ERROR_ARGUMENT, "\"%s\" is 0 in the scene, so this job was made without what it is the weight of; give it another value "
-                      "there, or request its gradient", p->name);
+            error_set(&err, BL_ERROR_ARGUMENT,
+                      "\"%s\" is 0 in the scene, so this job was made without what it is the weight of; give "
+                      "it another value "
+                      "there, or request its gradient",
+                      p->name);
             return context_fail(job->context, &err);
         }
     if (p->object == job->scene->sensor->index && !job->plan->sensor) {
-        error_set(&err, BL_ERROR_ARGUMENT, "%s: the sensor of this job is fixed: it was created without any of the sensor's parameters", p->name);
+        error_set(
+            &err, BL_ERROR_ARGUMENT,
+            "%s: the sensor of this job is fixed: it was created without any of the sensor's parameters",
+            p->name);
         return context_fail(job->context, &err);
     }
     if (p->source != PLAN_NONE && geometry_set(job, index, values, &err) != BL_OK)
@@ -220,7 +252,9 @@ bl_result bl_job_get_parameter(bl_job *job, uint32_t index, float *values)
     const render_parameter *p = &job->scene->parameters.data[index];
     bl_error err = {0};
     uint32_t offset = job->plan->value_offset[index];
-    bl_result r = offset == PLAN_NONE ? geometry_get(job, index, values, &err) : gpu_buffer_read(job->values, 4ull * offset, values, 4ull * p->count, &err);
+    bl_result r = offset == PLAN_NONE
+                      ? geometry_get(job, index, values, &err)
+                      : gpu_buffer_read(job->values, 4ull * offset, values, 4ull * p->count, &err);
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
@@ -229,15 +263,18 @@ bl_result bl_job_set_sensor(bl_job *job, uint32_t sensor, const float *to_world)
     bl_error err = {0};
     bl_result r = sensor_check(job->scene, sensor, to_world, &err);
     if (r == BL_OK && job->plan->sensor)
-        r = error_set(&err, BL_ERROR_UNSUPPORTED, "the job's parameters are the sensor's, so it cannot be moved");
+        r = error_set(&err, BL_ERROR_UNSUPPORTED,
+                      "the job's parameters are the sensor's, so it cannot be moved");
     if (r == BL_OK && !job->desc.sensor_moves)
-        r = error_set(&err, BL_ERROR_ARGUMENT, "the sensor of this job is fixed: it was created without `sensor_moves`");
+        r = error_set(&err, BL_ERROR_ARGUMENT,
+                      "the sensor of this job is fixed: it was created without `sensor_moves`");
     if (r == BL_OK) {
         const scene_object *o = job->scene->sensors.data[sensor];
         uint32_t count = sensor_words(o), *words = calloc(count, sizeof *words);
         BL_ASSERT(words, "out of memory");
         sensor_record(job->scene, o, to_world, words);
-        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, count * sizeof *words, &err);
+        r = gpu_buffer_write(job->words, 4ull * plan_sensor_word(job->plan), words, count * sizeof *words,
+                             &err);
         free(words);
     }
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);

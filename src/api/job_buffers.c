@@ -72,7 +72,10 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     return BL_OK;
 }
 
-void job_value_changed(bl_job *job, uint32_t parameter) { job->values_changed = job->changed[parameter] = true; }
+void job_value_changed(bl_job *job, uint32_t parameter)
+{
+    job->values_changed = job->changed[parameter] = true;
+}
 
 bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 {
@@ -99,7 +102,8 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err)
 {
-    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes * (pass == RENDER_VARIANCE ? 2 : 1);
+    uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes *
+                     (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
         return BL_OK;
     TRY(job_replace_buffer(job, 4 * words, "film", &job->film, err));
@@ -109,8 +113,10 @@ bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_err
 
 void job_drop_buffers(bl_job *job)
 {
-    gpu_buffer **all[] = {&job->words, &job->values, &job->gradient, &job->film, &job->status, &job->adjoint, &job->frozen,
-                          &job->scale, &job->image, &job->target, &job->partials, &job->results, &job->output, &job->tangent, &job->lanes, &job->samples, &job->splats, &job->splat_scale, &job->refit};
+    gpu_buffer **all[] = {&job->words,    &job->values,  &job->gradient,    &job->film,    &job->status,
+                          &job->adjoint,  &job->frozen,  &job->scale,       &job->image,   &job->target,
+                          &job->partials, &job->results, &job->output,      &job->tangent, &job->lanes,
+                          &job->samples,  &job->splats,  &job->splat_scale, &job->refit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
 }
@@ -118,9 +124,18 @@ void job_drop_buffers(bl_job *job)
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])
 {
     gpu_buffer *const all[BUFFER_COUNT + 1] = {
-        [BUFFER_SCENE] = job->words,   [BUFFER_VALUES] = job->values,   [BUFFER_GRADIENT] = job->gradient, [BUFFER_FILM] = job->film,
-        [BUFFER_STATUS] = job->status, [BUFFER_ADJOINT] = job->adjoint, [BUFFER_FROZEN] = job->frozen,     [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples, [BUFFER_TANGENT] = job->tangent, [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL};
+        [BUFFER_SCENE] = job->words,
+        [BUFFER_VALUES] = job->values,
+        [BUFFER_GRADIENT] = job->gradient,
+        [BUFFER_FILM] = job->film,
+        [BUFFER_STATUS] = job->status,
+        [BUFFER_ADJOINT] = job->adjoint,
+        [BUFFER_FROZEN] = job->frozen,
+        [BUFFER_SCALE] = job->scale,
+        [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples,
+        [BUFFER_TANGENT] = job->tangent,
+        [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL,
+    };
     memcpy(buffers, all, sizeof all);
     if (render_lists_lanes(job->plan, pass))
         buffers[BUFFER_ADJOINT] = job->lanes;

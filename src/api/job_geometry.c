@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Geometry that changes: positions, normals and texture coordinates of meshes, and to_world of shapes. They stand in the scene buffer; those that a job has among its
- * parameters also among the values, from where they are copied before a pass. What follows from positions is then made anew on the device by the
- * dispatches that render/refit.h lists.
+ * Geometry that changes: positions, normals and texture coordinates of meshes, and to_world of shapes. They
+ * stand in the scene buffer; those that a job has among its parameters also among the values, from where they
+ * are copied before a pass. What follows from positions is then made anew on the device by the dispatches
+ * that render/refit.h lists.
  *
- * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by the surface area heuristic is compared
- * with what it was then; beyond a factor of `decayed` a new tree is built on the host. */
+ * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by
+ * the surface area heuristic is compared with what it was then; beyond a factor of `decayed` a new tree is
+ * built on the host. */
 #include "api/handles.h"
 
 #include "render/classes.h"
@@ -15,11 +17,13 @@
 #include <string.h>
 
 static const double decayed = 1.5;
-enum { UPDATES_MOST = 15 /* of an acceleration structure, whose cost nobody tells, before it is built anew */ };
+enum {
+    UPDATES_MOST = 15 /* of an acceleration structure, whose cost nobody tells, before it is built anew */
+};
 
 typedef struct job_geometry {
-    bool *moves; /* by parameter: positions that have changed since the job was made */
-    bool listed; /* refit is about all of these */
+    bool *moves;      /* by parameter: positions that have changed since the job was made */
+    bool listed;      /* refit is about all of these */
     uint32_t updates; /* of the acceleration structure since it was built */
     refit refit;
 } job_geometry;
@@ -29,18 +33,23 @@ static bool moves_shapes(const bl_job *job, uint32_t parameter)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
     bool requested = job->plan->moves & MOVE_PLACES && job->plan->gradient_offset[parameter] != PLAN_NONE;
-    return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS || (requested && place_is(job->scene, parameter));
+    return p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS ||
+           (requested && place_is(job->scene, parameter));
 }
 
 /* Where geometry stands in the scene buffer, in bytes. */
-static uint64_t place_of(const bl_job *job, const render_parameter *p) { return 4ull * (job->plan->geometry + p->source); }
+static uint64_t place_of(const bl_job *job, const render_parameter *p)
+{
+    return 4ull * (job->plan->geometry + p->source);
+}
 
 /* What goes by its to_world has its vertices from there. */
 static bool goes_by_place(const bl_job *job, const render_parameter *p)
 {
     bool placed = false;
     for (uint32_t i = 0; i < job->scene->shapes.count && p->slot < PLAN_ARRAY_SLOT + MESH_ARRAY_UVS; i++)
-        placed |= job->scene->shapes.data[i].object->index == p->object && place_requested(job->plan, job->scene->shapes.data[i].object);
+        placed |= job->scene->shapes.data[i].object->index == p->object &&
+                  place_requested(job->plan, job->scene->shapes.data[i].object);
     return placed;
 }
 
@@ -51,7 +60,8 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
         return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
     for (uint32_t i = 0; i < p->count; i++)
         if (!isfinite(values[i]))
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name, i % p->shape[1], i / p->shape[1]);
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %u of element %u is not finite", p->name,
+                             i % p->shape[1], i / p->shape[1]);
     return gpu_buffer_write(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 
@@ -122,13 +132,15 @@ static void record_copies(bl_job *job)
     for (uint32_t k = 0; k < job->requested_count; k++) {
         const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
         if (p->source != PLAN_NONE && job->changed[job->requested[k]])
-            gpu_batch_copy(job->batch, job->values, 4ull * job->plan->value_offset[job->requested[k]], job->words, place_of(job, p), 4ull * p->count);
+            gpu_batch_copy(job->batch, job->values, 4ull * job->plan->value_offset[job->requested[k]],
+                           job->words, place_of(job, p), 4ull * p->count);
     }
 }
 
 static void record(bl_job *job, render_pass pass, gpu_buffer *values, const refit_dispatch *d)
 {
-    const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
+    const uint32_t push[UNIFORM_COUNT] = {
+        [UNIFORM_LANE_COUNT] = d->lanes, [UNIFORM_TABLE_STEP] = d->step, [UNIFORM_TABLE_RECORD] = d->record};
     job_record(job, pass, values, push, d->lanes);
 }
 
@@ -151,7 +163,8 @@ static bl_result run_refit(bl_job *job, bl_stats *stats, bl_error *err)
 static bl_result read_cost(bl_job *job, double *cost, bl_error *err)
 {
     float parts[REFIT_COST_PARTS];
-    TRY(gpu_buffer_read(job->refit, 4ull * job->geometry->refit.work.data[REFIT_COSTS], parts, sizeof parts, err));
+    TRY(gpu_buffer_read(job->refit, 4ull * job->geometry->refit.work.data[REFIT_COSTS], parts, sizeof parts,
+                        err));
     *cost = 0;
     for (uint32_t k = 0; k < REFIT_COST_PARTS; k++)
         *cost += (double)parts[k];
@@ -170,7 +183,8 @@ static bl_result rebuild(bl_job *job, bl_error *err)
     return gpu_buffer_write(job->words, 0, p->words.data, 4ull * p->words.count, err);
 }
 
-/* An acceleration structure that can change, in place of one that cannot: with the corners of the loaded scene, for now. */
+/* An acceleration structure that can change, in place of one that cannot: with the corners of the loaded
+ * scene, for now. */
 static bl_result make_changing(bl_job *job, bl_error *err)
 {
     plan *p = job->plan;
@@ -194,11 +208,13 @@ static void copy_maps(bl_job *job)
             continue;
         uint64_t at[2], from = 4ull * (plan_level(job->plan, k) + LEVEL_TO_WORLD);
         for (uint32_t i = gpu_accel_maps(job->accel, k, at); i-- > 0;)
-            gpu_batch_copy(job->batch, job->words, from, gpu_accel_instances(job->accel), at[i], sizeof s->instances.data[k].to_world);
+            gpu_batch_copy(job->batch, job->words, from, gpu_accel_instances(job->accel), at[i],
+                           sizeof s->instances.data[k].to_world);
     }
 }
 
-/* Corners of the groups in which something moves; then these, updated or, every so many times, built anew, and the top. */
+/* Corners of the groups in which something moves; then these, updated or, every so many times, built anew,
+ * and the top. */
 static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
 {
     job_geometry *g = job->geometry;
@@ -208,7 +224,8 @@ static bl_result follow_queries(bl_job *job, bl_stats *stats, bl_error *err)
     TRY(gpu_batch_begin(job->batch, err));
     for (uint32_t k = 0; k < p->group_count; k++)
         if (g->refit.corners[k])
-            gpu_batch_copy(job->batch, job->refit, 4ull * g->refit.corners[k], gpu_accel_corners(job->accel, k), 0,
+            gpu_batch_copy(job->batch, job->refit, 4ull * g->refit.corners[k],
+                           gpu_accel_corners(job->accel, k), 0,
                            36ull * (p->groups[k].count - p->groups[k].box_count));
     copy_maps(job);
     TRY(job_submit(job->batch, stats, &seconds, err));
@@ -249,7 +266,8 @@ bl_result geometry_follow(bl_job *job, bl_stats *stats, bl_error *err)
 }
 
 /* One dispatch of the pass for each mesh whose normals are derived. */
-static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *values, bl_stats *stats, bl_error *err)
+static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *values, bl_stats *stats,
+                                 bl_error *err)
 {
     gpu_kernel *kernel;
     double seconds;
@@ -267,7 +285,10 @@ static bl_result derived_normals(bl_job *job, render_pass pass, gpu_buffer *valu
     return bounds_check(job->bounds, err);
 }
 
-bl_result geometry_freeze(bl_job *job, bl_stats *stats, bl_error *err) { return derived_normals(job, RENDER_GEOMETRY, job->frozen, stats, err); }
+bl_result geometry_freeze(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    return derived_normals(job, RENDER_GEOMETRY, job->frozen, stats, err);
+}
 
 bl_result geometry_adjoint(bl_job *job, bl_stats *stats, bl_error *err)
 {

@@ -11,18 +11,27 @@ const char *bl_optimisation_name(uint32_t k)
 
 opt_options job_lowering(const bl_job *job)
 {
-    opt_options o = {.off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1), .gradient_elements = job->plan->gradient_count,
-                     .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT, .scale_buffer = BUFFER_SCALE,
-                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW,
-                     .sites = job->bounds ? &job->bounds->sites : NULL};
+    opt_options o = {
+        .off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
+        .gradient_elements = job->plan->gradient_count,
+        .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
+        .scale_buffer = BUFFER_SCALE,
+        .status_buffer = BUFFER_STATUS,
+        .overflow_word = STATUS_OVERFLOW,
+        .underflow_word = STATUS_UNDERFLOW,
+        .sites = job->bounds ? &job->bounds->sites : NULL,
+    };
     plan_ray_options(job->plan, &o);
     return o;
 }
 
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
-    if (job->scene->light_tracing && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT && pass != RENDER_CHANNELS && pass < RENDER_UPDATE)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
+    if (job->scene->light_tracing && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT &&
+        pass != RENDER_CHANNELS && pass < RENDER_UPDATE)
+        return error_set(
+            err, BL_ERROR_UNSUPPORTED,
+            "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
     render_trace_options o = {.no_next_event = job->desc.no_next_event, .fixed_point = job->fixed_point};
     return render_trace(job->plan, pass, &o, out, err);
 }
@@ -41,18 +50,38 @@ static uint32_t job_addressed(const bl_job *job, render_pass pass)
 
 static spv_options generation(const bl_job *job, render_pass pass)
 {
-    return (spv_options){.addressed = job_addressed(job, pass), .local_size = LOCAL_SIZE, .names = true, .rays = rays_lowering(job->plan),
+    return (spv_options){.addressed = job_addressed(job, pass),
+                         .local_size = LOCAL_SIZE,
+                         .names = true,
+                         .rays = rays_lowering(job->plan),
                          .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
-                         .signed_zero_inf_nan_preserve = gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
+                         .signed_zero_inf_nan_preserve =
+                             gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
 
 static const char *const pass_labels[RENDER_PASS_COUNT] = {
-    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels", [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay",
-    [RENDER_ADJOINT] = "adjoint", [RENDER_TAPE] = "tape", [RENDER_TAPE_ADJOINT] = "tape adjoint", [RENDER_FROZEN] = "frozen", [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward",
-    [RENDER_UPDATE] = "update", [RENDER_UPDATE_ADJOINT] = "update adjoint", [RENDER_UPDATE_TANGENT] = "update tangent", [RENDER_TABLES] = "tables",
-    [RENDER_GEOMETRY] = "geometry", [RENDER_GEOMETRY_ADJOINT] = "geometry adjoint", [RENDER_GEOMETRY_TANGENT] = "geometry tangent"};
+    [RENDER_PRIMAL] = "primal",
+    [RENDER_VARIANCE] = "variance",
+    [RENDER_CHANNELS] = "channels",
+    [RENDER_GRADIENT] = "gradient",
+    [RENDER_REPLAY] = "replay",
+    [RENDER_ADJOINT] = "adjoint",
+    [RENDER_TAPE] = "tape",
+    [RENDER_TAPE_ADJOINT] = "tape adjoint",
+    [RENDER_FROZEN] = "frozen",
+    [RENDER_UNROLLED] = "unrolled",
+    [RENDER_FORWARD] = "forward",
+    [RENDER_UPDATE] = "update",
+    [RENDER_UPDATE_ADJOINT] = "update adjoint",
+    [RENDER_UPDATE_TANGENT] = "update tangent",
+    [RENDER_TABLES] = "tables",
+    [RENDER_GEOMETRY] = "geometry",
+    [RENDER_GEOMETRY_ADJOINT] = "geometry adjoint",
+    [RENDER_GEOMETRY_TANGENT] = "geometry tangent",
+};
 
-static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took, bl_error *err)
+static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took,
+                          bl_error *err)
 {
     ir_module *trace;
     double start = clock_seconds();
@@ -62,8 +91,13 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     if (job_splats(job, pass))
         passes.accumulate = OPT_ACCUMULATE_FIXED;
     spv_options options = generation(job, pass);
-    kernel_source source = {.context = job->context, .device = job->device->identity, .trace = trace,
-                            .passes = &passes, .generate = &options};
+    kernel_source source = {
+        .context = job->context,
+        .device = job->device->identity,
+        .trace = trace,
+        .passes = &passes,
+        .generate = &options,
+    };
     bl_result r = kernel_code_make(&source, code, took, err);
     if (r == BL_OK && (r = see_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
         spv_code_free(&code->spirv);
@@ -83,8 +117,15 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
         bl_kernel_info *took = &job->compiled[pass];
         TRY(generate(job, pass, &code, took, err));
         double start = clock_seconds();
-        gpu_kernel_desc d = {.words = code.spirv.words, .word_count = code.spirv.word_count, .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
-                             .push_words = code.push_words, .local_size = LOCAL_SIZE, .addressed = addressed, .label = pass_labels[pass]};
+        gpu_kernel_desc d = {
+            .words = code.spirv.words,
+            .word_count = code.spirv.word_count,
+            .buffer_count = BUFFER_COUNT + (job->bounds != NULL),
+            .push_words = code.push_words,
+            .local_size = LOCAL_SIZE,
+            .addressed = addressed,
+            .label = pass_labels[pass],
+        };
         job->addressed[pass] = addressed;
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
         took->driver_seconds = clock_seconds() - start;
@@ -97,11 +138,13 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
 
 bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
-    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_REPLAY, RENDER_ADJOINT, RENDER_FROZEN, RENDER_FORWARD};
+    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL,  RENDER_GRADIENT, RENDER_REPLAY,
+                                                      RENDER_ADJOINT, RENDER_FROZEN,   RENDER_FORWARD};
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
         return BL_ERROR_ARGUMENT;
-    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD) && !job->plan->any_request) {
+    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD) &&
+        !job->plan->any_request) {
         error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the pass would be empty");
         return context_fail(job->context, &err);
     }

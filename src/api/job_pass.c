@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The loops that cut a pass into dispatches, and what goes before and after it.
  *
- * The unit of work is a range (lanes, samples of a strip). Ranges are chosen by measured speed so that a dispatch takes about
- * slice_seconds; results are the same bytes for any choice. A lane's image goes on where it was left, in the same order. Its gradient
- * begins anew with every dispatch, is a sum of floats (spirv_gen/opt/accumulate.c), and goes to memory as an integer in the end; so lanes
- * of passes that add to gradients are cut at multiples of SAMPLES_SUMMED, and there always. */
+ * The unit of work is a range (lanes, samples of a strip). Ranges are chosen by measured speed so that a
+ * dispatch takes about slice_seconds; results are the same bytes for any choice. A lane's image goes on where
+ * it was left, in the same order. Its gradient begins anew with every dispatch, is a sum of floats
+ * (spirv_gen/opt/accumulate.c), and goes to memory as an integer in the end; so lanes of passes that add to
+ * gradients are cut at multiples of SAMPLES_SUMMED, and there always. */
 #include "api/handles.h"
 
 #include <string.h>
 
-enum { FIRST_SLICE_PATHS = 1 << 14, LANES_WANTED = 1 << 16, SAMPLES_LEAST = 4, LANES_LEAST_TOGETHER = 1 << 9 };
+enum {
+    FIRST_SLICE_PATHS = 1 << 14,
+    LANES_WANTED = 1 << 16,
+    SAMPLES_LEAST = 4,
+    LANES_LEAST_TOGETHER = 1 << 9
+};
 
-/* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs spread; a fixed function of film and samples (contracts.md, Lanes). */
+/* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs
+ * spread; a fixed function of film and samples (contracts.md, Lanes). */
 uint32_t job_strips(const render_scene *s, uint32_t spp)
 {
     uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
@@ -45,17 +52,27 @@ static void record_range(void *user, job_range r)
     const bl_job *job = k->job;
     const job_work_desc *w = k->w;
     const uint32_t push[UNIFORM_COUNT] = {
-        [UNIFORM_FIRST_LANE] = r.first_lane,     [UNIFORM_LANE_COUNT] = r.lane_count,   [UNIFORM_FIRST_SAMPLE] = r.first_sample,
-        [UNIFORM_LAST_SAMPLE] = r.last_sample,   [UNIFORM_SPP] = w->spp,                [UNIFORM_SEED] = w->seed,
-        [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,                 [UNIFORM_STREAM] = w->stream,
-        [UNIFORM_WIDTH] = job->scene->width,     [UNIFORM_HEIGHT] = job->scene->height, [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
-        [UNIFORM_TILE_LANE] = k->tile.first_lane, [UNIFORM_TILE_LANES] = k->tile.lane_count, [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
-        [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile)};
+        [UNIFORM_FIRST_LANE] = r.first_lane,
+        [UNIFORM_LANE_COUNT] = r.lane_count,
+        [UNIFORM_FIRST_SAMPLE] = r.first_sample,
+        [UNIFORM_LAST_SAMPLE] = r.last_sample,
+        [UNIFORM_SPP] = w->spp,
+        [UNIFORM_SEED] = w->seed,
+        [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,
+        [UNIFORM_STREAM] = w->stream,
+        [UNIFORM_WIDTH] = job->scene->width,
+        [UNIFORM_HEIGHT] = job->scene->height,
+        [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
+        [UNIFORM_TILE_LANE] = k->tile.first_lane,
+        [UNIFORM_TILE_LANES] = k->tile.lane_count,
+        [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
+        [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile),
+    };
     job_record(k->job, k->pass, job->values, push, r.lane_count);
 }
 
-/* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short enough, else a part of the samples of
- * a group or, where a lane's samples stay together, a smaller group. */
+/* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short
+ * enough, else a part of the samples of a group or, where a lane's samples stay together, a smaller group. */
 static job_range next_range(job_range window, bool together, uint32_t lane, uint32_t sample, double paths)
 {
     job_range r = {.first_lane = lane, .first_sample = sample, .last_sample = window.last_sample};
@@ -105,7 +122,8 @@ bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_erro
 /* Those of values or frozen values. */
 static void record_update(bl_job *job, render_pass pass, gpu_buffer *values)
 {
-    job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count}, job->plan->update_count);
+    job_record(job, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_LANE_COUNT] = job->plan->update_count},
+               job->plan->update_count);
 }
 
 static bool follows_changed(const bl_job *job, const plan_table *b)
@@ -123,7 +141,11 @@ static void record_tables(bl_job *job)
         const plan_table *b = &job->plan->table_builds.data[i];
         if (!follows_changed(job, b))
             continue;
-        const uint32_t push[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
+        const uint32_t push[UNIFORM_COUNT] = {
+            [UNIFORM_LANE_COUNT] = b->lanes,
+            [UNIFORM_TABLE_STEP] = b->function,
+            [UNIFORM_TABLE_RECORD] = b->record,
+        };
         job_record(job, RENDER_TABLES, job->values, push, b->lanes);
     }
 }
@@ -182,7 +204,8 @@ static bl_result prepare_pass(bl_job *job, const job_work_desc *w, bl_stats *sta
     return bounds_check(job->bounds, err);
 }
 
-/* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot make a long dispatch. */
+/* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot
+ * make a long dispatch. */
 static void learn_speed(double *speed, double paths, double seconds)
 {
     double now = paths / (seconds > 1e-6 ? seconds : 1e-6);
@@ -210,7 +233,8 @@ bl_result job_slice(gpu_batch *batch, const job_work_desc *w, job_range window, 
     return BL_OK;
 }
 
-bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats, bl_error *err)
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
+                       bl_error *err)
 {
     pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
     bool sums = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
@@ -218,18 +242,26 @@ bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, jo
     job_work_desc piece = *w;
     gpu_kernel *kernel;
     TRY(job_kernel(job, pass, &kernel, err));
-    BL_ASSERT(!sums || part.first_sample % SAMPLES_SUMMED == 0, "a tile begins at sample %u", part.first_sample);
+    BL_ASSERT(!sums || part.first_sample % SAMPLES_SUMMED == 0, "a tile begins at sample %u",
+              part.first_sample);
     for (job_range r = part; r.first_sample < part.last_sample; r.first_sample = r.last_sample) {
-        r.last_sample = sums && r.first_sample + SAMPLES_SUMMED < part.last_sample ? r.first_sample + SAMPLES_SUMMED : part.last_sample;
-        double from = (double)(r.first_sample - part.first_sample) / samples, to = (double)(r.last_sample - part.first_sample) / samples;
+        r.last_sample = sums && r.first_sample + SAMPLES_SUMMED < part.last_sample
+                            ? r.first_sample + SAMPLES_SUMMED
+                            : part.last_sample;
+        double from = (double)(r.first_sample - part.first_sample) / samples,
+               to = (double)(r.last_sample - part.first_sample) / samples;
         piece.progress_from = w->progress_from + from * (w->progress_to - w->progress_from);
         piece.progress_to = w->progress_from + to * (w->progress_to - w->progress_from);
-        TRY(job_slice(job->batch, &piece, r, sums, &job->paths_per_second[pass], record_range, &k, stats, err));
+        TRY(job_slice(job->batch, &piece, r, sums, &job->paths_per_second[pass], record_range, &k, stats,
+                      err));
     }
     return bounds_check(job->bounds, err);
 }
 
-bool job_splats(const bl_job *job, render_pass pass) { return job->scene->light_tracing && pass == RENDER_PRIMAL; }
+bool job_splats(const bl_job *job, render_pass pass)
+{
+    return job->scene->light_tracing && pass == RENDER_PRIMAL;
+}
 
 /* An image of splats; again with a coarser scale after an overflow. */
 static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
@@ -243,7 +275,9 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
         if (status[STATUS_OVERFLOW] == 0)
             return BL_OK;
         if (coarser == REPEATS_MOST)
-            return error_set(err, BL_ERROR_DEVICE, "the image overflows: %u contributions are too large or not finite", status[STATUS_OVERFLOW]);
+            return error_set(err, BL_ERROR_DEVICE,
+                             "the image overflows: %u contributions are too large or not finite",
+                             status[STATUS_OVERFLOW]);
     }
 }
 
@@ -266,11 +300,20 @@ bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error
 void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
 {
     if (job->scene->light_tracing) {
-        fit_record_gradient_read(job->batch, job->device->fixed, &(fit_gradient_read){.gradient = job->splats, .scale = job->splat_scale,
-                                                                                      .output = job->image, .count = 3 * job_pixels(job->scene)});
+        fit_record_gradient_read(job->batch, job->device->fixed,
+                                 &(fit_gradient_read){.gradient = job->splats,
+                                                      .scale = job->splat_scale,
+                                                      .output = job->image,
+                                                      .count = 3 * job_pixels(job->scene)});
         return;
     }
-    fit_resolve r = {.film = job->film, .image = job->image, .pixels = job_pixels(job->scene), .strips = strips, .scale = 1.0f / (float)spp};
+    fit_resolve r = {
+        .film = job->film,
+        .image = job->image,
+        .pixels = job_pixels(job->scene),
+        .strips = strips,
+        .scale = 1.0f / (float)spp,
+    };
     fit_record_resolve(job->batch, job->device->fixed, &r);
 }
 

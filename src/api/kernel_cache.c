@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Bytes under keys in a folder: one file an entry, named by its key.
  *
- * A file is believed only if everything holds: magic and format, the key it is asked for, the length that its head gives, and a checksum
- * (XXH3, 64 bits) over all that follows it. What is not believed counts as missing, and the store that follows replaces it; so a file cut at any
- * length, changed, or of another program costs a compilation and nothing else. Files are written under a temporary name, synced and renamed:
- * processes that share the folder see whole files, and of two that store one key the last wins, with the same bytes.
+ * A file is believed only if everything holds: magic and format, the key it is asked for, the length that its
+ * head gives, and a checksum (XXH3, 64 bits) over all that follows it. What is not believed counts as
+ * missing, and the store that follows replaces it; so a file cut at any length, changed, or of another
+ * program costs a compilation and nothing else. Files are written under a temporary name, synced and renamed:
+ * processes that share the folder see whole files, and of two that store one key the last wins, with the same
+ * bytes.
  *
- * The size is bounded: a hit sets the file's time, and when the entries exceed the limit the oldest go until three quarters are left. The sum
- * is counted once and then carried along, so processes at work together may pass the limit by what the others wrote meanwhile; the next
- * one to start brings it back. Only names that an entry can have are ever removed. */
+ * The size is bounded: a hit sets the file's time, and when the entries exceed the limit the oldest go until
+ * three quarters are left. The sum is counted once and then carried along, so processes at work together may
+ * pass the limit by what the others wrote meanwhile; the next one to start brings it back. Only names that an
+ * entry can have are ever removed. */
 #include "api/kernel_cache.h"
 
 #include <dirent.h>
@@ -36,7 +39,8 @@ typedef struct entry_head {
 } entry_head;
 
 enum { CHECKED_FROM = 16 };
-_Static_assert(offsetof(entry_head, key) == CHECKED_FROM && sizeof(entry_head) == 48, "the checksum covers what follows it; no padding");
+_Static_assert(offsetof(entry_head, key) == CHECKED_FROM && sizeof(entry_head) == 48,
+               "the checksum covers what follows it; no padding");
 
 struct kernel_cache {
     arena memory;
@@ -96,7 +100,8 @@ static bool is_entry_name(const char *name)
 /* What a process left that ended while it wrote. */
 static bool is_orphan(const char *name, const struct stat *status)
 {
-    return strspn(name, "0123456789abcdef") == NAME_DIGITS && strncmp(name + NAME_DIGITS, ".kernel.tmp-", 12) == 0 &&
+    return strspn(name, "0123456789abcdef") == NAME_DIGITS &&
+           strncmp(name + NAME_DIGITS, ".kernel.tmp-", 12) == 0 &&
            time(NULL) - status->st_mtime > ORPHAN_SECONDS;
 }
 
@@ -160,7 +165,13 @@ kernel_cache_usage kernel_cache_measure(const kernel_cache *c)
         return (kernel_cache_usage){0};
     file_list files = {0};
     list_entries(c, &files);
-    kernel_cache_usage u = {.folder = c->folder, .bytes = sum(&files), .limit = c->limit, .entries = files.count, .unusable = refuse(c)};
+    kernel_cache_usage u = {
+        .folder = c->folder,
+        .bytes = sum(&files),
+        .limit = c->limit,
+        .entries = files.count,
+        .unusable = refuse(c),
+    };
     array_free(&files);
     return u;
 }
@@ -169,7 +180,8 @@ kernel_cache_usage kernel_cache_measure(const kernel_cache *c)
 
 static char *entry_path(arena *a, const kernel_cache *c, kernel_key key)
 {
-    return arena_printf(a, "%s/%016llx%016llx%s", c->folder, (unsigned long long)key.high, (unsigned long long)key.low, suffix);
+    return arena_printf(a, "%s/%016llx%016llx%s", c->folder, (unsigned long long)key.high,
+                        (unsigned long long)key.low, suffix);
 }
 
 static bool believed(const char *bytes, size_t size, kernel_key key)
@@ -178,8 +190,9 @@ static bool believed(const char *bytes, size_t size, kernel_key key)
     if (size < sizeof head)
         return false;
     memcpy(&head, bytes, sizeof head);
-    return head.magic == magic && head.format == FORMAT && head.key.low == key.low && head.key.high == key.high &&
-           head.size == size - sizeof head && XXH3_64bits(bytes + CHECKED_FROM, size - CHECKED_FROM) == head.checksum;
+    return head.magic == magic && head.format == FORMAT && head.key.low == key.low &&
+           head.key.high == key.high && head.size == size - sizeof head &&
+           XXH3_64bits(bytes + CHECKED_FROM, size - CHECKED_FROM) == head.checksum;
 }
 
 void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
@@ -191,7 +204,8 @@ void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
     void *file = NULL;
     size_t file_size;
     char *found = NULL;
-    if (!refuse(c) && file_read(path, ENTRY_MOST, &file, &file_size, NULL) == BL_OK && believed(file, file_size, key)) {
+    if (!refuse(c) && file_read(path, ENTRY_MOST, &file, &file_size, NULL) == BL_OK &&
+        believed(file, file_size, key)) {
         *size = file_size - sizeof(entry_head);
         found = malloc(*size + 1);
         BL_ASSERT(found, "out of memory");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From a trace to a kernel on the device, by way of the cache on disk: the words that passes and code generation make, and what the driver
- * makes of the words, are two entries, because CPU drivers give nothing back that could be kept. */
+ * From a trace to a kernel on the device, by way of the cache on disk: the words that passes and code
+ * generation make, and what the driver makes of the words, are two entries, because CPU drivers give nothing
+ * back that could be kept. */
 #include "api/handles.h"
 
 #include <stdlib.h>
@@ -58,12 +59,16 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
     bool same = made.push_words == found->push_words && made.spirv.word_count == found->spirv.word_count &&
                 memcmp(made.spirv.words, found->spirv.words, 4 * made.spirv.word_count) == 0;
     spv_code_free(&made.spirv);
-    return same ? BL_OK : error_set(err, BL_ERROR_COMPILE, "the cache has other words for a kernel than compilation: its key lacks something");
+    return same ? BL_OK
+                : error_set(
+                      err, BL_ERROR_COMPILE,
+                      "the cache has other words for a kernel than compilation: its key lacks something");
 }
 
 bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
-    if (!s->context->cache || s->passes->sites) { /* of a checked kernel, the list of accesses is wanted too */
+    if (!s->context->cache ||
+        s->passes->sites) { /* of a checked kernel, the list of accesses is wanted too */
         TRY(compile(s, out, took, err));
         took->spirv_words = out->spirv.word_count;
         return BL_OK;

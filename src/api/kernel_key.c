@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a kernel depends on, as 128 bits.
  *
- * The words of a kernel are a function of its recorded trace, of the contents that constant buffers are known to have (baked geometry), of the
- * options of passes and code generation, and of the compiler's own code. All of that is hashed as it is. Scene and descriptor are not: what
- * matters of them is in the trace, so a plugin that specialises on something new cannot be forgotten here. The price is that a hit still records
- * the trace, a sixth of the work (docs/measurements.md). */
+ * The words of a kernel are a function of its recorded trace, of the contents that constant buffers are known
+ * to have (baked geometry), of the options of passes and code generation, and of the compiler's own code. All
+ * of that is hashed as it is. Scene and descriptor are not: what matters of them is in the trace, so a plugin
+ * that specialises on something new cannot be forgotten here. The price is that a hit still records the
+ * trace, a sixth of the work (docs/measurements.md). */
 #include "api/kernel_cache.h"
 #include "compiler_version.h"
 
@@ -64,20 +65,32 @@ static void add_module(XXH3_state_t *h, const ir_module *m)
 }
 
 /* Field by field, because padding has no value. The asserts are there for who adds a field. */
-_Static_assert(offsetof(opt_options, dump) == 64, "add_passes hashes all options before `dump`, from which on nothing changes the result");
+_Static_assert(offsetof(opt_options, dump) == 64,
+               "add_passes hashes all options before `dump`, from which on nothing changes the result");
 _Static_assert(sizeof(spv_options) == 36, "add_generation hashes all options");
 
 static void add_passes(XXH3_state_t *h, const opt_options *o)
 {
-    const uint32_t all[] = {o->off, o->ray_queries, o->scene_buffer, o->node_base_word, o->entry_base_word, o->level_word, o->stack_size, o->accumulate,
-                            o->gradient_elements, o->scale_buffer, o->scale_base, o->status_buffer, o->overflow_word, o->underflow_word, o->sites != NULL};
+    const uint32_t all[] = {
+        o->off,        o->ray_queries,   o->scene_buffer,  o->node_base_word,    o->entry_base_word,
+        o->level_word, o->stack_size,    o->accumulate,    o->gradient_elements, o->scale_buffer,
+        o->scale_base, o->status_buffer, o->overflow_word, o->underflow_word,    o->sites != NULL};
     add(h, all, sizeof all);
 }
 
 static void add_generation(XXH3_state_t *h, const spv_options *o)
 {
-    const uint32_t all[] = {o->local_size, o->names, o->signed_zero_inf_nan_preserve, o->scalar_loads, o->rays.query, o->rays.scene_buffer, o->rays.accel_word,
-                            o->rays.entry_base_word, o->rays.level_word, o->rays.triangle_kind, o->addressed};
+    const uint32_t all[] = {o->local_size,
+                            o->names,
+                            o->signed_zero_inf_nan_preserve,
+                            o->scalar_loads,
+                            o->rays.query,
+                            o->rays.scene_buffer,
+                            o->rays.accel_word,
+                            o->rays.entry_base_word,
+                            o->rays.level_word,
+                            o->rays.triangle_kind,
+                            o->addressed};
     add(h, all, sizeof all);
 }
 
@@ -91,14 +104,16 @@ kernel_key kernel_key_device(const gpu_info *device)
     add_name(&h, device->driver);
     add_number(&h, device->subgroup_size);
     /* all builds of SwiftShader call themselves alike */
-    if (device->kind == GPU_SWIFTSHADER && file_read(device->found, 256u << 20, &library, &size, NULL) == BL_OK) {
+    if (device->kind == GPU_SWIFTSHADER &&
+        file_read(device->found, 256u << 20, &library, &size, NULL) == BL_OK) {
         add(&h, library, size);
         free(library);
     }
     return finish(&h);
 }
 
-kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code, kernel_key device)
+kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
+                            kernel_key device)
 {
     XXH3_state_t h;
     XXH3_128bits_reset(&h);

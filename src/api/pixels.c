@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which pixels the samples of a gradient pass are in, where they go by |dL/dI| (BL_PIXELS_ADJOINT; estimators.md 12).
+ * Which pixels the samples of a gradient pass are in, where they go by |dL/dI| (BL_PIXELS_ADJOINT;
+ * estimators.md 12).
  *
- * Of N = pixels * spp samples a pixel p expects e(p) = N |a(p)| / sum |a|, a = dL/dI, the norm over channels. Systematic
- * sampling: pixels lie in a row, each e(p) long, and samples at u, u + 1, u + 2, .. with one random number u, so n(p) is
- * e(p) rounded down or up, and spp everywhere where |a| is the same everywhere. The gradient is the sum over pixels of
+ * Of N = pixels * spp samples a pixel p expects e(p) = N |a(p)| / sum |a|, a = dL/dI, the norm over channels.
+ * Systematic sampling: pixels lie in a row, each e(p) long, and samples at u, u + 1, u + 2, .. with one
+ * random number u, so n(p) is e(p) rounded down or up, and spp everywhere where |a| is the same everywhere.
+ * The gradient is the sum over pixels of
  *
  *     a(p) * mean over the n(p) samples / min(1, e(p)):
  *
- * a mean does not care how n came about as long as there are samples, and 1 - min(1, e) is the probability that there are
- * none. So chance comes in only where e < 1; a pixel whose a is 0 has no samples and needs none, and no other one has
- * e = 0, so no share of the samples must be kept for all pixels alike.
+ * a mean does not care how n came about as long as there are samples, and 1 - min(1, e) is the probability
+ * that there are none. So chance comes in only where e < 1; a pixel whose a is 0 has no samples and needs
+ * none, and no other one has e = 0, so no share of the samples must be kept for all pixels alike.
  *
- * Lengths are integers, and so is u, below the distance of two samples: n and e are exact. The largest |a| gets 2^32, others
- * their part of that, rounded up, and all are multiplied by spp. The distance is the mean over the pixels without that factor,
- * rounded up, so at most N samples fit.
- * A pixel whose a is no number counts as the largest: its samples show in the pass's counters.
+ * Lengths are integers, and so is u, below the distance of two samples: n and e are exact. The largest |a|
+ * gets 2^32, others their part of that, rounded up, and all are multiplied by spp. The distance is the mean
+ * over the pixels without that factor, rounded up, so at most N samples fit. A pixel whose a is no number
+ * counts as the largest: its samples show in the pass's counters.
  *
- * Lanes have up to as many samples as those of a pass over all pixels alike; longer ones come first, so that neighbours,
- * which run together, are of one length. The same paths are walked in any order: sample k of a pixel is sample k. */
+ * Lanes have up to as many samples as those of a pass over all pixels alike; longer ones come first, so that
+ * neighbours, which run together, are of one length. The same paths are walked in any order: sample k of a
+ * pixel is sample k. */
 #include "api/handles.h"
 #include "render/sampler/samplers.h"
 
@@ -42,11 +45,16 @@ bl_result pixels_check(const bl_job *job, bl_error *err)
     if (job->desc.pixels == BL_PIXELS_UNIFORM)
         return BL_OK;
     if (job->scene->light_tracing || job->scene->method != METHOD_REPLAY)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "only path replay can take its samples where dL/dI is, not %s",
-                         job->scene->light_tracing ? "light tracing" : job->scene->method == METHOD_TAPE ? "the tape" : "radiative backpropagation");
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "only path replay can take its samples where dL/dI is, not %s",
+                         job->scene->light_tracing           ? "light tracing"
+                         : job->scene->method == METHOD_TAPE ? "the tape"
+                                                             : "radiative backpropagation");
     if (job->scene->sampler && sampler_of(job->scene->sampler)->one)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "samples where dL/dI is need the sampler `independent`: the scene's spreads a pixel's samples, "
-                                                    "whose number it must choose");
+        return error_set(
+            err, BL_ERROR_UNSUPPORTED,
+            "samples where dL/dI is need the sampler `independent`: the scene's spreads a pixel's samples, "
+            "whose number it must choose");
     return BL_OK;
 }
 
@@ -83,7 +91,9 @@ static uint64_t measure(const float *adjoint, uint32_t pixels, pixel_share *shar
     }
     for (uint32_t p = 0; p < pixels; p++) {
         double here = norm(adjoint + 3 * (size_t)p);
-        shares[p].length = here < most ? (uint64_t)ceil(here / most * (double)full_length) : here > 0 ? full_length : 0;
+        shares[p].length = here < most ? (uint64_t)ceil(here / most * (double)full_length)
+                           : here > 0  ? full_length
+                                       : 0;
         sum += shares[p].length;
     }
     return sum;
@@ -93,10 +103,13 @@ static void place(pixel_share *shares, uint32_t pixels, uint32_t spp, uint64_t d
 {
     uint64_t next = random % distance; /* of the next sample, from where the pixel begins */
     for (uint32_t p = 0; p < pixels; p++) {
-        uint64_t length = spp * shares[p].length, n = length > next ? (length - next + distance - 1) / distance : 0;
+        uint64_t length = spp * shares[p].length,
+                 n = length > next ? (length - next + distance - 1) / distance : 0;
         next += n * distance - length;
         shares[p].samples = (uint32_t)n;
-        shares[p].weight = length >= distance ? 1.0f / (float)n : n ? (float)((double)distance / (double)length) : 0;
+        shares[p].weight = length >= distance ? 1.0f / (float)n
+                           : n                ? (float)((double)distance / (double)length)
+                                              : 0;
     }
 }
 
@@ -117,7 +130,8 @@ static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t 
     return lanes;
 }
 
-static void add_lane(pixel_list *out, uint32_t lane, uint32_t pixel, const float *adjoint, float weight, uint32_t first, uint32_t samples)
+static void add_lane(pixel_list *out, uint32_t lane, uint32_t pixel, const float *adjoint, float weight,
+                     uint32_t first, uint32_t samples)
 {
     const uint32_t row[LANE_WORDS] = {[LANE_PIXEL] = pixel, [LANE_FIRST] = first, [LANE_SAMPLES] = samples};
     memcpy(out->rows + LANE_WORDS * (size_t)lane, row, sizeof row);
@@ -130,7 +144,8 @@ static void add_lane(pixel_list *out, uint32_t lane, uint32_t pixel, const float
     out->lanes.samples += samples;
 }
 
-void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random, pixel_list *out)
+void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
+                 pixel_list *out)
 {
     pixel_share *shares = zeros(pixels, sizeof *shares);
     uint32_t *first = zeros(longest + 1u, sizeof *first);
@@ -138,7 +153,9 @@ void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t l
     if (sum)
         place(shares, pixels, spp, sum / pixels + (sum % pixels != 0), random);
     uint32_t lanes = sort_lanes(shares, pixels, longest, first);
-    *out = (pixel_list){.lanes = {.count = lanes ? lanes : 1, .longest = longest}}; /* one without samples, where dL/dI is 0 */
+    *out = (pixel_list){
+        .lanes = {.count = lanes ? lanes : 1, .longest = longest},
+    }; /* one without samples, where dL/dI is 0 */
     out->adjoint = zeros(3 * (size_t)out->lanes.count, sizeof *out->adjoint);
     out->rows = zeros(LANE_WORDS * (size_t)out->lanes.count, sizeof *out->rows);
     for (uint32_t p = 0; p < pixels; p++)
@@ -162,7 +179,8 @@ void pixels_list_free(pixel_list *list)
 
 static bl_result store(bl_job *job, const pixel_list *list, bl_error *err)
 {
-    uint64_t adjoint = 12ull * list->lanes.count, rows = 4ull * LANE_WORDS * list->lanes.count, partials = 4ull * fit_loss_partials(3 * list->lanes.count);
+    uint64_t adjoint = 12ull * list->lanes.count, rows = 4ull * LANE_WORDS * list->lanes.count,
+             partials = 4ull * fit_loss_partials(3 * list->lanes.count);
     if (gpu_buffer_size(job->lanes) < adjoint + rows)
         TRY(job_replace_buffer(job, adjoint + rows, "lanes", &job->lanes, err));
     if (gpu_buffer_size(job->partials) < partials)
@@ -177,7 +195,9 @@ bl_result pixels_place(bl_job *job, job_work_desc *w, bl_error *err)
         return BL_OK;
     uint32_t pixels = job_pixels(job->scene), longest = job_everything(w, pixels).last_sample;
     if ((uint64_t)pixels * w->spp > UINT32_MAX)
-        return error_set(err, BL_ERROR_ARGUMENT, "%u samples of %u pixels are too many to go where dL/dI is: 2^32 - 1 at most", w->spp, pixels);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "%u samples of %u pixels are too many to go where dL/dI is: 2^32 - 1 at most",
+                         w->spp, pixels);
     float *adjoint = malloc(12 * (size_t)pixels);
     if (!adjoint)
         return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %u pixels", pixels);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight_plugin.h: an application's plugins as classes of the renderer. Each added class begins with the renderer's class struct, so that its
- * functions find the application's through the class node that they are given; references and public values are the same thing under two
- * names (ir.c). */
+ * backlight_plugin.h: an application's plugins as classes of the renderer. Each added class begins with the
+ * renderer's class struct, so that its functions find the application's through the class node that they are
+ * given; references and public values are the same thing under two names (ir.c). */
 #include "api/plugin_add.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 enum { PARAMS_MOST = 30 };
 _Static_assert(PARAMS_MOST <= (int)PLAN_DERIVED_SLOT, "class_node has a bit per parameter");
 _Static_assert((int)BL_PLUGIN_THROUGH == (int)LOBE_NULL, "numbers of lobes are the renderer's");
-_Static_assert(sizeof(bl_plugin_vec2) == sizeof(vec2) && sizeof(bl_plugin_vec3) == sizeof(vec3) && sizeof(bl_plugin_color) == sizeof(color),
+_Static_assert(sizeof(bl_plugin_vec2) == sizeof(vec2) && sizeof(bl_plugin_vec3) == sizeof(vec3) &&
+                   sizeof(bl_plugin_color) == sizeof(color),
                "values are references");
 
 typedef struct added_bsdf {
@@ -27,13 +28,15 @@ typedef struct added_texture {
 
 bl_ir_func *bl_plugin_func(bl_plugin_trace *t) { return (bl_ir_func *)t->t->f; }
 
-/* The name of a parameter, by which the renderer knows it; NULL, with the trace's error, if there is none of that kind. */
+/* The name of a parameter, by which the renderer knows it; NULL, with the trace's error, if there is none of
+ * that kind. */
 static const char *param_name(bl_plugin_trace *t, const char *what, uint32_t parameter, plugin_kind kind)
 {
     const plugin_class *cls = &t->node->cls->plugin;
     if (parameter < cls->param_count && cls->params[parameter].kind == kind)
         return cls->params[parameter].name;
-    ir_fail(t->t->f, "%s: parameter %u of \"%s\" is not %s", what, parameter, cls->name, kind == PLUGIN_FLOAT ? "a number" : "a texture");
+    ir_fail(t->t->f, "%s: parameter %u of \"%s\" is not %s", what, parameter, cls->name,
+            kind == PLUGIN_FLOAT ? "a number" : "a texture");
     return NULL;
 }
 
@@ -68,7 +71,10 @@ bl_plugin_vec3 bl_plugin_uniform_sphere(bl_plugin_trace *t, bl_ir_value u1, bl_i
 
 /* ---- the renderer's functions, in terms of the application's ---- */
 
-static const bl_bsdf_plugin *bsdf_plugin(const class_node *n) { return &((const added_bsdf *)(const void *)n->cls)->plugin; }
+static const bl_bsdf_plugin *bsdf_plugin(const class_node *n)
+{
+    return &((const added_bsdf *)(const void *)n->cls)->plugin;
+}
 
 static ir_ref added_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
@@ -76,25 +82,42 @@ static ir_ref added_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     return inner(bsdf_plugin(n)->pdf(&trace, outer3(wi), outer3(wo), outer2(uv)));
 }
 
-static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     bl_plugin_trace trace = {t, n, record};
     if (bsdf_plugin(n)->choose) {
-        bl_bsdf_choice c = bsdf_plugin(n)->choose(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2));
-        return (bsdf_sample){.wo = inner3(c.wo), .pdf = inner(c.pdf), .eta = inner(c.eta), .delta = inner(c.discrete), .lobe = inner(c.lobe)};
+        bl_bsdf_choice c =
+            bsdf_plugin(n)->choose(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2));
+        return (bsdf_sample){
+            .wo = inner3(c.wo),
+            .pdf = inner(c.pdf),
+            .eta = inner(c.eta),
+            .delta = inner(c.discrete),
+            .lobe = inner(c.lobe),
+        };
     }
-    vec3 wo = inner3(bsdf_plugin(n)->sample(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2)));
-    return (bsdf_sample){.wo = wo, .pdf = added_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
-                         .lobe = t_u32(t, 0)};
+    vec3 wo =
+        inner3(bsdf_plugin(n)->sample(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2)));
+    return (bsdf_sample){
+        .wo = wo,
+        .pdf = added_pdf(t, n, record, wi, wo, uv),
+        .eta = t_f32(t, 1),
+        .delta = ir_bool(t->f, false),
+        .lobe = t_u32(t, 0),
+    };
 }
 
-static color added_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color added_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                         ir_ref delta, ir_ref lobe)
 {
     bl_plugin_trace trace = {t, n, record};
     color smooth = inner_color(bsdf_plugin(n)->value(&trace, outer3(wi), outer3(wo), outer2(uv)));
     if (!bsdf_plugin(n)->coefficient)
         return smooth;
-    return color_select(t, delta, inner_color(bsdf_plugin(n)->coefficient(&trace, outer3(wi), outer2(uv), outer(lobe))), smooth);
+    return color_select(t, delta,
+                        inner_color(bsdf_plugin(n)->coefficient(&trace, outer3(wi), outer2(uv), outer(lobe))),
+                        smooth);
 }
 
 static vec3 added_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
@@ -136,21 +159,28 @@ static bl_result check_param(const char *plugin, const bl_plugin_param *params, 
 {
     const bl_plugin_param *p = &params[k];
     if (!is_name(p->name))
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": parameter %u needs a name of letters, digits and _", plugin, k);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "plugin \"%s\": parameter %u needs a name of letters, digits and _", plugin, k);
     for (uint32_t i = 0; i < k; i++)
         if (strcmp(params[i].name, p->name) == 0)
-            return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": two parameters are called \"%s\"", plugin, p->name);
+            return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": two parameters are called \"%s\"",
+                             plugin, p->name);
     if (p->kind != BL_PLUGIN_NUMBER && p->kind != BL_PLUGIN_TEXTURE)
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": parameter \"%s\" is of kind %d, which does not exist", plugin, p->name, (int)p->kind);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "plugin \"%s\": parameter \"%s\" is of kind %d, which does not exist", plugin,
+                         p->name, (int)p->kind);
     if (!(p->least <= p->most))
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": parameter \"%s\" ranges from %g to %g", plugin, p->name, p->least, p->most);
+        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": parameter \"%s\" ranges from %g to %g",
+                         plugin, p->name, p->least, p->most);
     if (p->preset && !is_preset(p))
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": \"%s\" is no default for parameter \"%s\"", plugin, p->preset, p->name);
+        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": \"%s\" is no default for parameter \"%s\"",
+                         plugin, p->preset, p->name);
     return BL_OK;
 }
 
-bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name, const bl_plugin_param *params, uint32_t count, uint32_t own,
-                       bool complete, bl_error *err)
+bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name,
+                       const bl_plugin_param *params, uint32_t count, uint32_t own, bool complete,
+                       bl_error *err)
 {
     const char *tag = plugin_category_names[category];
     if (!is_name(name))
@@ -160,32 +190,48 @@ bl_result plugin_check(const bl_context *ctx, plugin_category category, const ch
     if (!complete)
         return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a function is missing", name);
     if (count > PARAMS_MOST - own || (count > 0 && !params))
-        return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a table of %u parameters; it must be there, and %u are possible", name, count,
-                         PARAMS_MOST - own);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "plugin \"%s\": a table of %u parameters; it must be there, and %u are possible",
+                         name, count, PARAMS_MOST - own);
     for (uint32_t k = 0; k < count; k++)
         TRY(check_param(name, params, k, err));
     return BL_OK;
 }
 
-static const char *copy_text(arena *memory, const char *chars) { return arena_strdup(memory, chars ? chars : ""); }
+static const char *copy_text(arena *memory, const char *chars)
+{
+    return arena_strdup(memory, chars ? chars : "");
+}
 
-plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help, const bl_plugin_param *params, uint32_t count,
-                             plugin_param **own)
+plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help,
+                             const bl_plugin_param *params, uint32_t count, plugin_param **own)
 {
     plugin_param *table = arena_alloc(memory, (count + 1) * sizeof *table);
     unsigned colour = category == PLUGIN_EMITTER ? PLUGIN_EMISSION : 0;
     for (uint32_t k = 0; k < count; k++) {
         const bl_plugin_param *p = &params[k];
         bool texture = p->kind == BL_PLUGIN_TEXTURE;
-        unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) | (p->preset ? 0 : PLUGIN_REQUIRED);
-        table[k] = (plugin_param){.name = copy_text(memory, p->name), .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT, .flags = flags,
-                                  .preset = p->preset ? copy_text(memory, p->preset) : NULL, .least = texture ? 0 : p->least,
-                                  .most = texture ? 0 : p->most, .help = copy_text(memory, p->help)};
+        unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) |
+                         (p->preset ? 0 : PLUGIN_REQUIRED);
+        table[k] = (plugin_param){
+            .name = copy_text(memory, p->name),
+            .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT,
+            .flags = flags,
+            .preset = p->preset ? copy_text(memory, p->preset) : NULL,
+            .least = texture ? 0 : p->least,
+            .most = texture ? 0 : p->most,
+            .help = copy_text(memory, p->help),
+        };
     }
     if (own)
         *own = table + count;
-    return (plugin_class){.category = category, .name = copy_text(memory, name), .params = table, .param_count = count + (own ? 1 : 0),
-                          .help = copy_text(memory, help)};
+    return (plugin_class){
+        .category = category,
+        .name = copy_text(memory, name),
+        .params = table,
+        .param_count = count + (own ? 1 : 0),
+        .help = copy_text(memory, help),
+    };
 }
 
 void plugin_add_class(bl_context *ctx, const plugin_class *cls)
@@ -197,14 +243,23 @@ void plugin_add_class(bl_context *ctx, const plugin_class *cls)
 bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 {
     bl_error err = {0};
-    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient && !p->leads, complete = sampled && p->pdf && p->value;
-    if (plugin_check(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, 0, complete, &err) != BL_OK)
+    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient && !p->leads,
+         complete = sampled && p->pdf && p->value;
+    if (plugin_check(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, 0, complete, &err) !=
+        BL_OK)
         return context_fail(ctx, &err);
     added_bsdf *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
-    a->cls = (bsdf_class){.base.plugin = plugin_describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters, p->parameter_count, NULL),
-                          .transmits = p->transmits, .null = p->through, .turned = p->leads ? added_turned : NULL,
-                          .sample = added_sample, .pdf = added_pdf, .value = added_value};
+    a->cls = (bsdf_class){
+        .base.plugin = plugin_describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters,
+                                       p->parameter_count, NULL),
+        .transmits = p->transmits,
+        .null = p->through,
+        .turned = p->leads ? added_turned : NULL,
+        .sample = added_sample,
+        .pdf = added_pdf,
+        .value = added_value,
+    };
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }
@@ -212,12 +267,16 @@ bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *p)
 {
     bl_error err = {0};
-    if (plugin_check(ctx, PLUGIN_TEXTURE, p->name, p->parameters, p->parameter_count, 0, p->eval != NULL, &err) != BL_OK)
+    if (plugin_check(ctx, PLUGIN_TEXTURE, p->name, p->parameters, p->parameter_count, 0, p->eval != NULL,
+                     &err) != BL_OK)
         return context_fail(ctx, &err);
     added_texture *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
-    a->cls = (texture_class){.base.plugin = plugin_describe(&ctx->memory, PLUGIN_TEXTURE, p->name, p->help, p->parameters, p->parameter_count, NULL),
-                             .eval = added_eval};
+    a->cls = (texture_class){
+        .base.plugin = plugin_describe(&ctx->memory, PLUGIN_TEXTURE, p->name, p->help, p->parameters,
+                                       p->parameter_count, NULL),
+        .eval = added_eval,
+    };
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of backlight_plugin.h share: references and public values are the same thing under two names (ir.c); tables are copied, after they
- * were found to be right. */
+ * What the files of backlight_plugin.h share: references and public values are the same thing under two names
+ * (ir.c); tables are copied, after they were found to be right. */
 #ifndef BL_PLUGIN_ADD_H
 #define BL_PLUGIN_ADD_H
 
@@ -21,14 +21,19 @@ static inline bl_plugin_vec2 outer2(vec2 v) { return (bl_plugin_vec2){outer(v.x)
 static inline bl_plugin_vec3 outer3(vec3 v) { return (bl_plugin_vec3){outer(v.x), outer(v.y), outer(v.z)}; }
 static inline vec2 inner2(bl_plugin_vec2 v) { return (vec2){inner(v.x), inner(v.y)}; }
 static inline vec3 inner3(bl_plugin_vec3 v) { return v3(inner(v.x), inner(v.y), inner(v.z)); }
-static inline color inner_color(bl_plugin_color v) { return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}}; }
+static inline color inner_color(bl_plugin_color v)
+{
+    return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}};
+}
 
-/* Whether name and table are right, with room for `own` more parameters, the renderer's. complete: no function is missing. */
-bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name, const bl_plugin_param *params, uint32_t count, uint32_t own,
-                       bool complete, bl_error *err);
+/* Whether name and table are right, with room for `own` more parameters, the renderer's. complete: no
+ * function is missing. */
+bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name,
+                       const bl_plugin_param *params, uint32_t count, uint32_t own, bool complete,
+                       bl_error *err);
 /* The class of it; own: an entry at the end of its table is left to the caller; NULL: none. */
-plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help, const bl_plugin_param *params, uint32_t count,
-                             plugin_param **own);
+plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help,
+                             const bl_plugin_param *params, uint32_t count, plugin_param **own);
 void plugin_add_class(bl_context *ctx, const plugin_class *cls);
 
 #endif

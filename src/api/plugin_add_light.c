@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight_plugin.h: an application's lights as classes of the renderer. A light on a shape is sampled as the renderer's own are, by its shape; what an
- * application brings is how much it glows, and of other lights also where they are. */
+ * backlight_plugin.h: an application's lights as classes of the renderer. A light on a shape is sampled as
+ * the renderer's own are, by its shape; what an application brings is how much it glows, and of other lights
+ * also where they are. */
 #include "api/plugin_add.h"
 #include "render/classes.h"
 
@@ -9,25 +10,32 @@ typedef struct added_light {
     bl_light_plugin plugin;
 } added_light;
 
-static const bl_light_plugin *light_plugin(const class_node *n) { return &((const added_light *)(const void *)n->cls)->plugin; }
+static const bl_light_plugin *light_plugin(const class_node *n)
+{
+    return &((const added_light *)(const void *)n->cls)->plugin;
+}
 
 /* ---- on a shape: words of the record are enum area_word ---- */
 
-static emitter_sample shape_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample shape_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                   ir_ref u2)
 {
-    ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA), inverse_area = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
+    ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA),
+           inverse_area = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
     return shape_kinds[n->variant]->sample(t, data, inverse_area, ref, u1, u2);
 }
 
 static ir_ref shape_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
 {
-    ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA), inverse_area = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
+    ir_ref data = t_word(t, record, n->extra_word + AREA_SHAPE_DATA),
+           inverse_area = t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
     return shape_kinds[n->variant]->pdf(t, data, inverse_area, hit->ref, hit->d, hit->distance, hit->normal);
 }
 
 /* ---- elsewhere: the only word of the record is a distance beyond everything ---- */
 
-static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                   ir_ref u2)
 {
     bl_plugin_trace trace = {t, n, record};
     const bl_light_plugin *p = light_plugin(n);
@@ -35,8 +43,14 @@ static emitter_sample place_sample(tracer *t, const class_node *n, ir_ref record
     ir_ref zero = t_f32(t, 0), distance = inner(s.distance);
     bool sky = p->kind == BL_LIGHT_SKY;
     vec2 uv = sky ? inner2(p->locate(&trace, s.d)) : (vec2){zero, zero};
-    return (emitter_sample){inner3(s.d), ir_is_none(distance) || sky ? t_real(t, record, n->extra_word) : distance, sky ? inner(s.pdf) : t_f32(t, 1), uv,
-                            ir_bool(t->f, true), .n = v3_none()};
+    return (emitter_sample){
+        inner3(s.d),
+        ir_is_none(distance) || sky ? t_real(t, record, n->extra_word) : distance,
+        sky ? inner(s.pdf) : t_f32(t, 1),
+        uv,
+        ir_bool(t->f, true),
+        .n = v3_none(),
+    };
 }
 
 static ir_ref sky_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
@@ -59,7 +73,8 @@ static void place_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 /* ---- any ---- */
 
-static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color light_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                            ir_ref facing)
 {
     bl_plugin_trace trace = {t, n, record};
     color r = inner_color(light_plugin(n)->radiance(&trace, outer2(uv), outer(distance)));
@@ -75,14 +90,23 @@ static ir_ref light_power(tracer *t, const class_node *n, ir_ref record)
 
 static emitter_class light_class(const bl_light_plugin *p)
 {
-    emitter_class c = {.sample = place_sample, .radiance = light_radiance, .pdf = emitter_no_density, .power = light_power, .base.extra_words = 1,
+    emitter_class c = {.sample = place_sample,
+                       .radiance = light_radiance,
+                       .pdf = emitter_no_density,
+                       .power = light_power,
+                       .base.extra_words = 1,
                        .base.extra = place_extra};
     switch (p->kind) {
     case BL_LIGHT_SHAPE:
-        c.on_shape = true, c.sample = shape_sample, c.pdf = shape_pdf, c.base.extra_words = AREA_WORDS, c.base.extra = NULL;
+        c.on_shape = true, c.sample = shape_sample, c.pdf = shape_pdf, c.base.extra_words = AREA_WORDS,
+        c.base.extra = NULL;
         break;
-    case BL_LIGHT_POINT: c.delta = true; break;
-    case BL_LIGHT_SKY: c.environment = true, c.pdf = sky_pdf, c.locate = sky_locate; break;
+    case BL_LIGHT_POINT:
+        c.delta = true;
+        break;
+    case BL_LIGHT_SKY:
+        c.environment = true, c.pdf = sky_pdf, c.locate = sky_locate;
+        break;
     }
     return c;
 }
@@ -97,23 +121,28 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
 {
     bl_error err = {0};
     if ((unsigned)p->kind > BL_LIGHT_SKY) {
-        error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": a light of kind %d, which does not exist", p->name ? p->name : "", (int)p->kind);
+        error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": a light of kind %d, which does not exist",
+                  p->name ? p->name : "", (int)p->kind);
         return context_fail(ctx, &err);
     }
-    if (plugin_check(ctx, PLUGIN_EMITTER, p->name, p->parameters, p->parameter_count, 1, is_complete(p), &err) != BL_OK)
+    if (plugin_check(ctx, PLUGIN_EMITTER, p->name, p->parameters, p->parameter_count, 1, is_complete(p),
+                     &err) != BL_OK)
         return context_fail(ctx, &err);
     for (uint32_t k = 0; k < p->parameter_count; k++)
         if (strcmp(p->parameters[k].name, "sampling_weight") == 0) {
-            error_set(&err, BL_ERROR_ARGUMENT, "plugin \"%s\": every light has the parameter \"sampling_weight\" already", p->name);
+            error_set(&err, BL_ERROR_ARGUMENT,
+                      "plugin \"%s\": every light has the parameter \"sampling_weight\" already", p->name);
             return context_fail(ctx, &err);
         }
     added_light *a = arena_alloc(&ctx->memory, sizeof *a);
     plugin_param *weight;
     a->plugin = *p;
     a->cls = light_class(p);
-    a->cls.base.plugin = plugin_describe(&ctx->memory, PLUGIN_EMITTER, p->name, p->help, p->parameters, p->parameter_count, &weight);
+    a->cls.base.plugin = plugin_describe(&ctx->memory, PLUGIN_EMITTER, p->name, p->help, p->parameters,
+                                         p->parameter_count, &weight);
     a->cls.base.plugin.slots = emitter_slots, a->cls.base.plugin.slot_count = EMITTER_SLOT_COUNT;
-    *weight = (plugin_param){"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"};
+    *weight = (plugin_param){
+        "sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"};
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;
 }

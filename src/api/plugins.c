@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plugins that scenes of a context can use, as their tables describe them; behind those, the plugins of Mitsuba 3 that are not there. */
+ * The plugins that scenes of a context can use, as their tables describe them; behind those, the plugins of
+ * Mitsuba 3 that are not there. */
 #include "api/handles.h"
 
 /* What stands at an index: a class, or the name of one that is missing. */
@@ -42,25 +43,44 @@ bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_in
         return BL_ERROR_ARGUMENT;
     const plugin_class *c = e.cls;
     if (c) {
-        *out = (bl_plugin_info){.category = plugin_category_names[c->category], .name = c->name, .help = c->help, .available = true,
-                                .parameters = c->param_count, .slots = c->slot_count, .data = ((const render_class *)c)->data_name};
+        *out = (bl_plugin_info){
+            .category = plugin_category_names[c->category],
+            .name = c->name,
+            .help = c->help,
+            .available = true,
+            .parameters = c->param_count,
+            .slots = c->slot_count,
+            .data = ((const render_class *)c)->data_name,
+        };
     } else {
         const char *reason = plugin_unsupported_reason(e.category, e.name);
-        *out = (bl_plugin_info){.category = plugin_category_names[e.category], .name = e.name, .help = reason ? reason : "not implemented yet"};
+        *out = (bl_plugin_info){
+            .category = plugin_category_names[e.category],
+            .name = e.name,
+            .help = reason ? reason : "not implemented yet",
+        };
     }
     return BL_OK;
 }
 
-bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter, bl_plugin_parameter *out)
+bl_result bl_plugin_parameter_at(const bl_context *ctx, uint32_t plugin, uint32_t parameter,
+                                 bl_plugin_parameter *out)
 {
     entry e;
     if (!entry_at(ctx, plugin, &e) || !e.cls || parameter >= e.cls->param_count)
         return BL_ERROR_ARGUMENT;
     const plugin_param *p = &e.cls->params[parameter];
     const char *type = kind_name(p->kind);
-    *out = (bl_plugin_parameter){.name = p->name, .help = p->help, .type = type + (type[1] == ' ' ? 2 : 3), .preset = p->preset,
-                                 .required = p->flags & PLUGIN_REQUIRED, .least = p->least, .most = p->most,
-                                 .differentiable = p->kind == PLUGIN_TEXTURED || p->kind == PLUGIN_VOLUMETRIC || p->flags & PLUGIN_DIFFERENTIABLE};
+    *out =
+        (bl_plugin_parameter){.name = p->name,
+                              .help = p->help,
+                              .type = type + (type[1] == ' ' ? 2 : 3),
+                              .preset = p->preset,
+                              .required = p->flags & PLUGIN_REQUIRED,
+                              .least = p->least,
+                              .most = p->most,
+                              .differentiable = p->kind == PLUGIN_TEXTURED || p->kind == PLUGIN_VOLUMETRIC ||
+                                                p->flags & PLUGIN_DIFFERENTIABLE};
     return BL_OK;
 }
 
@@ -70,6 +90,7 @@ bl_result bl_plugin_slot_at(const bl_context *ctx, uint32_t plugin, uint32_t slo
     if (!entry_at(ctx, plugin, &e) || !e.cls || slot >= e.cls->slot_count)
         return BL_ERROR_ARGUMENT;
     const plugin_slot *s = &e.cls->slots[slot];
-    *out = (bl_plugin_slot){.category = plugin_category_names[s->category], .least = s->least, .most = s->most};
+    *out =
+        (bl_plugin_slot){.category = plugin_category_names[s->category], .least = s->least, .most = s->most};
     return BL_OK;
 }

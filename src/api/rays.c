@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's primitives.
+ * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's
+ * primitives.
  *
- * Entry k of a group is its box k, or its triangle k - box_count (render/entries.c orders them so). Triangles are given with
- * the corners of their meshes as they are when the scene is loaded, boxes with the bounds of what is in them. Vertices that move make corners anew on the
- * device (job_geometry.c). */
+ * Entry k of a group is its box k, or its triangle k - box_count (render/entries.c orders them so). Triangles
+ * are given with the corners of their meshes as they are when the scene is loaded, boxes with the bounds of
+ * what is in them. Vertices that move make corners anew on the device (job_geometry.c). */
 #include "api/handles.h"
 #include "render/shape/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* CPU devices traverse a hierarchy of our own at least as fast (docs/measurements.md), a GPU has units for queries. */
+/* CPU devices traverse a hierarchy of our own at least as fast (docs/measurements.md), a GPU has units for
+ * queries. */
 static bool query_suits(const gpu_info *device)
 {
     return device->ray_query && device->kind != GPU_LAVAPIPE && device->kind != GPU_SWIFTSHADER;
 }
 
-bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out, bl_error *err)
+bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out,
+                      bl_error *err)
 {
     bool bake = !desc->no_baking && !desc->geometry_changes && plan_can_bake(s);
     if ((unsigned)desc->rays >= BL_RAYS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "%d is no way to trace rays", (int)desc->rays);
     if (desc->rays == BL_RAYS_QUERY && !device->ray_query)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query); use the ray backend bvh", device->name);
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "%s has no ray queries (VK_KHR_ray_query); use the ray backend bvh", device->name);
     if (desc->rays == BL_RAYS_QUERY || (desc->rays == BL_RAYS_AUTO && !bake && query_suits(device)))
         *out = PLAN_RAYS_QUERY;
     else
@@ -43,8 +47,10 @@ static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out
 {
     const render_scene *s = p->scene;
     uint32_t boxes = g->box_count, triangles = g->count - boxes;
-    float *bounds = malloc((size_t)boxes * 6 * sizeof *bounds + 1), *corners = malloc((size_t)triangles * 9 * sizeof *corners + 1);
-    *out = (gpu_accel_group){.triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes};
+    float *bounds = malloc((size_t)boxes * 6 * sizeof *bounds + 1),
+          *corners = malloc((size_t)triangles * 9 * sizeof *corners + 1);
+    *out = (gpu_accel_group){
+        .triangles = corners, .boxes = bounds, .triangle_count = triangles, .box_count = boxes};
     if (!bounds || !corners)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the corners of %u triangles", triangles);
     for (uint32_t k = 0; k < g->count; k++) {
@@ -61,9 +67,13 @@ static bl_result gather(const plan *p, const plan_group *g, gpu_accel_group *out
 static void list_instances(const plan *p, gpu_accel_instance *list)
 {
     const render_scene *s = p->scene;
-    list[0] = (gpu_accel_instance){.to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .triangle_index = p->groups[0].box_count};
+    list[0] = (gpu_accel_instance){
+        .to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+        .triangle_index = p->groups[0].box_count,
+    };
     for (uint32_t k = 0; k < s->instances.count; k++) {
-        list[k] = (gpu_accel_instance){.group = s->instances.data[k].group, .triangle_index = 2 * k, .box_index = 2 * k + 1};
+        list[k] = (gpu_accel_instance){
+            .group = s->instances.data[k].group, .triangle_index = 2 * k, .box_index = 2 * k + 1};
         memcpy(list[k].to_world, s->instances.data[k].to_world, sizeof list[k].to_world);
     }
 }
@@ -79,8 +89,14 @@ bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_e
         r = gather(p, &p->groups[g], &groups[g], err);
     if (r == BL_OK) {
         list_instances(p, list);
-        r = gpu_accel_create(d, &(gpu_accel_desc){.groups = groups, .group_count = p->group_count, .instances = list, .instance_count = instances,
-                                                  .changes = changes, .label = "scene"}, out, err);
+        r = gpu_accel_create(d,
+                             &(gpu_accel_desc){.groups = groups,
+                                               .group_count = p->group_count,
+                                               .instances = list,
+                                               .instance_count = instances,
+                                               .changes = changes,
+                                               .label = "scene"},
+                             out, err);
     }
     for (uint32_t g = 0; groups && g < p->group_count; g++)
         free((void *)(uintptr_t)groups[g].triangles), free((void *)(uintptr_t)groups[g].boxes);
@@ -89,12 +105,19 @@ bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_e
     if (r != BL_OK)
         return r;
     uint64_t address = gpu_accel_address(*out);
-    p->words.data[HEADER_ACCEL] = (uint32_t)address, p->words.data[HEADER_ACCEL + 1] = (uint32_t)(address >> 32);
+    p->words.data[HEADER_ACCEL] = (uint32_t)address,
+    p->words.data[HEADER_ACCEL + 1] = (uint32_t)(address >> 32);
     return BL_OK;
 }
 
 spv_rays rays_lowering(const plan *p)
 {
-    return (spv_rays){.query = p->query, .scene_buffer = BUFFER_SCENE, .accel_word = HEADER_ACCEL, .entry_base_word = HEADER_ENTRIES, .level_word = p->scene->has_groups ? HEADER_INSTANCES : 0,
-                      .triangle_kind = p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u};
+    return (spv_rays){
+        .query = p->query,
+        .scene_buffer = BUFFER_SCENE,
+        .accel_word = HEADER_ACCEL,
+        .entry_base_word = HEADER_ENTRIES,
+        .level_word = p->scene->has_groups ? HEADER_INSTANCES : 0,
+        .triangle_kind = p->scene->kind_used[SHAPE_TRIANGLES] ? 0 : ~0u,
+    };
 }

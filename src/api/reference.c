@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference: fills the buffers of glsl/reference_pt.comp from a scene and runs it. What scenes it takes is decided here. Camera and light
- * tables are computed from the description again, and not taken from what the generated kernels read, so that an error there shows. */
+ * The reference: fills the buffers of glsl/reference_pt.comp from a scene and runs it. What scenes it takes
+ * is decided here. Camera and light tables are computed from the description again, and not taken from what
+ * the generated kernels read, so that an error there shows. */
 #include "api/handles.h"
 
 #include "glsl_kernels.h"
@@ -10,12 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINDINGS = 6, STACK = 64, NODE_WORDS = 16, TRIANGLE_WORDS = 12, MATERIAL_WORDS = 8, LIGHT_WORDS = 4, TABLE_WORDS = 10 };
+enum {
+    BINDINGS = 6,
+    STACK = 64,
+    NODE_WORDS = 16,
+    TRIANGLE_WORDS = 12,
+    MATERIAL_WORDS = 8,
+    LIGHT_WORDS = 4,
+    TABLE_WORDS = 10
+};
 enum binding { NODES, TRIANGLES, MATERIALS, LIGHTS, FILM, COUNTERS };
 enum counter { RAYS_LOW, RAYS_HIGH, DROPPED, COUNTER_COUNT };
 enum push {
-    FIRST_LANE, LANE_COUNT, FIRST_SAMPLE, LAST_SAMPLE, STRIPS, SPP, SEED, WIDTH, HEIGHT, MAX_DEPTH, RR_DEPTH, LIGHT_COUNT,
-    ORIGIN, CORNER = ORIGIN + 3, RIGHT = CORNER + 3, DOWN = RIGHT + 3, NEAR_BY_DEPTH = DOWN + 3, FAR_BY_DEPTH, PUSH_WORDS
+    FIRST_LANE,
+    LANE_COUNT,
+    FIRST_SAMPLE,
+    LAST_SAMPLE,
+    STRIPS,
+    SPP,
+    SEED,
+    WIDTH,
+    HEIGHT,
+    MAX_DEPTH,
+    RR_DEPTH,
+    LIGHT_COUNT,
+    ORIGIN,
+    CORNER = ORIGIN + 3,
+    RIGHT = CORNER + 3,
+    DOWN = RIGHT + 3,
+    NEAR_BY_DEPTH = DOWN + 3,
+    FAR_BY_DEPTH,
+    PUSH_WORDS
 };
 
 struct bl_reference {
@@ -31,7 +57,10 @@ struct bl_reference {
 /* ---- scenes it takes ---- */
 
 static bool named(const scene_object *o, const char *name) { return o && strcmp(o->cls->name, name) == 0; }
-static bool constant(const scene_object *o, const char *param) { return named(scene_get(o, param)->object, "constant"); }
+static bool constant(const scene_object *o, const char *param)
+{
+    return named(scene_get(o, param)->object, "constant");
+}
 
 static const char *unsupported_shape(const render_scene *s, uint32_t i)
 {
@@ -68,9 +97,13 @@ static const char *unsupported(const render_scene *s)
 
 /* ---- buffers ---- */
 
-static void put_floats(uint32_t *words, const float *values, uint32_t count) { memcpy(words, values, count * sizeof *words); }
+static void put_floats(uint32_t *words, const float *values, uint32_t count)
+{
+    memcpy(words, values, count * sizeof *words);
+}
 
-static bl_result upload(bl_reference *r, enum binding which, const char *label, const uint32_t *words, uint64_t count, bl_error *err)
+static bl_result upload(bl_reference *r, enum binding which, const char *label, const uint32_t *words,
+                        uint64_t count, bl_error *err)
 {
     TRY(gpu_buffer_create(r->device->gpu, GPU_DEVICE, 4 * count, label, &r->buffers[which], err));
     return words ? gpu_buffer_write(r->buffers[which], 0, words, 4 * count, err) : BL_OK;
@@ -97,7 +130,8 @@ static void put_colour(uint32_t *words, const scene_object *owner, const char *p
 
 static double length_of_cross(const float *a, const float *b)
 {
-    double x = (double)a[1] * b[2] - (double)a[2] * b[1], y = (double)a[2] * b[0] - (double)a[0] * b[2], z = (double)a[0] * b[1] - (double)a[1] * b[0];
+    double x = (double)a[1] * b[2] - (double)a[2] * b[1], y = (double)a[2] * b[0] - (double)a[0] * b[2],
+           z = (double)a[0] * b[1] - (double)a[1] * b[0];
     return sqrt(x * x + y * y + z * z);
 }
 
@@ -129,7 +163,8 @@ static bl_result upload_materials(bl_reference *r, arena *a, bl_error *err)
         put_colour(w + 3, shape->emitter, "radiance");
         put_floats(w + 6, (float[]){(float)(1 / (s->emitters.count * shape_area(s, shape)))}, 1);
     }
-    return upload(r, MATERIALS, "reference materials", words, s->shapes.count * (uint64_t)MATERIAL_WORDS, err);
+    return upload(r, MATERIALS, "reference materials", words, s->shapes.count * (uint64_t)MATERIAL_WORDS,
+                  err);
 }
 
 static bl_result upload_lights(bl_reference *r, arena *a, bl_error *err)
@@ -142,7 +177,8 @@ static bl_result upload_lights(bl_reference *r, arena *a, bl_error *err)
     for (uint32_t i = 0; i < s->emitters.count; i++) {
         const render_shape *shape = &s->shapes.data[s->emitter_shape.data[i]];
         double total = shape_area(s, shape), area = 0;
-        memcpy(words + LIGHT_WORDS * i, (uint32_t[]){at, shape->primitive_count, s->emitter_shape.data[i]}, 3 * sizeof *words);
+        memcpy(words + LIGHT_WORDS * i, (uint32_t[]){at, shape->primitive_count, s->emitter_shape.data[i]},
+               3 * sizeof *words);
         for (uint32_t k = 0; k < shape->primitive_count; k++, at += TABLE_WORDS) {
             const uint32_t *entry = s->primitives.data[shape->first_entry_primitive + k].entry;
             area += triangle_area(entry);
@@ -161,26 +197,33 @@ static double tangent_x(const scene_object *o, double aspect)
     const char *axis = scene_get(o, "fov_axis")->text;
     if (strcmp(axis, "diagonal") == 0)
         return half * aspect / sqrt(1 + aspect * aspect);
-    bool y = strcmp(axis, "y") == 0 || (strcmp(axis, "smaller") == 0 && aspect > 1) || (strcmp(axis, "larger") == 0 && aspect < 1);
+    bool y = strcmp(axis, "y") == 0 || (strcmp(axis, "smaller") == 0 && aspect > 1) ||
+             (strcmp(axis, "larger") == 0 && aspect < 1);
     return y ? half * aspect : half;
 }
 
-/* Camera space has +x to the left and +y up; a film coordinate X in [0, 1], y down, looks along (1 - 2 X) tx, (1 - 2 Y) ty, 1. */
+/* Camera space has +x to the left and +y up; a film coordinate X in [0, 1], y down, looks along (1 - 2 X) tx,
+ * (1 - 2 Y) ty, 1. */
 static void set_camera(bl_reference *r)
 {
     const render_scene *s = r->scene;
     const double *m = scene_get(s->sensor, "to_world")->matrix;
-    double aspect = (double)s->full_width / s->full_height, tx = tangent_x(s->sensor, aspect), ty = tx / aspect;
+    double aspect = (double)s->full_width / s->full_height, tx = tangent_x(s->sensor, aspect),
+           ty = tx / aspect;
     double x = (double)s->crop_x / s->full_width + scene_number(s->sensor, "principal_point_offset_x");
     double y = (double)s->crop_y / s->full_height + scene_number(s->sensor, "principal_point_offset_y");
     for (int k = 0; k < 3; k++) {
         const double *row = m + 4 * k; /* axes x, y, z and the origin, component k */
         put_floats(r->push + ORIGIN + k, (float[]){(float)row[3]}, 1);
-        put_floats(r->push + CORNER + k, (float[]){(float)(row[2] + (1 - 2 * x) * tx * row[0] + (1 - 2 * y) * ty * row[1])}, 1);
+        put_floats(r->push + CORNER + k,
+                   (float[]){(float)(row[2] + (1 - 2 * x) * tx * row[0] + (1 - 2 * y) * ty * row[1])}, 1);
         put_floats(r->push + RIGHT + k, (float[]){(float)(-2 * tx / s->full_width * row[0])}, 1);
         put_floats(r->push + DOWN + k, (float[]){(float)(-2 * ty / s->full_height * row[1])}, 1);
     }
-    put_floats(r->push + NEAR_BY_DEPTH, (float[]){(float)scene_number(s->sensor, "near_clip"), (float)scene_number(s->sensor, "far_clip")}, 2);
+    put_floats(
+        r->push + NEAR_BY_DEPTH,
+        (float[]){(float)scene_number(s->sensor, "near_clip"), (float)scene_number(s->sensor, "far_clip")},
+        2);
 }
 
 /* ---- life ---- */
@@ -190,16 +233,27 @@ static bl_result create(bl_reference *r, bl_kernel_info *info, bl_error *err)
     const render_scene *s = r->scene;
     const char *reason = unsupported(s);
     if (reason)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "the reference path tracer does not take this scene: %s", reason);
+        return error_set(err, BL_ERROR_UNSUPPORTED, "the reference path tracer does not take this scene: %s",
+                         reason);
     double start = clock_seconds();
-    gpu_kernel_desc d = {.words = glsl_reference_pt, .word_count = glsl_reference_pt_words, .buffer_count = BINDINGS, .push_words = PUSH_WORDS,
-                         .local_size = LOCAL_SIZE, .label = "reference"};
+    gpu_kernel_desc d = {
+        .words = glsl_reference_pt,
+        .word_count = glsl_reference_pt_words,
+        .buffer_count = BINDINGS,
+        .push_words = PUSH_WORDS,
+        .local_size = LOCAL_SIZE,
+        .label = "reference",
+    };
     TRY(gpu_kernel_create(r->device->gpu, &d, &r->kernel, err));
     if (info)
-        *info = (bl_kernel_info){.driver_seconds = clock_seconds() - start, .spirv_words = glsl_reference_pt_words};
+        *info = (bl_kernel_info){
+            .driver_seconds = clock_seconds() - start,
+            .spirv_words = glsl_reference_pt_words,
+        };
     TRY(gpu_batch_create(r->device->gpu, &r->batch, err));
     arena a = {0};
-    bl_result result = upload(r, NODES, "reference nodes", s->bvh.nodes, (uint64_t)s->bvh.node_count * NODE_WORDS, err);
+    bl_result result =
+        upload(r, NODES, "reference nodes", s->bvh.nodes, (uint64_t)s->bvh.node_count * NODE_WORDS, err);
     if (result == BL_OK)
         result = upload_triangles(r, &a, err);
     if (result == BL_OK)
@@ -210,12 +264,15 @@ static bl_result create(bl_reference *r, bl_kernel_info *info, bl_error *err)
     TRY(result);
     TRY(upload(r, COUNTERS, "reference counters", NULL, COUNTER_COUNT, err));
     r->push[WIDTH] = s->width, r->push[HEIGHT] = s->height, r->push[LIGHT_COUNT] = s->emitters.count;
-    r->push[MAX_DEPTH] = (uint32_t)s->max_depth, r->push[RR_DEPTH] = (uint32_t)s->rr_depth; /* -1: unbounded */
+    r->push[MAX_DEPTH] = (uint32_t)s->max_depth,
+    r->push[RR_DEPTH] = (uint32_t)s->rr_depth; /* -1: unbounded */
     set_camera(r);
-    return gpu_buffer_create(r->device->gpu, GPU_DEVICE, 12ull * job_pixels(s), "reference image", &r->image, err);
+    return gpu_buffer_create(r->device->gpu, GPU_DEVICE, 12ull * job_pixels(s), "reference image", &r->image,
+                             err);
 }
 
-bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel, bl_reference **out)
+bl_result bl_reference_create(bl_device *device, const bl_scene *scene, bl_kernel_info *kernel,
+                              bl_reference **out)
 {
     *out = NULL;
     bl_reference *r = calloc(1, sizeof *r);
@@ -271,25 +328,37 @@ static bl_result resolve(bl_reference *r, const job_work_desc *w, float *image, 
 {
     uint32_t pixels = job_pixels(r->scene);
     TRY(gpu_batch_begin(r->batch, err));
-    fit_record_resolve(r->batch, r->device->fixed, &(fit_resolve){.film = r->buffers[FILM], .image = r->image, .pixels = pixels, .strips = w->strips,
-                                                                  .scale = 1.0f / (float)w->spp});
+    fit_record_resolve(r->batch, r->device->fixed,
+                       &(fit_resolve){.film = r->buffers[FILM],
+                                      .image = r->image,
+                                      .pixels = pixels,
+                                      .strips = w->strips,
+                                      .scale = 1.0f / (float)w->spp});
     TRY(gpu_batch_submit(r->batch, err));
     TRY(gpu_batch_wait(r->batch, NULL, err));
     return image ? gpu_buffer_read(r->image, 0, image, 12ull * pixels, err) : BL_OK;
 }
 
-static bl_result render(bl_reference *r, const bl_render_desc *desc, float *image, bl_stats *stats, uint64_t *rays, bl_error *err)
+static bl_result render(bl_reference *r, const bl_render_desc *desc, float *image, bl_stats *stats,
+                        uint64_t *rays, bl_error *err)
 {
     const render_scene *s = r->scene;
     uint32_t sampler_seed = s->sampler ? (uint32_t)scene_number(s->sampler, "seed") : 0;
-    job_work_desc w = {.spp = desc->spp ? desc->spp : s->spp, .seed = desc->seed + sampler_seed, .slice_seconds = desc->slice_seconds,
-                       .progress = desc->progress, .user = desc->user, .progress_to = 1};
+    job_work_desc w = {
+        .spp = desc->spp ? desc->spp : s->spp,
+        .seed = desc->seed + sampler_seed,
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 1,
+    };
     w.strips = job_strips(s, w.spp);
     if (desc->frozen || desc->gradient_stream || desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "the reference path tracer renders images and nothing else");
     TRY(clear(r, w.strips, err));
     r->push[STRIPS] = w.strips, r->push[SPP] = w.spp, r->push[SEED] = w.seed;
-    TRY(job_slice(r->batch, &w, job_everything(&w, job_pixels(s)), false, &r->paths_per_second, record_range, r, stats, err));
+    TRY(job_slice(r->batch, &w, job_everything(&w, job_pixels(s)), false, &r->paths_per_second, record_range,
+                  r, stats, err));
     stats->paths += (uint64_t)job_pixels(s) * w.spp;
     TRY(resolve(r, &w, image, err));
     uint32_t counters[COUNTER_COUNT];
@@ -300,7 +369,8 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
     return BL_OK;
 }
 
-bl_result bl_reference_render(bl_reference *r, const bl_render_desc *desc, float *image, bl_stats *stats, uint64_t *rays)
+bl_result bl_reference_render(bl_reference *r, const bl_render_desc *desc, float *image, bl_stats *stats,
+                              uint64_t *rays)
 {
     static const bl_render_desc defaults;
     bl_stats own = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of a job that asks for one. */
+ * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of
+ * a job that asks for one. */
 #include "api/handles.h"
 #include "render/shape/kinds.h"
 
@@ -30,7 +31,8 @@ static bool may_let_through(const scene_object *bsdf)
     return any;
 }
 
-/* Light that a ray meets on its way to a vertex would have to move otherwise than that does (integrator/sway.c). */
+/* Light that a ray meets on its way to a vertex would have to move otherwise than that does
+ * (integrator/sway.c). */
 static bool shines_on_the_way(const render_scene *s)
 {
     bool any = false;
@@ -42,7 +44,8 @@ static bool shines_on_the_way(const render_scene *s)
 static const char *refused_by_volumetric(const render_scene *s, uint32_t parameter)
 {
     const render_parameter *p = &s->parameters.data[parameter];
-    bool camera = p->object == s->sensor->index, moves = place_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
+    bool camera = p->object == s->sensor->index,
+         moves = place_is(s, parameter) || p->slot == PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS;
     if ((camera || moves) && shines_on_the_way(s))
         return "those of what moves are not implemented where shapes that let light through shine";
     return NULL;
@@ -63,6 +66,7 @@ const char *parameter_refused(const render_scene *s, uint32_t parameter)
     if (s->light_tracing && (moved || (light && !light->environment)))
         return "those of what moves are not implemented for ptracer";
     if (s->method == METHOD_TAPE && (moved || p->slot >= PLAN_ARRAY_SLOT || (light && light->environment)))
-        return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for the tape";
+        return "those of what moves or turns the sky, and of attributes of meshes, are not implemented for "
+               "the tape";
     return NULL;
 }

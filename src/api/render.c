@@ -36,10 +36,13 @@ bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
 
 /* ---- images ---- */
 
-/* The scene's channels of the first hit, with the samples of the image; sums of strips in double precision on the host. */
-static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats, bl_error *err)
+/* The scene's channels of the first hit, with the samples of the image; sums of strips in double precision on
+ * the host. */
+static bl_result render_channels(bl_job *job, const job_work_desc *image, float *channels, bl_stats *stats,
+                                 bl_error *err)
 {
-    size_t pixels = job_pixels(job->scene), count = job->scene->channels.count, n = count * pixels * image->strips;
+    size_t pixels = job_pixels(job->scene), count = job->scene->channels.count,
+           n = count * pixels * image->strips;
     job_work_desc w = *image;
     w.pass = RENDER_CHANNELS;
     bl_stats own = {0};
@@ -80,7 +83,8 @@ static bl_result read_variance(bl_job *job, uint32_t spp, uint32_t strips, float
     return r;
 }
 
-bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats, bl_error *err)
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
+                      bl_error *err)
 {
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
@@ -89,7 +93,8 @@ bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, 
     return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
 }
 
-/* values: all parameters', one after the other; of geometry the job takes those that are among its own. What classes keep beside parameters stays. */
+/* values: all parameters', one after the other; of geometry the job takes those that are among its own. What
+ * classes keep beside parameters stays. */
 static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
 {
     const render_scene *s = job->scene;
@@ -103,20 +108,30 @@ static bl_result write_frozen(bl_job *job, const float *values, bl_error *err)
             memcpy(all + p->value_offset[i], values, s->parameters.data[i].count * sizeof *all);
         values += s->parameters.data[i].count;
     }
-    bl_result r = p->stored_count ? gpu_buffer_write(job->frozen, 0, all, 4ull * p->stored_count, err) : BL_OK;
+    bl_result r =
+        p->stored_count ? gpu_buffer_write(job->frozen, 0, all, 4ull * p->stored_count, err) : BL_OK;
     free(all);
     return r;
 }
 
 static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats, bl_error *err)
 {
-    job_work_desc w = {.pass = desc->frozen ? RENDER_FROZEN : desc->variance ? RENDER_VARIANCE : RENDER_PRIMAL,
-                       .spp = job_spp(job, desc->spp), .seed = job_seed(job, desc->seed),
-                       .stream = desc->gradient_stream ? 1 : 0, .slice_seconds = desc->slice_seconds, .progress = desc->progress,
-                       .user = desc->user, .progress_to = 1};
+    job_work_desc w = {
+        .pass = desc->frozen     ? RENDER_FROZEN
+                : desc->variance ? RENDER_VARIANCE
+                                 : RENDER_PRIMAL,
+        .spp = job_spp(job, desc->spp),
+        .seed = job_seed(job, desc->seed),
+        .stream = desc->gradient_stream ? 1 : 0,
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 1,
+    };
     w.strips = job_strips(job->scene, w.spp);
     if (desc->frozen && !job->desc.frozen)
-        return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation needs a job created with `frozen`");
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "a frozen-path evaluation needs a job created with `frozen`");
     if (desc->frozen && desc->variance)
         return error_set(err, BL_ERROR_ARGUMENT, "a frozen-path evaluation has no variance image");
     if (desc->frozen)
@@ -126,7 +141,8 @@ static bl_result render(bl_job *job, const bl_render_desc *desc, float *image, b
     TRY(job_resolve(job, w.spp, w.strips, image, stats, err));
     if (desc->variance)
         TRY(read_variance(job, w.spp, w.strips, desc->variance, err));
-    return desc->channels && job->scene->channels.count ? render_channels(job, &w, desc->channels, stats, err) : BL_OK;
+    return desc->channels && job->scene->channels.count ? render_channels(job, &w, desc->channels, stats, err)
+                                                        : BL_OK;
 }
 
 bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, bl_stats *stats)
@@ -146,7 +162,10 @@ bl_result bl_job_render(bl_job *job, const bl_render_desc *desc, float *image, b
 
 /* ---- gradients ---- */
 
-bl_loss_info bl_loss_info_get(bl_loss loss) { return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0}; }
+bl_loss_info bl_loss_info_get(bl_loss loss)
+{
+    return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0};
+}
 
 static double largest(const float *values, size_t n)
 {
@@ -170,17 +189,31 @@ static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
 /* job->image against the target: loss and dL/dI on the device. */
 static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
 {
-    fit_record_loss(job->batch, job->device->fixed, &(fit_loss){.loss = desc->loss, .constant = desc->loss_constant, .image = job->image,
-                                                                .target = job->target, .adjoint = job->adjoint, .partials = job->partials,
-                                                                .results = job->results, .n = 3 * job_pixels(job->scene)});
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = desc->loss,
+                                .constant = desc->loss_constant,
+                                .image = job->image,
+                                .target = job->target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = 3 * job_pixels(job->scene)});
 }
 
 /* The image, and from it loss and dL/dI on the device. */
-static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats, bl_error *err)
+static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats,
+                                    bl_error *err)
 {
     uint32_t n = 3 * job_pixels(job->scene);
-    job_work_desc w = {.pass = RENDER_PRIMAL, .spp = spp, .seed = job_seed(job, desc->seed), .slice_seconds = desc->slice_seconds,
-                       .progress = desc->progress, .user = desc->user, .progress_to = 0.3};
+    job_work_desc w = {
+        .pass = RENDER_PRIMAL,
+        .spp = spp,
+        .seed = job_seed(job, desc->seed),
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 0.3,
+    };
     w.strips = job_strips(job->scene, spp);
     TRY(job_run(job, &w, stats, err));
     TRY(job_read_counters(job, stats, err));
@@ -195,20 +228,28 @@ static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, u
 }
 
 /* As primal_of_gradient, with the image of the gradient pass before. */
-static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
+static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats,
+                                      bl_error *err)
 {
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
     record_comparison(job, desc);
     TRY(job_submit(job->batch, stats, &seconds, err));
     TRY(job_read_loss(job, &stats->loss, err));
-    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err) : BL_OK;
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err)
+                       : BL_OK;
 }
 
 /* The sum of W * I of the gradient pass's own image, or of what its listed lanes have found. */
 static void record_loss_dot(bl_job *job, const job_work_desc *w)
 {
-    fit_loss_dot dot = {.image = job->image, .weights = job->adjoint, .partials = job->partials, .results = job->results, .n = 3 * job_pixels(job->scene)};
+    fit_loss_dot dot = {
+        .image = job->image,
+        .weights = job->adjoint,
+        .partials = job->partials,
+        .results = job->results,
+        .n = 3 * job_pixels(job->scene),
+    };
     if (w->lanes.count)
         dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
     else if (!job->scene->light_tracing) /* whose image is there from before */
@@ -224,8 +265,10 @@ static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, b
     if (with_loss)
         record_loss_dot(job, w);
     if (job->fixed_point)
-        fit_record_gradient_read(job->batch, job->device->fixed,
-                                 &(fit_gradient_read){.gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
+        fit_record_gradient_read(
+            job->batch, job->device->fixed,
+            &(fit_gradient_read){
+                .gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
     else
         gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
     double seconds;
@@ -241,12 +284,24 @@ static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_er
 }
 
 /* The gradient pass; again with a coarser scale after an overflow. most: the largest |dL/dI|. */
-static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most, double progress_from, bl_stats *stats, bl_error *err)
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, double most,
+                        double progress_from, bl_stats *stats, bl_error *err)
 {
     const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
-    job_work_desc w = {.pass = RENDER_GRADIENT, .form = stats->form, .loss = &loss, .spp = spp, .seed = job_seed(job, desc->seed), .stream = 1,
-                       .strips = forms_strips(job, stats->form, spp), .slice_seconds = desc->slice_seconds, .progress = desc->progress,
-                       .user = desc->user, .progress_from = progress_from, .progress_to = 1};
+    job_work_desc w = {
+        .pass = RENDER_GRADIENT,
+        .form = stats->form,
+        .loss = &loss,
+        .spp = spp,
+        .seed = job_seed(job, desc->seed),
+        .stream = 1,
+        .strips = forms_strips(job, stats->form, spp),
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_from = progress_from,
+        .progress_to = 1,
+    };
     TRY(pixels_place(job, &w, err));
     if (w.lanes.count)
         most = spp * w.lanes.largest;
@@ -258,7 +313,8 @@ static bl_result replay(bl_job *job, const bl_gradient_desc *desc, uint32_t spp,
         if (stats->overflowed == 0)
             break;
         if (coarser == REPEATS_MOST || !job->fixed_point)
-            return error_set(err, BL_ERROR_DEVICE, "gradients overflow: %llu contributions are too large or not finite",
+            return error_set(err, BL_ERROR_DEVICE,
+                             "gradients overflow: %llu contributions are too large or not finite",
                              (unsigned long long)stats->overflowed);
     }
     TRY(read_out(job, &w, desc->adjoint != NULL, stats, err));
@@ -280,14 +336,22 @@ static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
 
 static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
 {
-    uint32_t n = 3 * job_pixels(job->scene), spp = job_spp(job, desc->spp), spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
+    uint32_t n = 3 * job_pixels(job->scene), spp = job_spp(job, desc->spp),
+             spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
     if (!job->plan->any_request)
-        return error_set(err, BL_ERROR_ARGUMENT, "the job was created without parameters, so there is no gradient to compute");
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the job was created without parameters, so there is no gradient to compute");
     if (!desc->adjoint == !desc->target)
         return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
     if ((unsigned)desc->loss >= BL_LOSS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
-    const form_wish wish = {.form = desc->form, .target = desc->target != NULL, .loss = desc->loss, .spp = spp_primal, .spp_gradient = spp};
+    const form_wish wish = {
+        .form = desc->form,
+        .target = desc->target != NULL,
+        .loss = desc->loss,
+        .spp = spp_primal,
+        .spp_gradient = spp,
+    };
     TRY(forms_choose(job, &wish, &stats->form, err));
     double most = 0;
     if (desc->target)
@@ -295,8 +359,10 @@ static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *s
     else
         TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
     if (stats->form == BL_FORM_TWO_WALK)
-        return replay(job, desc, spp, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0, stats, err);
-    bool image = desc->target || desc->image || job->scene->light_tracing; /* whose gradient pass leaves none of its own */
+        return replay(job, desc, spp, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0,
+                      stats, err);
+    bool image = desc->target || desc->image ||
+                 job->scene->light_tracing; /* whose gradient pass leaves none of its own */
     bool pipelined = job->scene->pipelined && desc->target;
     if (pipelined && job->pipeline_filled)
         TRY(pipelined_comparison(job, desc, stats, err));

@@ -12,12 +12,15 @@ typedef struct axis_view {
     uint32_t length, wanted;
 } axis_view;
 
-/* Entry i of the new axis: entries of the old one under a tent around it, half as wide as the larger of the two cells is. */
+/* Entry i of the new axis: entries of the old one under a tent around it, half as wide as the larger of the
+ * two cells is. */
 static void resample_row(const axis_view *v, uint32_t i, const float *from, float *to)
 {
-    double ratio = (double)v->length / v->wanted, radius = ratio > 1 ? ratio : 1, center = (i + 0.5) * ratio - 0.5, sum = 0;
+    double ratio = (double)v->length / v->wanted, radius = ratio > 1 ? ratio : 1,
+           center = (i + 0.5) * ratio - 0.5, sum = 0;
     double first = ceil(center - radius), last = floor(center + radius);
-    uint32_t low = first > 0 ? (uint32_t)first : 0, high = last < v->length - 1 ? (uint32_t)last : v->length - 1;
+    uint32_t low = first > 0 ? (uint32_t)first : 0,
+             high = last < v->length - 1 ? (uint32_t)last : v->length - 1;
     for (uint32_t j = low; j <= high; j++)
         sum += fmax(0, 1 - fabs(j - center) / radius);
     for (size_t k = 0; k < v->after; k++) {
@@ -45,13 +48,20 @@ static size_t product(const uint32_t *sides, uint32_t count)
     return n;
 }
 
-bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape, float *new_values)
+bl_result bl_resample(uint32_t rank, const uint32_t *shape, const float *values, const uint32_t *new_shape,
+                      float *new_values)
 {
-    if ((rank != 3 && rank != 4) || shape[rank - 1] != new_shape[rank - 1] || product(shape, rank) == 0 || product(new_shape, rank) == 0)
+    if ((rank != 3 && rank != 4) || shape[rank - 1] != new_shape[rank - 1] || product(shape, rank) == 0 ||
+        product(new_shape, rank) == 0)
         return BL_ERROR_ARGUMENT;
     float *made = NULL; /* what the axes before have become */
     for (uint32_t k = 0; k + 1 < rank; k++) {
-        const axis_view v = {.before = product(new_shape, k), .after = product(shape + k + 1, rank - k - 1), .length = shape[k], .wanted = new_shape[k]};
+        const axis_view v = {
+            .before = product(new_shape, k),
+            .after = product(shape + k + 1, rank - k - 1),
+            .length = shape[k],
+            .wanted = new_shape[k],
+        };
         float *next = resample_axis(&v, made ? made : values);
         free(made);
         if (!next)

@@ -4,7 +4,8 @@
  * With BL_DUMP=FOLDER in the environment every kernel that is made leaves there, by the name of its pass,
  *     NAME.00-recorded.ir, NAME.01-dead.ir, ..    the trace as recorded and after each compiler pass
  *     NAME.spv                                    the words (spirv-dis reads them)
- * also where the words came from the kernel cache: the passes then run for the files alone. A file that cannot be written is an error. */
+ * also where the words came from the kernel cache: the passes then run for the files alone. A file that
+ * cannot be written is an error. */
 #include "api/handles.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 typedef void (*stage_visit)(void *user, const char *stage, const ir_module *m);
 
 /* visit: "recorded", then every compiler pass. */
-static bl_result run_stages(const ir_module *trace, const opt_options *passes, stage_visit visit, void *user, bl_error *err)
+static bl_result run_stages(const ir_module *trace, const opt_options *passes, stage_visit visit, void *user,
+                            bl_error *err)
 {
     opt_options o = *passes;
     ir_module *lowered;
@@ -45,7 +47,8 @@ static void dump_stage(void *user, const char *stage, const ir_module *m)
     text_free(&listing);
 }
 
-bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_code *code, const char *name, bl_error *err)
+bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_code *code, const char *name,
+                   bl_error *err)
 {
     dump d = {.folder = getenv("BL_DUMP"), .name = name, .err = err};
     if (!d.folder || !*d.folder)
@@ -62,7 +65,8 @@ bl_result see_dump(const ir_module *trace, const opt_options *passes, const spv_
 
 /* ---- text and graph ---- */
 
-static bl_result written(bl_job *job, bl_pass pass, bool optimised, void (*write)(const ir_module *m, text *out), char **out)
+static bl_result written(bl_job *job, bl_pass pass, bool optimised,
+                         void (*write)(const ir_module *m, text *out), char **out)
 {
     bl_error err = {0};
     render_pass which = RENDER_PRIMAL;
@@ -82,8 +86,14 @@ static bl_result written(bl_job *job, bl_pass pass, bool optimised, void (*write
     return r == BL_OK ? BL_OK : context_fail(job->context, &err);
 }
 
-bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out) { return written(job, pass, optimised, ir_print, out); }
-bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out) { return written(job, pass, optimised, ir_dot, out); }
+bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out)
+{
+    return written(job, pass, optimised, ir_print, out);
+}
+bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out)
+{
+    return written(job, pass, optimised, ir_dot, out);
+}
 
 typedef struct listener {
     void (*visit)(void *user, const char *stage, const char *text);
@@ -99,7 +109,8 @@ static void tell(void *user, const char *stage, const ir_module *m)
     text_free(&listing);
 }
 
-bl_result bl_job_trace_stages(bl_job *job, bl_pass pass, void (*visit)(void *user, const char *stage, const char *text), void *user)
+bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
+                              void (*visit)(void *user, const char *stage, const char *text), void *user)
 {
     bl_error err = {0};
     render_pass which = RENDER_PRIMAL;

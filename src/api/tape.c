@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradient pass of the integrator `tape` (render/integrator/tape.c): all vertices of all samples are stored at
- * once, as a wavefront renderer does, so that what it takes is seen. */
+ * The gradient pass of the integrator `tape` (render/integrator/tape.c): all vertices of all samples are
+ * stored at once, as a wavefront renderer does, so that what it takes is seen. */
 #include "api/handles.h"
 
 static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
@@ -9,13 +9,15 @@ static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
     int32_t depth = job->scene->max_depth;
     if (depth < 0)
         return error_set(err, BL_ERROR_ARGUMENT, "the tape needs paths that end: give max_depth");
-    uint64_t paths = (uint64_t)all.lane_count * all.last_sample, slot = 1 + (uint64_t)depth * TAPE_VERTEX_WORDS;
+    uint64_t paths = (uint64_t)all.lane_count * all.last_sample,
+             slot = 1 + (uint64_t)depth * TAPE_VERTEX_WORDS;
     if (paths * slot > UINT32_MAX)
-        return error_set(err, BL_ERROR_ARGUMENT,
-                         "a tape of %llu samples of up to %d vertices takes %.0f MiB, more than the %.0f that can be "
-                         "reached: fewer pixels, samples or vertices",
-                         (unsigned long long)paths, depth, 4 * (double)(paths * slot) / mebibyte,
-                         4.0 * UINT32_MAX / mebibyte);
+        return error_set(
+            err, BL_ERROR_ARGUMENT,
+            "a tape of %llu samples of up to %d vertices takes %.0f MiB, more than the %.0f that can be "
+            "reached: fewer pixels, samples or vertices",
+            (unsigned long long)paths, depth, 4 * (double)(paths * slot) / mebibyte,
+            4.0 * UINT32_MAX / mebibyte);
     return job_reserve_samples(job, paths * slot, err);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory that is freed at once. Blocks form a list whose head is the one being filled; a request that does not fit the
- * head starts a new block, and one larger than a block gets a block of its own behind the head, so that the space left in
- * the head is not given up for it. */
+ * Memory that is freed at once. Blocks form a list whose head is the one being filled; a request that does
+ * not fit the head starts a new block, and one larger than a block gets a block of its own behind the head,
+ * so that the space left in the head is not given up for it. */
 #include "base/base.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ground floor: errors as values, arenas, growing arrays, small file helpers, asserts. Knows nothing of rendering. */
+ * The ground floor: errors as values, arenas, growing arrays, small file helpers, asserts. Knows nothing of
+ * rendering. */
 #ifndef BL_BASE_H
 #define BL_BASE_H
 
@@ -43,10 +44,12 @@ const char *result_text(bl_result code);
 #if defined(__GNUC__)
 __attribute__((noreturn))
 #endif
-void assert_failed(const char *file, int line, const char *condition, const char *format, ...) BL_PRINTF(4, 5);
+void assert_failed(const char *file, int line, const char *condition, const char *format, ...)
+    BL_PRINTF(4, 5);
 
-/* ---- arena.c: memory that is freed at once. Allocations are zeroed and 16-byte aligned; out of memory aborts
- * through BL_ASSERT (sizes from outside are checked by whoever reads them, before they come here). ---- */
+/* ---- arena.c: memory that is freed at once. Allocations are zeroed and 16-byte aligned; out of memory
+ * aborts through BL_ASSERT (sizes from outside are checked by whoever reads them, before they come here).
+ * ---- */
 
 typedef struct arena_block arena_block;
 typedef struct arena {
@@ -86,12 +89,14 @@ void text_free(text *t);
 
 /* ---- file.c ---- */
 
-/* Whole file into malloc'ed memory (zero byte appended, not counted in *size). Refuses files above `limit` bytes. */
+/* Whole file into malloc'ed memory (zero byte appended, not counted in *size). Refuses files above `limit`
+ * bytes. */
 bl_result file_read(const char *path, size_t limit, void **data, size_t *size, bl_error *err);
 /* Atomic replacement: writes path.tmp-PID, then renames; nothing is left behind on failure. Devices and pipes
  * (/dev/null) are written in place. */
 bl_result file_write(const char *path, const void *data, size_t size, bl_error *err);
-/* The same, with file and folder synced to disk: after a crash of the machine, too, there is the old content or the new one. */
+/* The same, with file and folder synced to disk: after a crash of the machine, too, there is the old content
+ * or the new one. */
 bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err);
 /* Creates the folder and its parents where missing. */
 bl_result folder_create(const char *path, bl_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Failures as values: a code and a text, filled in once, where the reason is known, and passed up unchanged. */
+ * Failures as values: a code and a text, filled in once, where the reason is known, and passed up
+ * unchanged. */
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -12,7 +13,8 @@ bl_result error_set(bl_error *err, bl_result code, const char *format, ...)
         va_list args;
         va_start(args, format);
         err->code = code;
-        /* Through a second buffer, because callers add context with `error_set(err, code, "%s: %s", name, err->text)`. */
+        /* Through a second buffer, because callers add context with `error_set(err, code, "%s: %s", name,
+         * err->text)`. */
         char whole[sizeof err->text];
         if (vsnprintf(whole, sizeof whole, format, args) < 0)
             whole[0] = 0;

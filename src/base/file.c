@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whole files in and out. Reading does not trust the reported size (pipes report none, and a file may grow meanwhile):
- * it reads until the end or until the limit is passed. Writing goes to a neighbour file that is renamed at the end, so
- * a reader sees the old content or the new one, and a failure leaves nothing behind. */
+ * Whole files in and out. Reading does not trust the reported size (pipes report none, and a file may grow
+ * meanwhile): it reads until the end or until the limit is passed. Writing goes to a neighbour file that is
+ * renamed at the end, so a reader sees the old content or the new one, and a failure leaves nothing
+ * behind. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -97,7 +98,9 @@ static void sync_folder_of(const char *path)
 {
     arena memory = {0};
     const char *slash = strrchr(path, '/');
-    const char *folder = !slash ? "." : slash == path ? "/" : arena_strndup(&memory, path, (size_t)(slash - path));
+    const char *folder = !slash          ? "."
+                         : slash == path ? "/"
+                                         : arena_strndup(&memory, path, (size_t)(slash - path));
     int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle >= 0) {
         fsync(handle);
@@ -122,9 +125,15 @@ static bl_result replace(const char *path, const void *data, size_t size, bool s
     return reason ? error_set(err, BL_ERROR_IO, "cannot write %s: %s", path, strerror(reason)) : BL_OK;
 }
 
-bl_result file_write(const char *path, const void *data, size_t size, bl_error *err) { return replace(path, data, size, false, err); }
+bl_result file_write(const char *path, const void *data, size_t size, bl_error *err)
+{
+    return replace(path, data, size, false, err);
+}
 
-bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err) { return replace(path, data, size, true, err); }
+bl_result file_write_synced(const char *path, const void *data, size_t size, bl_error *err)
+{
+    return replace(path, data, size, true, err);
+}
 
 static bool is_folder(const char *path)
 {

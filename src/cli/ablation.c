@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight bench --ablation: kernels with all optimisations of the compiler, without each one of them, with none but the sharing of
- * functions, and with none at all: the naive form, in which every material, light and shape has functions of its own. Of a scene with hundreds
- * of shapes its compilation takes minutes.
+ * backlight bench --ablation: kernels with all optimisations of the compiler, without each one of them, with
+ * none but the sharing of functions, and with none at all: the naive form, in which every material, light and
+ * shape has functions of its own. Of a scene with hundreds of shapes its compilation takes minutes.
  *
- * Every variant runs once a round, one after the other; a slowdown is the ratio to the variant with all of them within the round, and medians
- * over the rounds are printed. Compilation by the driver includes what it puts off to the first dispatch: what the first run with two samples
- * takes longer than the second. */
+ * Every variant runs once a round, one after the other; a slowdown is the ratio to the variant with all of
+ * them within the round, and medians over the rounds are printed. Compilation by the driver includes what it
+ * puts off to the first dispatch: what the first run with two samples takes longer than the second. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -21,33 +21,45 @@ typedef struct variant {
     bl_job *job;
     bl_kernel_info kernel;
     double driver_seconds, *busy, *slowdown; /* per round */
-    bool same_image; /* bit for bit that of the first variant, as it should be where the driver keeps to the order of operations */
+    bool same_image; /* bit for bit that of the first variant, as it should be where the driver keeps to the
+                        order of operations */
 } variant;
 
 typedef struct ablation {
     const cli_ablation *args;
     const cli_session *session;
     variant *variants;
-    float *first_image; /* of two samples, by the variant with all optimisations */
+    float *first_image;                 /* of two samples, by the variant with all optimisations */
     uint32_t switches, per_pass, count; /* per_pass: all, without each, and BARE */
 } ablation;
 
-enum { BARE = 3 }; /* variants without anything but the last 2, 1, 0 optimisations, which are the sharing of functions */
+enum {
+    BARE = 3
+}; /* variants without anything but the last 2, 1, 0 optimisations, which are the sharing of functions */
 
 /* CPU devices compile on the CPU, and CPU time is disturbed less by other programs. */
 static double now(const ablation *a) { return a->args->on_cpu ? cpu_seconds() : seconds_now(); }
 
-static double own_seconds(const variant *v) { return v->kernel.trace_seconds + v->kernel.optimise_seconds + v->kernel.generate_seconds; }
+static double own_seconds(const variant *v)
+{
+    return v->kernel.trace_seconds + v->kernel.optimise_seconds + v->kernel.generate_seconds;
+}
 
 static int run_variant(const ablation *a, variant *v, uint32_t spp, double *took)
 {
     bl_stats stats;
     double start = cpu_seconds();
     if (v->pass == BL_PASS_PRIMAL)
-        SESSION_TRY(a->session, bl_job_render(v->job, &(bl_render_desc){.spp = spp, .seed = a->session->common->seed}, a->args->image, &stats));
+        SESSION_TRY(a->session,
+                    bl_job_render(v->job, &(bl_render_desc){.spp = spp, .seed = a->session->common->seed},
+                                  a->args->image, &stats));
     else
-        SESSION_TRY(a->session, bl_job_gradient(v->job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = spp, .seed = a->session->common->seed,
-                                                                           .adjoint = a->args->weights}, &stats));
+        SESSION_TRY(a->session, bl_job_gradient(v->job,
+                                                &(bl_gradient_desc){.form = BL_FORM_FUSED,
+                                                                    .spp = spp,
+                                                                    .seed = a->session->common->seed,
+                                                                    .adjoint = a->args->weights},
+                                                &stats));
     *took = a->args->on_cpu ? (cpu_seconds() - start) / a->args->cores : stats.device_seconds;
     return CLI_OK;
 }
@@ -67,8 +79,9 @@ static char *variant_name(const ablation *a, uint32_t k)
     if (k <= a->switches)
         return text_format("without %s", bl_optimisation_name(k - 1));
     uint32_t left = a->per_pass - 1 - k;
-    return left == 0 ? text_format("none") : left == 1 ? text_format("none but %s", last)
-                                           : text_format("none but %s, %s", bl_optimisation_name(a->switches - 2), last);
+    return left == 0   ? text_format("none")
+           : left == 1 ? text_format("none but %s", last)
+                       : text_format("none but %s, %s", bl_optimisation_name(a->switches - 2), last);
 }
 
 static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
@@ -89,7 +102,8 @@ static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
     first = now(a);
     CLI_TRY(run_variant(a, v, 2, &unused));
     second = now(a);
-    v->driver_seconds = fmax(0, compiled - began - own_seconds(v)) + fmax(0, (first - compiled) - (second - first));
+    v->driver_seconds =
+        fmax(0, compiled - began - own_seconds(v)) + fmax(0, (first - compiled) - (second - first));
     size_t size = 3 * sizeof *a->first_image * a->session->info.width * a->session->info.height;
     if (k == 0 && pass == BL_PASS_PRIMAL)
         memcpy(a->first_image, a->args->image, size);
@@ -100,7 +114,8 @@ static int make_variant(const ablation *a, variant *v, bl_pass pass, uint32_t k)
 static int measure(ablation *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
-        CLI_TRY(make_variant(a, &a->variants[i], i < a->per_pass ? BL_PASS_PRIMAL : BL_PASS_GRADIENT, i % a->per_pass));
+        CLI_TRY(make_variant(a, &a->variants[i], i < a->per_pass ? BL_PASS_PRIMAL : BL_PASS_GRADIENT,
+                             i % a->per_pass));
     for (uint32_t round = 0; round < a->args->rounds; round++)
         for (uint32_t i = 0; i < a->count; i++) {
             variant *v = &a->variants[i];
@@ -114,16 +129,18 @@ static const char *pass_name(const variant *v) { return v->pass == BL_PASS_PRIMA
 
 static void print_table(const ablation *a)
 {
-    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", a->args->scene, a->session->info.width,
-           a->session->info.height, a->session->info.max_depth, a->args->spp, a->session->device_info.name, a->args->rounds);
+    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", a->args->scene,
+           a->session->info.width, a->session->info.height, a->session->info.max_depth, a->args->spp,
+           a->session->device_info.name, a->args->rounds);
     for (uint32_t i = 0; i < a->count; i++) {
         const variant *v = &a->variants[i];
         if (i % a->per_pass == 0)
-            printf("\n%-32s %7s %6s %6s %9s %9s %9s %9s %9s %9s %7s\n", pass_name(v), "ops", "bodies", "calls", "call B", "state B", "words",
-                   "ours ms", "driver ms", "run s", "slower");
-        printf("%-32s %7u %6u %6u %9u %9u %9llu %9.1f %9.1f %9.3f %6.2fx%s\n", v->name, v->kernel.ops, v->kernel.functions, v->kernel.calls,
-               v->kernel.call_bytes, v->kernel.state_bytes, (unsigned long long)v->kernel.spirv_words, 1e3 * own_seconds(v),
-               1e3 * v->driver_seconds, median(v->busy, a->args->rounds), median(v->slowdown, a->args->rounds),
+            printf("\n%-32s %7s %6s %6s %9s %9s %9s %9s %9s %9s %7s\n", pass_name(v), "ops", "bodies",
+                   "calls", "call B", "state B", "words", "ours ms", "driver ms", "run s", "slower");
+        printf("%-32s %7u %6u %6u %9u %9u %9llu %9.1f %9.1f %9.3f %6.2fx%s\n", v->name, v->kernel.ops,
+               v->kernel.functions, v->kernel.calls, v->kernel.call_bytes, v->kernel.state_bytes,
+               (unsigned long long)v->kernel.spirv_words, 1e3 * own_seconds(v), 1e3 * v->driver_seconds,
+               median(v->busy, a->args->rounds), median(v->slowdown, a->args->rounds),
                v->same_image ? "" : "  another image");
     }
 }

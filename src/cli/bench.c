@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight bench: what passes cost on a device, beside the same image by the hand-written reference (glsl/reference_pt.comp).
+ * backlight bench: what passes cost on a device, beside the same image by the hand-written reference
+ * (glsl/reference_pt.comp).
  *
- * Every form runs once a round, one after the other, so that what else happens on the machine meets all of them; ratios are taken within a
- * round, and medians over the rounds are printed. A form's time is device time, but on devices that are the CPU itself CPU time of the process
- * over the number of cores, which other programs disturb less. What drivers compile on the first dispatch is the difference of the first two
- * runs with one sample. */
+ * Every form runs once a round, one after the other, so that what else happens on the machine meets all of
+ * them; ratios are taken within a round, and medians over the rounds are printed. A form's time is device
+ * time, but on devices that are the CPU itself CPU time of the process over the number of cores, which other
+ * programs disturb less. What drivers compile on the first dispatch is the difference of the first two runs
+ * with one sample. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -28,13 +30,13 @@ typedef struct arguments {
 typedef struct form {
     const char *name;
     bool gradient;
-    const char *rays; /* of a job: bl_job_rays */
+    const char *rays;       /* of a job: bl_job_rays */
     bl_gradient_form walks; /* of a gradient */
     bl_job *job;
     bl_reference *reference; /* instead of a job */
     bl_kernel_info kernel;
-    bl_stats stats;          /* of the last run */
-    double lazy_seconds;     /* of the first dispatch: compilation that the driver puts off */
+    bl_stats stats;      /* of the last run */
+    double lazy_seconds; /* of the first dispatch: compilation that the driver puts off */
     double *wall, *device, *cpu, *busy, *to_reference, *to_primal; /* per round */
 } form;
 
@@ -56,7 +58,8 @@ double cpu_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static int compare(const void *a, const void *b)
@@ -80,8 +83,15 @@ static bool whole_step(const form *f) { return f->walks == BL_FORM_TWO_WALK; }
 
 static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progress)
 {
-    bl_render_desc render = {.spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
-    bl_gradient_desc gradient = {.form = f->walks, .spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
+    bl_render_desc render = {
+        .spp = spp, .seed = b->args->common.seed, .progress = progress_call, .user = progress};
+    bl_gradient_desc gradient = {
+        .form = f->walks,
+        .spp = spp,
+        .seed = b->args->common.seed,
+        .progress = progress_call,
+        .user = progress,
+    };
     uint64_t rays;
     if (whole_step(f))
         gradient.target = b->weights;
@@ -100,12 +110,16 @@ static bl_result run_form(bench *b, form *f, uint32_t spp, cli_progress *progres
 static uint32_t form_spp(const bench *b, const form *f) { return f->gradient ? b->spp_grad : b->spp; }
 
 /* Time of a path, for comparison between forms. */
-static double per_path(const bench *b, const form *f, uint32_t round) { return f->busy[round] / form_spp(b, f); }
+static double per_path(const bench *b, const form *f, uint32_t round)
+{
+    return f->busy[round] / form_spp(b, f);
+}
 
 static int measure(bench *b, form *f, uint32_t round)
 {
     uint32_t spp = form_spp(b, f);
-    cli_progress progress = progress_begin(&b->args->common, f->name, (uint64_t)b->session->info.width * b->session->info.height * spp);
+    cli_progress progress = progress_begin(&b->args->common, f->name,
+                                           (uint64_t)b->session->info.width * b->session->info.height * spp);
     double cpu = cpu_seconds();
     bl_result result = run_form(b, f, spp, &progress);
     f->cpu[round] = cpu_seconds() - cpu;
@@ -143,7 +157,8 @@ static int run_rounds(bench *b)
         for (uint32_t i = 0; i < b->form_count; i++) {
             form *f = &b->forms[i];
             primal = f->gradient ? primal : f; /* a form's gradient follows its primal */
-            f->to_reference[round] = reference && !f->gradient ? per_path(b, reference, round) / per_path(b, f, round) : 0;
+            f->to_reference[round] =
+                reference && !f->gradient ? per_path(b, reference, round) / per_path(b, f, round) : 0;
             f->to_primal[round] = f->gradient ? per_path(b, f, round) / per_path(b, primal, round) : 0;
         }
     }
@@ -196,8 +211,13 @@ static int add_primal(bench *b, bool no_baking, bl_rays rays)
 static int add_gradient(bench *b, bl_gradient_form walks, bool no_baking, bl_rays rays)
 {
     form *f = add_form(b, NULL);
-    bl_job_desc desc = {.no_baking = no_baking, .rays = rays, .parameters = b->names, .parameter_count = b->name_count,
-                        .volume_gradient = session_volume_gradient(b->session)};
+    bl_job_desc desc = {
+        .no_baking = no_baking,
+        .rays = rays,
+        .parameters = b->names,
+        .parameter_count = b->name_count,
+        .volume_gradient = session_volume_gradient(b->session),
+    };
     f->gradient = true, f->walks = walks;
     CLI_TRY(add_job(b, f, &desc));
     if (walks == BL_FORM_FUSED)
@@ -248,7 +268,8 @@ static int choose_parameters(bench *b)
     for (uint32_t i = 0; i < b->args->parameters.count; i++) {
         uint32_t index;
         b->names[b->name_count++] = b->args->parameters.items[i];
-        SESSION_TRY(b->session, bl_scene_find_parameter(b->session->scene, b->args->parameters.items[i], &index));
+        SESSION_TRY(b->session,
+                    bl_scene_find_parameter(b->session->scene, b->args->parameters.items[i], &index));
     }
     for (uint32_t i = 0; i < all && b->args->parameters.count == 0; i++) {
         bl_parameter_info info;
@@ -268,15 +289,17 @@ static double mpaths(const bench *b, const form *f)
 
 static double own_compile(const form *f)
 {
-    return f->kernel.trace_seconds + f->kernel.optimise_seconds + f->kernel.generate_seconds + f->kernel.cache_seconds;
+    return f->kernel.trace_seconds + f->kernel.optimise_seconds + f->kernel.generate_seconds +
+           f->kernel.cache_seconds;
 }
 
 static void print_table(const bench *b)
 {
-    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", b->args->scene, b->session->info.width,
-           b->session->info.height, b->session->info.max_depth, b->spp, b->session->device_info.name, b->rounds);
-    printf("\n%-26s %9s %9s %9s %9s %9s %10s %9s %9s\n", "pass", "Mpaths/s", "Mrays/s", "to GLSL", "range", "wall s", "device s", "CPU s",
-           "MiB");
+    printf("%s: %u x %u, depth %d, %u samples per pixel, on %s, %u rounds, medians\n", b->args->scene,
+           b->session->info.width, b->session->info.height, b->session->info.max_depth, b->spp,
+           b->session->device_info.name, b->rounds);
+    printf("\n%-26s %9s %9s %9s %9s %9s %10s %9s %9s\n", "pass", "Mpaths/s", "Mrays/s", "to GLSL", "range",
+           "wall s", "device s", "CPU s", "MiB");
     for (uint32_t i = 0; i < b->form_count; i++) {
         const form *f = &b->forms[i];
         char rays[32] = "-", ratio[32] = "-", range[32] = "-";
@@ -289,24 +312,29 @@ static void print_table(const bench *b)
             snprintf(ratio, sizeof ratio, "%.2f x", median(f->to_reference, b->rounds));
             snprintf(range, sizeof range, "%.2f-%.2f", least, most);
         }
-        printf("%-26s %9.3g %9s %9s %9s %9.3f %10.3f %9.3f %9.1f\n", f->name, mpaths(b, f), rays, ratio, range, median(f->wall, b->rounds),
-               median(f->device, b->rounds), median(f->cpu, b->rounds), (double)f->stats.device_bytes / 1048576);
+        printf("%-26s %9.3g %9s %9s %9s %9.3f %10.3f %9.3f %9.1f\n", f->name, mpaths(b, f), rays, ratio,
+               range, median(f->wall, b->rounds), median(f->device, b->rounds), median(f->cpu, b->rounds),
+               (double)f->stats.device_bytes / 1048576);
     }
-    printf("\n%-26s %12s %10s %10s %12s %14s\n", "kernel, milliseconds", "trace+passes", "SPIR-V", "driver", "1st dispatch", "SPIR-V words");
+    printf("\n%-26s %12s %10s %10s %12s %14s\n", "kernel, milliseconds", "trace+passes", "SPIR-V", "driver",
+           "1st dispatch", "SPIR-V words");
     for (uint32_t i = 0; i < b->form_count; i++) {
         const form *f = &b->forms[i];
-        printf("%-26s %12.1f %10.1f %10.1f %12.1f %14llu\n", f->name, 1e3 * (f->kernel.trace_seconds + f->kernel.optimise_seconds),
-               1e3 * f->kernel.generate_seconds, 1e3 * f->kernel.driver_seconds, 1e3 * f->lazy_seconds, (unsigned long long)f->kernel.spirv_words);
+        printf("%-26s %12.1f %10.1f %10.1f %12.1f %14llu\n", f->name,
+               1e3 * (f->kernel.trace_seconds + f->kernel.optimise_seconds), 1e3 * f->kernel.generate_seconds,
+               1e3 * f->kernel.driver_seconds, 1e3 * f->lazy_seconds,
+               (unsigned long long)f->kernel.spirv_words);
     }
     bl_cache_info cache = bl_context_cache_info(b->session->ctx);
     if (cache.folder)
-        printf("kernels from the cache on disk: %llu, compiled: %llu (--no-cache compiles all)\n", (unsigned long long)cache.hits,
-               (unsigned long long)cache.misses);
+        printf("kernels from the cache on disk: %llu, compiled: %llu (--no-cache compiles all)\n",
+               (unsigned long long)cache.hits, (unsigned long long)cache.misses);
     printf("\n");
     for (uint32_t i = 0; i < b->form_count; i++)
         if (b->forms[i].gradient)
-            printf("%s, %u parameters: pass %.2f, step %.2f times its primal\n", b->forms[i].name, b->name_count,
-                   median(b->forms[i].to_primal, b->rounds), median(b->forms[i].to_primal, b->rounds) + (whole_step(&b->forms[i]) ? 0 : 1));
+            printf("%s, %u parameters: pass %.2f, step %.2f times its primal\n", b->forms[i].name,
+                   b->name_count, median(b->forms[i].to_primal, b->rounds),
+                   median(b->forms[i].to_primal, b->rounds) + (whole_step(&b->forms[i]) ? 0 : 1));
     if (b->rays_per_path > 0)
         printf("%.2f rays a path, counted by the hand-written kernel\n", b->rays_per_path);
 }
@@ -386,7 +414,8 @@ static void free_forms(bench *b)
         form *f = &b->forms[i];
         bl_job_destroy(f->job);
         bl_reference_destroy(f->reference);
-        free(f->wall), free(f->device), free(f->cpu), free(f->busy), free(f->to_reference), free(f->to_primal);
+        free(f->wall), free(f->device), free(f->cpu), free(f->busy), free(f->to_reference),
+            free(f->to_primal);
     }
     free(b->image);
     free(b->weights);
@@ -402,9 +431,15 @@ static int work(bench *b)
         b->weights[i] = 1.0f / (float)values;
     CLI_TRY(choose_parameters(b));
     if (b->args->ablation)
-        return bench_ablation(b->session, &(cli_ablation){.scene = b->args->scene, .names = b->names, .name_count = b->args->parameters.count,
-                                                          .rounds = b->rounds, .spp = b->spp, .image = b->image, .weights = b->weights,
-                                                          .cores = b->cores, .on_cpu = b->on_cpu});
+        return bench_ablation(b->session, &(cli_ablation){.scene = b->args->scene,
+                                                          .names = b->names,
+                                                          .name_count = b->args->parameters.count,
+                                                          .rounds = b->rounds,
+                                                          .spp = b->spp,
+                                                          .image = b->image,
+                                                          .weights = b->weights,
+                                                          .cores = b->cores,
+                                                          .on_cpu = b->on_cpu});
     CLI_TRY(add_forms(b));
     CLI_TRY(run_rounds(b));
     if (b->args->common.json)
@@ -421,9 +456,14 @@ static int open_and_work(cli_session *session, const arguments *args)
     CLI_TRY(session_open_device(session));
     interrupt_install();
     const char *kind = session->device_info.kind;
-    bench b = {.args = args, .session = session, .rounds = args->rounds ? args->rounds : DEFAULT_ROUNDS,
-               .spp = args->common.spp ? args->common.spp : session->info.spp, .cores = (double)sysconf(_SC_NPROCESSORS_ONLN),
-               .on_cpu = !strcmp(kind, "swiftshader") || !strcmp(kind, "lavapipe")};
+    bench b = {
+        .args = args,
+        .session = session,
+        .rounds = args->rounds ? args->rounds : DEFAULT_ROUNDS,
+        .spp = args->common.spp ? args->common.spp : session->info.spp,
+        .cores = (double)sysconf(_SC_NPROCESSORS_ONLN),
+        .on_cpu = !strcmp(kind, "swiftshader") || !strcmp(kind, "lavapipe"),
+    };
     b.spp_grad = args->common.spp_grad ? args->common.spp_grad : b.spp;
     if (b.rounds > ROUNDS_MOST)
         return usage_error("bench", "--rounds: at most %d", ROUNDS_MOST);
@@ -445,16 +485,23 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
-    {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds), .help = "how often each pass is measured (default: 5)"},
-    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation), .help = "instead: kernels with all optimisations of the compiler, without each one, and with none (minutes, where there are hundreds of shapes); the gradient pass only with --param"},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
+     .help = "parameters of the gradient pass (default: all whose gradient is complete)"},
+    {.name = "--rounds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(rounds),
+     .help = "how often each pass is measured (default: 5)"},
+    {.name = "--ablation", .kind = CLI_FLAG, .offset = FIELD(ablation),
+     .help = "instead: kernels with all optimisations of the compiler, without each one, and with none "
+             "(minutes, where there are hundreds of shapes); the gradient pass only with --param"},
 };
 // clang-format on
-const cli_command command_bench = {.name = "bench",
-                                   .summary = "what passes cost here, beside a hand-written path tracer",
-                                   .usage = "SCENE",
-                                   .example = "backlight bench assets/cornell/scene.xml --spp 16 --device lavapipe",
-                                   CLI_OPTIONS(options),
-                                   .arguments_size = sizeof(arguments),
-                                   .run = run};
+const cli_command command_bench = {
+    .name = "bench",
+    .summary = "what passes cost here, beside a hand-written path tracer",
+    .usage = "SCENE",
+    .example = "backlight bench assets/cornell/scene.xml --spp 16 --device lavapipe",
+    CLI_OPTIONS(options),
+    .arguments_size = sizeof(arguments),
+    .run = run,
+};

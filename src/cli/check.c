@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight check: is the gradient right? For each parameter, along one direction d of its entries, three numbers for the loss
- * sum(W * I) with a smooth weight W that changes sign:
+ * backlight check: is the gradient right? For each parameter, along one direction d of its entries, three
+ * numbers for the loss sum(W * I) with a smooth weight W that changes sign:
  *
  *   gradient   <dL/dp, d> by path replay
- *   frozen     differences with the paths of the unchanged scene: same directions, choices and densities, weights from p + h d.
- *              With the random numbers of the gradient pass it agrees seed by seed, up to rounding and the order of the
+ *   frozen     differences with the paths of the unchanged scene: same directions, choices and densities,
+ *              weights from p + h d.
+ *              With the random numbers of the gradient pass it agrees seed by seed, up to rounding and the
+ *              order of the
  *              difference. Where it does not, the gradient is wrong (estimators, not noise): exit status 1.
- *   plain      differences of the image, same seed on both sides. Agrees on average. Where only this one disagrees, the
- *              paths themselves depend on the parameter: something that is never sampled (support), or moving edges.
+ *   plain      differences of the image, same seed on both sides. Agrees on average. Where only this one
+ *              disagrees, the
+ *              paths themselves depend on the parameter: something that is never sampled (support), or moving
+ *              edges.
  *
- * Differences are central, or one-sided of second order where p +- h d would leave the parameter's range. Frozen ones are taken at
- * h and h/2 and extrapolated (Richardson); what the two steps differ by is part of the tolerance. Where they disagree, they are taken with
- * shorter steps, too: where rays follow the parameter, frozen paths cross kinks (of texels, of approximations) within a long step. If those
- * agree, by less than what was wrong, the report says that the step is too large; that is no proof of the gradient: the exit status stays 1.
- * Where none agree in every seed, but their mean over at least eight does, it says so and by how much: paths at total reflection have derivatives
- * without bound, which no step shows. */
+ * Differences are central, or one-sided of second order where p +- h d would leave the parameter's range.
+ * Frozen ones are taken at h and h/2 and extrapolated (Richardson); what the two steps differ by is part of
+ * the tolerance. Where they disagree, they are taken with shorter steps, too: where rays follow the
+ * parameter, frozen paths cross kinks (of texels, of approximations) within a long step. If those agree, by
+ * less than what was wrong, the report says that the step is too large; that is no proof of the gradient: the
+ * exit status stays 1. Where none agree in every seed, but their mean over at least eight does, it says so
+ * and by how much: paths at total reflection have derivatives without bound, which no step shows. */
 #include "check.h"
 
 #include <cjson/cJSON.h>
@@ -36,7 +41,8 @@ typedef struct difference {
 
 /* ---- weight, direction, step ---- */
 
-/* Cosines of periods near the film's size, with another phase per channel; divided by n, so that the loss is like a mean. */
+/* Cosines of periods near the film's size, with another phase per channel; divided by n, so that the loss is
+ * like a mean. */
 static void make_weights(const cli_session *session, float *weights)
 {
     uint32_t width = session->info.width, height = session->info.height;
@@ -61,13 +67,17 @@ static bool in_range(const check_finding *f, double offset)
     return true;
 }
 
-static bool is_matrix(const bl_parameter_info *info) { return info->rank == 2 && info->shape[0] == 4 && info->shape[1] == 4; }
+static bool is_matrix(const bl_parameter_info *info)
+{
+    return info->rank == 2 && info->shape[0] == 4 && info->shape[1] == 4;
+}
 
 static int choose_step(const check_work *w, check_finding *f)
 {
     double largest = 0, pull = 0;
     for (uint32_t i = 0; i < f->parameter.info.count; i++) {
-        if (!is_matrix(&f->parameter.info) || i % 4 < 3) /* how far away a thing is says nothing of how far it may turn */
+        if (!is_matrix(&f->parameter.info) ||
+            i % 4 < 3) /* how far away a thing is says nothing of how far it may turn */
             largest = fmax(largest, fabs((double)f->values[i]));
         pull = fmax(pull, fabs((double)f->direction[i]));
     }
@@ -89,7 +99,8 @@ static int choose_step(const check_work *w, check_finding *f)
 /* All ones; a matrix turns and moves, since many shapes and sensors take nothing else. */
 static void default_direction(check_finding *f)
 {
-    static const float turn[3][3] = {{0, -.4f, .3f}, {.4f, 0, -.5f}, {-.3f, .5f, 0}}, move[3] = {.5f, -.3f, .4f};
+    static const float turn[3][3] = {{0, -.4f, .3f}, {.4f, 0, -.5f}, {-.3f, .5f, 0}},
+                       move[3] = {.5f, -.3f, .4f};
     const bl_parameter_info *info = &f->parameter.info;
     for (uint32_t i = 0; i < info->count; i++)
         f->direction[i] = 1;
@@ -160,7 +171,8 @@ static bool on_progress(void *user, double done)
     return progress_call(&p->bar, (p->w->renders_done + done) / p->w->renders);
 }
 
-static int render(check_work *w, check_finding *f, bool frozen, uint32_t seed, double offset, render_progress *progress)
+static int render(check_work *w, check_finding *f, bool frozen, uint32_t seed, double offset,
+                  render_progress *progress)
 {
     uint32_t count = f->parameter.info.count;
     float *moved = memory_or_exit(count * sizeof *moved);
@@ -216,12 +228,14 @@ static int differentiate(check_work *w, check_finding *f, bool frozen, uint32_t 
 
 static int gradient_seed(check_work *w, uint32_t s, render_progress *progress)
 {
-    bl_gradient_desc desc = {.spp = w->spp,
-                             .spp_primal = w->spp,
-                             .seed = w->args->common.seed + s,
-                             .adjoint = w->weights,
-                             .progress = on_progress,
-                             .user = progress};
+    bl_gradient_desc desc = {
+        .spp = w->spp,
+        .spp_primal = w->spp,
+        .seed = w->args->common.seed + s,
+        .adjoint = w->weights,
+        .progress = on_progress,
+        .user = progress,
+    };
     SESSION_TRY(w->session, bl_job_gradient(w->job, &desc, NULL));
     w->renders_done++;
     for (uint32_t k = 0; k < w->args->parameters.count; k++) {
@@ -242,13 +256,17 @@ typedef struct frozen_pair {
     double tolerance;        /* of the gradient's difference from the value */
 } frozen_pair;
 
-static int differentiate_frozen(check_work *w, check_finding *f, uint32_t s, double scale, render_progress *progress, frozen_pair *out)
+static int differentiate_frozen(check_work *w, check_finding *f, uint32_t s, double scale,
+                                render_progress *progress, frozen_pair *out)
 {
     uint32_t seed = w->args->common.seed + s;
     difference whole, half;
     CLI_TRY(differentiate(w, f, true, seed, scale, progress, &whole));
     CLI_TRY(differentiate(w, f, true, seed, .5 * scale, progress, &half));
-    *out = (frozen_pair){.value = (4 * half.value - whole.value) / 3, .curvature = fabs(whole.value - half.value)};
+    *out = (frozen_pair){
+        .value = (4 * half.value - whole.value) / 3,
+        .curvature = fabs(whole.value - half.value),
+    };
     /* a tenth of a percent, and the rounding of sums that cancel */
     out->tolerance = 1e-3 * fabs(out->value) + 2e-5 * half.size + out->curvature + 2 * half.rounding + 1e-30;
     return CLI_OK;
@@ -280,7 +298,8 @@ static int measure_short(check_work *w, check_finding *f, double scale, render_p
     for (uint32_t s = 0; s < w->seeds; s++) {
         frozen_pair frozen;
         CLI_TRY(differentiate_frozen(w, f, s, scale, progress, &frozen));
-        agrees = agrees && fabs(f->gradient[s] - frozen.value) <= frozen.tolerance && frozen.tolerance < fabs(f->worst_difference);
+        agrees = agrees && fabs(f->gradient[s] - frozen.value) <= frozen.tolerance &&
+                 frozen.tolerance < fabs(f->worst_difference);
     }
     f->short_step = agrees ? scale * f->epsilon : 0;
     return CLI_OK;
@@ -351,9 +370,11 @@ static int check(check_work *w)
     CLI_TRY(check_image_path(w->args->output ? w->args->output : "check.png"));
     CLI_TRY(session_open_device(w->session));
     interrupt_install();
-    bl_job_desc desc = {.parameters = w->args->parameters.items,
-                        .parameter_count = w->args->parameters.count,
-                        .frozen = true};
+    bl_job_desc desc = {
+        .parameters = w->args->parameters.items,
+        .parameter_count = w->args->parameters.count,
+        .frozen = true,
+    };
     CLI_TRY(session_create_job(w->session, desc, &w->job));
     CLI_TRY(measure(w));
     return check_report(w);
@@ -395,14 +416,20 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(check_arguments, name)
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to check; repeatable", .required = true},
-    {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W instead of our own smooth ones"},
-    {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction), .help = "direction in the parameter's space (default: all ones; a matrix turns and moves)"},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
+     .help = "parameters to check; repeatable", .required = true},
+    {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
+     .help = "weights W instead of our own smooth ones"},
+    {.name = "--direction", .kind = CLI_TEXT, .value = "FILE.npy", .offset = FIELD(direction),
+     .help = "direction in the parameter's space (default: all ones; a matrix turns and moves)"},
     {.name = "--epsilon", .kind = CLI_NUMBER, .value = "H", .offset = FIELD(epsilon),
      .help = "step along the direction (default: 2 % of the largest value, of a matrix of its linear part)"},
-    {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds), .help = "number of seeds, for error bars (default: 8)"},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "the picture (default: check.png)"},
+    {.name = "--seeds", .kind = CLI_COUNT, .value = "N", .offset = FIELD(seeds),
+     .help = "number of seeds, for error bars (default: 8)"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
+     .help = "the picture (default: check.png)"},
 };
 // clang-format on
 const cli_command command_check = {

@@ -29,13 +29,15 @@ typedef struct check_finding { /* about one parameter */
     double epsilon;
     const stencil *differences;
     double *gradient, *frozen, *plain; /* per seed */
-    check_series gradient_series, frozen_series, plain_series, gap_series; /* the last: gradient less frozen */
+    check_series gradient_series, frozen_series, plain_series,
+        gap_series;                                  /* the last: gradient less frozen */
     double worst, worst_difference, worst_tolerance; /* of gradient against frozen, in tolerances */
     double curvature; /* mean over seeds: what differences at h and h/2 differ by */
     double z;
     bool frozen_agrees, plain_agrees;
-    bool mean_agrees; /* where frozen ones do not in every seed: their mean does */
-    double short_step; /* where frozen ones do not: with this step, shorter than epsilon, they do; 0: with none */
+    bool mean_agrees;  /* where frozen ones do not in every seed: their mean does */
+    double short_step; /* where frozen ones do not: with this step, shorter than epsilon, they do; 0: with
+                          none */
 } check_finding;
 
 typedef struct check_work {

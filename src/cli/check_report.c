@@ -22,8 +22,9 @@ static check_series series_of(const double *values, uint32_t count)
     return s;
 }
 
-/* Frozen differences go by single paths, so they are held to every seed. Where total reflection begins, though, a path may have a derivative without bound
- * that no step shows; then what is left is the mean over seeds. */
+/* Frozen differences go by single paths, so they are held to every seed. Where total reflection begins,
+ * though, a path may have a derivative without bound that no step shows; then what is left is the mean over
+ * seeds. */
 static void judge(const check_work *w, check_finding *f)
 {
     f->gradient_series = series_of(f->gradient, w->seeds);
@@ -35,7 +36,8 @@ static void judge(const check_work *w, check_finding *f)
     f->gap_series = series_of(gaps, w->seeds);
     free(gaps);
     f->frozen_agrees = f->worst <= 1;
-    f->mean_agrees = !f->frozen_agrees && f->short_step == 0 && w->seeds >= MEAN_SEEDS && fabs(f->gap_series.mean) <= 4 * f->gap_series.error;
+    f->mean_agrees = !f->frozen_agrees && f->short_step == 0 && w->seeds >= MEAN_SEEDS &&
+                     fabs(f->gap_series.mean) <= 4 * f->gap_series.error;
     double gap = f->gradient_series.mean - f->plain_series.mean;
     double error = hypot(f->gradient_series.error, f->plain_series.error);
     f->z = gap / fmax(error, 1e-30);
@@ -45,9 +47,11 @@ static void judge(const check_work *w, check_finding *f)
 static const char *verdict(const check_finding *f)
 {
     if (!f->frozen_agrees && f->short_step > 0)
-        return "the step is too large: frozen-path differences disagree with the gradient, but not with a shorter one";
+        return "the step is too large: frozen-path differences disagree with the gradient, but not with a "
+               "shorter one";
     if (f->mean_agrees)
-        return "agrees in the mean over seeds, but not in each: some paths lie where there is no derivative (total reflection, horizons), or too few are wrong to be seen";
+        return "agrees in the mean over seeds, but not in each: some paths lie where there is no derivative "
+               "(total reflection, horizons), or too few are wrong to be seen";
     if (!f->frozen_agrees)
         return "WRONG: frozen-path differences disagree with the gradient";
     if (!f->plain_agrees)
@@ -73,7 +77,8 @@ static void print_table(const check_work *w)
         if (!f->frozen_agrees && f->short_step > 0)
             printf("    try --epsilon %.2g\n", f->short_step);
         else if (f->mean_agrees)
-            printf("    gradient - frozen = %.2g +- %.2g; --seeds and --spp narrow that\n", f->gap_series.mean, f->gap_series.error);
+            printf("    gradient - frozen = %.2g +- %.2g; --seeds and --spp narrow that\n",
+                   f->gap_series.mean, f->gap_series.error);
     }
 }
 
@@ -82,7 +87,8 @@ static void add_number(cJSON *json, const char *key, double number)
     cJSON_AddItemToObject(json, key, isfinite(number) ? cJSON_CreateNumber(number) : cJSON_CreateNull());
 }
 
-static cJSON *add_series(cJSON *json, const char *key, const check_series *s, const double *values, uint32_t seeds)
+static cJSON *add_series(cJSON *json, const char *key, const check_series *s, const double *values,
+                         uint32_t seeds)
 {
     cJSON *one = cJSON_AddObjectToObject(json, key);
     add_number(one, "value", s->mean);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the commands of the program share. The program sees the public header alone.
  *
- * A command is a row in main.c, a struct of arguments that begins with cli_common, a table of options that fills the struct, and a
- * run function. Functions that can fail print one message to stderr and return an exit status: 0 success, CLI_FAILED, CLI_USAGE. */
+ * A command is a row in main.c, a struct of arguments that begins with cli_common, a table of options that
+ * fills the struct, and a run function. Functions that can fail print one message to stderr and return an
+ * exit status: 0 success, CLI_FAILED, CLI_USAGE. */
 #ifndef BL_CLI_H
 #define BL_CLI_H
 
@@ -115,7 +116,8 @@ typedef struct cli_parameter {
     uint32_t index;
     bl_parameter_info info;
 } cli_parameter;
-/* Looks names up, refuses what has no gradient, warns of gradients that lack terms (an error with --strict). */
+/* Looks names up, refuses what has no gradient, warns of gradients that lack terms (an error with
+ * --strict). */
 int session_find_parameters(const cli_session *session, const char *const *names, uint32_t count,
                             cli_parameter *out);
 /* An image file of the film's size as RGB; grey files are expanded. free() the pixels. */
@@ -147,7 +149,8 @@ const char *duration_text(double seconds);
 char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
 void *memory_or_exit(size_t size);                           /* zeroed */
 int save_file(const char *path, const void *data, size_t size);
-char *read_whole(const char *path, size_t limit, size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
+char *read_whole(const char *path, size_t limit,
+                 size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
 int make_folder(const char *path);
 int check_writable(const char *path);   /* before the work that the file will hold */
 int check_image_path(const char *path); /* its extension, and writable */
@@ -166,7 +169,8 @@ uint64_t host_peak_bytes(void);
 
 /* ---- picture.c ---- */
 
-/* Blue-white-red picture of signed values; white is 0, full colour is `scale` (0: the 99th percentile of |value|). */
+/* Blue-white-red picture of signed values; white is 0, full colour is `scale` (0: the 99th percentile of
+ * |value|). */
 int save_signed_png(const cli_session *session, const char *path, uint32_t width, uint32_t height,
                     uint32_t channels, const float *values, double scale);
 /* A parameter's gradient of rank 2 or more, slices of higher ranks one below the other. */
@@ -207,7 +211,8 @@ void moments_end(cli_moments *m);
 void moments_add(cli_moments *m, const float *values);
 void moments_mean(const cli_moments *m, float *out);
 void moments_variance(const cli_moments *m, float *out); /* of one of them; 2 or more */
-/* rms_gradient, and of the variance of one gradient mean and largest; standard_error: rms, of the mean gradient. */
+/* rms_gradient, and of the variance of one gradient mean and largest; standard_error: rms, of the mean
+ * gradient. */
 void grad_add_variance(struct cJSON *parameter, const cli_moments *m);
 /* grad.c: parts of both modes' summary. start: seconds_now() when the command began. */
 void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight devices: what can run here, and which features it has; how each device was found; where compiled kernels are kept. */
+ * backlight devices: what can run here, and which features it has; how each device was found; where compiled
+ * kernels are kept. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -65,8 +66,8 @@ static void print_cache(const bl_cache_info *cache)
     else if (cache->unusable)
         printf("kernel cache: %s is not used: %s\n", cache->folder, cache->unusable);
     else
-        printf("kernel cache: %s, %u entries, %.1f of %.0f MiB\n", cache->folder, cache->entries, (double)cache->bytes / 1048576,
-               (double)cache->limit / 1048576);
+        printf("kernel cache: %s, %u entries, %.1f of %.0f MiB\n", cache->folder, cache->entries,
+               (double)cache->bytes / 1048576, (double)cache->limit / 1048576);
 }
 
 static int list(const cli_session *session)
@@ -113,9 +114,11 @@ static int run(void *argument)
     return status;
 }
 
-const cli_command command_devices = {.name = "devices",
-                                     .summary = "what can run here, and which features it has",
-                                     .usage = "[--json]",
-                                     .example = "backlight devices --json",
-                                     .arguments_size = sizeof(arguments),
-                                     .run = run};
+const cli_command command_devices = {
+    .name = "devices",
+    .summary = "what can run here, and which features it has",
+    .usage = "[--json]",
+    .example = "backlight devices --json",
+    .arguments_size = sizeof(arguments),
+    .run = run,
+};

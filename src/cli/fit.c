@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * backlight fit: optimises parameters of a scene until its images are like targets. Leaves in its folder
- *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has stages: what N began with)
- *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of before - target)
- *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids), report.html, result.json (last)
+ *     fit.csv (while it runs), checkpoint (so too: what --resume goes on from), stage_N (where the job has
+ *     stages: what N began with)
+ *     before, after, target .exr and .png; difference.png (after - target, blue-white-red, on the scale of
+ *     before - target)
+ *     NAME.npy (final values), NAME_before, NAME_after, NAME_true .png (images, slices of grids),
+ *     report.html, result.json (last)
  * With several views the pictures are called before_0, before_1 and so on.
  *
- * A fit that was killed, however, and is then resumed ends in the same bytes (NAME.npy, fit.csv, pictures) as one that was not. Ctrl-C
- * finishes the step, writes the checkpoint and all the rest, and ends with status 130 (143 after SIGTERM). */
+ * A fit that was killed, however, and is then resumed ends in the same bytes (NAME.npy, fit.csv, pictures) as
+ * one that was not. Ctrl-C finishes the step, writes the checkpoint and all the rest, and ends with status
+ * 130 (143 after SIGTERM). */
 #include "fit_work.h"
 
 #include <glob.h>
@@ -25,8 +29,8 @@ static int check_views(fit_work *w)
     for (uint32_t v = 0; v < w->job.view_count; v++) {
         w->truth_known &= !w->job.views[v].target;
         if (w->job.views[v].sensor >= w->session->info.sensors)
-            return fail("%s: views[%u].sensor: there is no sensor %u; the scene has %u, counted from 0", w->args->job, v,
-                        w->job.views[v].sensor, w->session->info.sensors);
+            return fail("%s: views[%u].sensor: there is no sensor %u; the scene has %u, counted from 0",
+                        w->args->job, v, w->job.views[v].sensor, w->session->info.sensors);
     }
     return CLI_OK;
 }
@@ -141,7 +145,8 @@ static int read_note(fit_work *w, const char *path)
     if (!fits)
         return fail("the checkpoint %s was not written by this command", path);
     if (w->note.stage >= w->job.stage_count)
-        return fail("the checkpoint %s is of stage %u; the job has %u, counted from 0", path, w->note.stage, w->job.stage_count);
+        return fail("the checkpoint %s is of stage %u; the job has %u, counted from 0", path, w->note.stage,
+                    w->job.stage_count);
     return CLI_OK;
 }
 
@@ -155,7 +160,8 @@ static int restore(fit_work *w, const char *path)
     w->first_step = w->status.step;
     w->note.resumed++;
     if (w->status.step > w->steps)
-        return fail("the checkpoint %s is at step %u, beyond the %u steps of the job", path, w->status.step, w->steps);
+        return fail("the checkpoint %s is at step %u, beyond the %u steps of the job", path, w->status.step,
+                    w->steps);
     CLI_TRY(fit_log_resume(w));
     note(&w->args->common, "going on after step %u", w->status.step);
     return CLI_OK;
@@ -236,7 +242,8 @@ static int optimise(fit_work *w)
             CLI_TRY(fit_next_stage(w));
         CLI_TRY(one_step(w));
         show_step(w, &shown);
-        bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0 : seconds_now() - saved > checkpoint_seconds;
+        bool due = w->job.checkpoint_steps ? w->status.step % w->job.checkpoint_steps == 0
+                                           : seconds_now() - saved > checkpoint_seconds;
         if (due && w->status.step < w->steps) {
             CLI_TRY(save_checkpoint(w));
             saved = seconds_now();
@@ -245,7 +252,8 @@ static int optimise(fit_work *w)
     CLI_TRY(save_checkpoint(w));
     w->note.seconds += seconds_now() - w->start;
     if (interrupted())
-        note(&w->args->common, "%sinterrupted after step %u: writing what there is; --resume goes on from here",
+        note(&w->args->common,
+             "%sinterrupted after step %u: writing what there is; --resume goes on from here",
              progress_on_terminal(&w->args->common) ? "\n" : "", w->status.step);
     return CLI_OK;
 }
@@ -294,8 +302,9 @@ static int prepare(fit_work *w, cli_common *common)
     CLI_TRY(session_open_device(w->session));
     CLI_TRY(make_folder(w->folder));
     interrupt_install();
-    note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count, w->job.view_count,
-         w->job.view_count == 1 ? "" : "s", w->session->info.width, w->session->info.height, w->session->device_info.name);
+    note(common, "fitting %u parameters to %u view%s of %u x %u pixels on %s", w->job.parameter_count,
+         w->job.view_count, w->job.view_count == 1 ? "" : "s", w->session->info.width,
+         w->session->info.height, w->session->device_info.name);
     double start = seconds_now();
     CLI_TRY(make_targets(w));
     w->target_seconds = seconds_now() - start;
@@ -345,15 +354,22 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(fit_arguments, name)
 static const cli_option options[] = {
-    {.name = "JOB.json", .kind = CLI_POSITIONAL, .offset = FIELD(job), .help = "scene, target or views, loss, parameters, optimizer, steps or stages (docs/fit-job.schema.json)", .required = true},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for report.html, pictures, fit.csv, checkpoint, result.json (default: the job's)"},
-    {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume), .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the interruption"},
+    {.name = "JOB.json", .kind = CLI_POSITIONAL, .offset = FIELD(job),
+     .help = "scene, target or views, loss, parameters, optimizer, steps or stages "
+             "(docs/fit-job.schema.json)", .required = true},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
+     .help = "folder for report.html, pictures, fit.csv, checkpoint, result.json (default: the job's)"},
+    {.name = "--resume", .kind = CLI_FLAG, .offset = FIELD(resume),
+     .help = "go on from the checkpoint in DIR, if there is one; the end is the same bytes as without the "
+             "interruption"},
 };
 // clang-format on
-const cli_command command_fit = {.name = "fit",
-                                 .summary = "optimise parameters until the image is like a target",
-                                 .usage = "JOB.json -o DIR [--resume]",
-                                 .example = "backlight fit assets/demo/fit.json -o build/demo",
-                                 CLI_OPTIONS(options),
-                                 .arguments_size = sizeof(fit_arguments),
-                                 .run = run};
+const cli_command command_fit = {
+    .name = "fit",
+    .summary = "optimise parameters until the image is like a target",
+    .usage = "JOB.json -o DIR [--resume]",
+    .example = "backlight fit assets/demo/fit.json -o build/demo",
+    CLI_OPTIONS(options),
+    .arguments_size = sizeof(fit_arguments),
+    .run = run,
+};

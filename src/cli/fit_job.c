@@ -29,20 +29,21 @@ static const char *volume_gradient_name(uint32_t k) { return bl_volume_gradient_
 
 static int read_optimizer(json_place at, const cJSON *json, fit_job *job)
 {
-#define COMMON_KEYS {"type", KEY_OTHER, 0, true}, {"rate", KEY_POSITIVE, offsetof(fit_job, rate), false}
+#define COMMON_KEYS                                                                                          \
+    {"type", KEY_OTHER, 0, true}, { "rate", KEY_POSITIVE, offsetof(fit_job, rate), false }
     static const json_key adam[] = {COMMON_KEYS,
-                               {"beta_1", KEY_SHARE, offsetof(fit_job, beta_1), false},
-                               {"beta_2", KEY_SHARE, offsetof(fit_job, beta_2), false},
-                               {"epsilon", KEY_POSITIVE, offsetof(fit_job, epsilon), false},
-                               {0}};
+                                    {"beta_1", KEY_SHARE, offsetof(fit_job, beta_1), false},
+                                    {"beta_2", KEY_SHARE, offsetof(fit_job, beta_2), false},
+                                    {"epsilon", KEY_POSITIVE, offsetof(fit_job, epsilon), false},
+                                    {0}};
     static const json_key sgd[] = {COMMON_KEYS,
-                              {"momentum", KEY_MOMENTUM, offsetof(fit_job, momentum), false},
-                              {"nesterov", KEY_FLAG, offsetof(fit_job, nesterov), false},
-                              {0}};
+                                   {"momentum", KEY_MOMENTUM, offsetof(fit_job, momentum), false},
+                                   {"nesterov", KEY_FLAG, offsetof(fit_job, nesterov), false},
+                                   {0}};
     static const json_key rmsprop[] = {COMMON_KEYS,
-                                  {"alpha", KEY_SHARE, offsetof(fit_job, alpha), false},
-                                  {"epsilon", KEY_POSITIVE, offsetof(fit_job, epsilon), false},
-                                  {0}};
+                                       {"alpha", KEY_SHARE, offsetof(fit_job, alpha), false},
+                                       {"epsilon", KEY_POSITIVE, offsetof(fit_job, epsilon), false},
+                                       {0}};
 #undef COMMON_KEYS
     static const json_key *const keys[BL_OPTIMIZER_COUNT] = {adam, sgd, rmsprop};
     uint32_t kind;
@@ -76,15 +77,16 @@ static int read_loss(json_place at, const cJSON *json, fit_job *job)
     CLI_TRY(json_read_type(&at, json, "loss", loss_name, &kind));
     job->loss = (bl_loss)kind;
     const char *constant = bl_loss_info_get(job->loss).constant_name;
-    const json_key keys[] = {{"type", KEY_OTHER, 0, true}, {constant, KEY_POSITIVE, offsetof(fit_job, loss_constant), false}, {0}};
+    const json_key keys[] = {
+        {"type", KEY_OTHER, 0, true}, {constant, KEY_POSITIVE, offsetof(fit_job, loss_constant), false}, {0}};
     return json_read_keys(&at, json, keys, job);
 }
 
 static int read_schedule(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {{"step", KEY_COUNT, offsetof(bl_fit_change, step), true},
-                               {"factor", KEY_POSITIVE, offsetof(bl_fit_change, factor), true},
-                               {0}};
+                                    {"factor", KEY_POSITIVE, offsetof(bl_fit_change, factor), true},
+                                    {0}};
     if (!json)
         return CLI_OK;
     if (!cJSON_IsArray(json))
@@ -92,7 +94,8 @@ static int read_schedule(json_place at, const cJSON *json, fit_job *job)
     job->schedule = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->schedule);
     for (const cJSON *one = json->child; one; one = one->next) {
         bl_fit_change *c = &job->schedule[job->schedule_count];
-        CLI_TRY(json_read_item(&at, "schedule", job->schedule_count++, "an object with step and factor", one, keys, c));
+        CLI_TRY(json_read_item(&at, "schedule", job->schedule_count++, "an object with step and factor", one,
+                               keys, c));
         if (job->schedule_count > 1 && c->step <= c[-1].step)
             return json_wrong(&at, "step", "must be above the one before it");
     }
@@ -124,27 +127,28 @@ static int read_job(json_place at, fit_job *job)
         uint32_t steps, spp, spp_grad, seed, checkpoint_steps;
         bool common_numbers;
     } head;
-    static const json_key keys[] = {{"scene", KEY_TEXT, offsetof(head, scene), true},
-                               {"target", KEY_OTHER, 0, false},
-                               {"views", KEY_OTHER, 0, false},
-                               {"loss", KEY_OTHER, 0, false},
-                               {"form", KEY_TEXT, offsetof(head, form), false},
-                               {"pixels", KEY_TEXT, offsetof(head, pixels), false},
-                               {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
-                               {"parameters", KEY_OTHER, 0, true},
-                               {"optimizer", KEY_OTHER, 0, false},
-                               {"schedule", KEY_OTHER, 0, false},
-                               {"steps", KEY_COUNT, offsetof(head, steps), false},
-                               {"stages", KEY_OTHER, 0, false},
-                               {"spp", KEY_COUNT, offsetof(head, spp), false},
-                               {"spp_grad", KEY_COUNT, offsetof(head, spp_grad), false},
-                               {"seed", KEY_SEED, offsetof(head, seed), false},
-                               {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
-                               {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
-                               {"output", KEY_TEXT, offsetof(head, output), false},
-                               {"defines", KEY_OTHER, 0, false},
-                               {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
-                               {0}};
+    static const json_key keys[] = {
+        {"scene", KEY_TEXT, offsetof(head, scene), true},
+        {"target", KEY_OTHER, 0, false},
+        {"views", KEY_OTHER, 0, false},
+        {"loss", KEY_OTHER, 0, false},
+        {"form", KEY_TEXT, offsetof(head, form), false},
+        {"pixels", KEY_TEXT, offsetof(head, pixels), false},
+        {"volume_gradient", KEY_TEXT, offsetof(head, volume_gradient), false},
+        {"parameters", KEY_OTHER, 0, true},
+        {"optimizer", KEY_OTHER, 0, false},
+        {"schedule", KEY_OTHER, 0, false},
+        {"steps", KEY_COUNT, offsetof(head, steps), false},
+        {"stages", KEY_OTHER, 0, false},
+        {"spp", KEY_COUNT, offsetof(head, spp), false},
+        {"spp_grad", KEY_COUNT, offsetof(head, spp_grad), false},
+        {"seed", KEY_SEED, offsetof(head, seed), false},
+        {"common_random_numbers", KEY_FLAG, offsetof(head, common_numbers), false},
+        {"checkpoint_steps", KEY_COUNT, offsetof(head, checkpoint_steps), false},
+        {"output", KEY_TEXT, offsetof(head, output), false},
+        {"defines", KEY_OTHER, 0, false},
+        {"$schema", KEY_TEXT, offsetof(head, schema), false}, /* for editors */
+        {0}};
     uint32_t form = BL_FORM_AUTO, pixels = BL_PIXELS_UNIFORM, volume_gradient = BL_VOLUME_GRADIENT_AUTO;
     head h = {0};
     const cJSON *json = job->json;
@@ -163,7 +167,8 @@ static int read_job(json_place at, fit_job *job)
     job->form = (bl_gradient_form)form;
     CLI_TRY(json_find_name(&at, "pixels", "choice", h.pixels, pixels_name, &pixels));
     job->pixels = (bl_pixels)pixels;
-    CLI_TRY(json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name, &volume_gradient));
+    CLI_TRY(json_find_name(&at, "volume_gradient", "way", h.volume_gradient, volume_gradient_name,
+                           &volume_gradient));
     job->volume_gradient = (bl_volume_gradient)volume_gradient;
     CLI_TRY(job_read_parameters(at, cJSON_GetObjectItemCaseSensitive(json, "parameters"), job));
     CLI_TRY(job_read_stages(at, cJSON_GetObjectItemCaseSensitive(json, "stages"), job));

@@ -10,10 +10,10 @@ typedef struct fit_job_parameter {
     double rate;        /* 0: the optimizer's */
     double least, most; /* valid where bounded */
     bool bounded;
-    double large_steps;     /* lambda of large steps; 0: ordinary ones */
-    uint32_t fixed_axes;    /* of large steps: bit per coordinate */
-    float *initial;         /* NULL: the scene's */
-    uint32_t initial_count; /* 1: for all entries */
+    double large_steps;                /* lambda of large steps; 0: ordinary ones */
+    uint32_t fixed_axes;               /* of large steps: bit per coordinate */
+    float *initial;                    /* NULL: the scene's */
+    uint32_t initial_count;            /* 1: for all entries */
     double total_variation, smoothing; /* as in bl_fit_parameter */
 } fit_job_parameter;
 
@@ -30,7 +30,7 @@ typedef struct fit_job_stage {
 } fit_job_stage;
 
 typedef struct fit_job_view {
-    char *target;      /* path; NULL: rendered from the scene's own values */
+    char *target;       /* path; NULL: rendered from the scene's own values */
     uint32_t spp, seed; /* of a rendered target; spp 0: the scene's */
     uint32_t sensor;
     bool posed;
@@ -43,7 +43,7 @@ typedef struct fit_job {
     char *scene, *output; /* paths; output NULL: not given */
     fit_job_view *views;
     uint32_t view_count;
-    bool several;         /* "views" was given, not "target" */
+    bool several; /* "views" was given, not "target" */
     fit_job_parameter *parameters;
     uint32_t parameter_count;
     const char **defines; /* "key=value", malloc'ed */
@@ -61,8 +61,8 @@ typedef struct fit_job {
     fit_job_stage *stages; /* at least one */
     uint32_t stage_count;
     uint32_t steps, spp, spp_grad, seed; /* steps: of all stages */
-    bool common_numbers;       /* the same random numbers in all steps */
-    uint32_t checkpoint_steps; /* 0: by time */
+    bool common_numbers;                 /* the same random numbers in all steps */
+    uint32_t checkpoint_steps;           /* 0: by time */
 } fit_job;
 
 /* Prints file, place and key of the first mistake. fit_job_free in any case. */

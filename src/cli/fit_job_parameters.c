@@ -49,8 +49,8 @@ typedef struct large_steps {
 static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter *p)
 {
     static const json_key keys[] = {{"lambda", KEY_POSITIVE, offsetof(large_steps, lambda), true},
-                               {"fixed", KEY_TEXT, offsetof(large_steps, fixed), false},
-                               {0}};
+                                    {"fixed", KEY_TEXT, offsetof(large_steps, fixed), false},
+                                    {0}};
     large_steps read = {.fixed = ""};
     if (!json)
         return CLI_OK;
@@ -67,25 +67,28 @@ static int read_large_steps(json_place at, const cJSON *json, fit_job_parameter 
             return json_wrong(&at, "fixed", "must be one or two of the letters x, y, z");
         p->fixed_axes |= 1u << (axis - "xyz");
     }
-    return p->fixed_axes == 7 ? json_wrong(&at, "fixed", "must be one or two of the letters x, y, z") : CLI_OK;
+    return p->fixed_axes == 7 ? json_wrong(&at, "fixed", "must be one or two of the letters x, y, z")
+                              : CLI_OK;
 }
 
 int job_read_parameters(json_place at, const cJSON *json, fit_job *job)
 {
-    static const json_key keys[] = {{"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
-                               {"initial", KEY_OTHER, 0, false},
-                               {"bounds", KEY_OTHER, 0, false},
-                               {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
-                               {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
-                               {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
-                               {"large_steps", KEY_OTHER, 0, false},
-                               {0}};
+    static const json_key keys[] = {
+        {"name", KEY_TEXT, offsetof(fit_job_parameter, name), true},
+        {"initial", KEY_OTHER, 0, false},
+        {"bounds", KEY_OTHER, 0, false},
+        {"rate", KEY_POSITIVE, offsetof(fit_job_parameter, rate), false},
+        {"total_variation", KEY_POSITIVE, offsetof(fit_job_parameter, total_variation), false},
+        {"smoothing", KEY_POSITIVE, offsetof(fit_job_parameter, smoothing), false},
+        {"large_steps", KEY_OTHER, 0, false},
+        {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "parameters", "must be a list of at least one object");
     job->parameters = memory_or_exit((size_t)cJSON_GetArraySize(json) * sizeof *job->parameters);
     for (const cJSON *one = json->child; one; one = one->next) {
         fit_job_parameter *p = &job->parameters[job->parameter_count];
-        CLI_TRY(json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
+        CLI_TRY(
+            json_read_item(&at, "parameters", job->parameter_count++, "an object with a name", one, keys, p));
         CLI_TRY(read_bounds(&at, cJSON_GetObjectItemCaseSensitive(one, "bounds"), p));
         CLI_TRY(read_initial(&at, cJSON_GetObjectItemCaseSensitive(one, "initial"), p));
         CLI_TRY(read_large_steps(at, cJSON_GetObjectItemCaseSensitive(one, "large_steps"), p));
@@ -97,7 +100,8 @@ static int read_sides(const json_place *at, const cJSON *json, fit_job_size *siz
 {
     int count = cJSON_GetArraySize(json);
     if (!cJSON_IsArray(json) || count < 2 || count > 3)
-        return json_wrong(at, json->string, "must be the sides of an image, [height, width], or of a grid, [z, y, x]");
+        return json_wrong(at, json->string,
+                          "must be the sides of an image, [height, width], or of a grid, [z, y, x]");
     for (const cJSON *one = json->child; one; one = one->next) {
         double number = one->valuedouble;
         if (!cJSON_IsNumber(one) || number != floor(number) || number < 1 || number > 65536)
@@ -118,7 +122,8 @@ static int read_resolution(json_place at, const cJSON *json, const fit_job *job,
     stage->sizes = memory_or_exit(((size_t)cJSON_GetArraySize(json) + 1) * sizeof *stage->sizes);
     for (const cJSON *one = json->child; one; one = one->next) {
         fit_job_size *size = &stage->sizes[stage->size_count++];
-        while (size->parameter < job->parameter_count && strcmp(job->parameters[size->parameter].name, one->string) != 0)
+        while (size->parameter < job->parameter_count &&
+               strcmp(job->parameters[size->parameter].name, one->string) != 0)
             size->parameter++;
         if (size->parameter == job->parameter_count)
             return json_wrong(&at, one->string, "is not among the parameters");
@@ -132,7 +137,8 @@ static int read_resolution(json_place at, const cJSON *json, const fit_job *job,
 
 int job_read_stages(json_place at, const cJSON *json, fit_job *job)
 {
-    static const json_key keys[] = {{"steps", KEY_COUNT, offsetof(fit_job_stage, steps), true}, {"resolution", KEY_OTHER, 0, false}, {0}};
+    static const json_key keys[] = {
+        {"steps", KEY_COUNT, offsetof(fit_job_stage, steps), true}, {"resolution", KEY_OTHER, 0, false}, {0}};
     uint64_t steps = 0;
     if (!json == !job->steps)
         return json_wrong(&at, "steps", json ? "give either steps or stages" : "missing key (or stages)");

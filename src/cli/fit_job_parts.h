@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of a fit job's file. `at`: the object's place; messages are printed, and CLI_FAILED is returned. */
+ * The parts of a fit job's file. `at`: the object's place; messages are printed, and CLI_FAILED is
+ * returned. */
 #ifndef BL_CLI_FIT_JOB_PARTS_H
 #define BL_CLI_FIT_JOB_PARTS_H
 
 #include "fit_job.h"
 #include "json_keys.h"
 
-char *job_beside(const char *job_path, const char *path); /* paths in a job count from the job's folder; malloc'd */
+char *job_beside(const char *job_path,
+                 const char *path); /* paths in a job count from the job's folder; malloc'd */
 /* Of the whole job: either a target, seen through the first sensor, or views. */
 int job_read_goal(json_place at, const struct cJSON *json, fit_job *job);
 int job_read_parameters(json_place at, const struct cJSON *json, fit_job *job);

@@ -11,16 +11,16 @@
 static int read_target(json_place at, const cJSON *json, fit_job_view *view)
 {
     static const json_key keys[] = {{"render", KEY_OTHER, 0, true},
-                               {"spp", KEY_COUNT, offsetof(fit_job_view, spp), false},
-                               {"seed", KEY_SEED, offsetof(fit_job_view, seed), false},
-                               {0}};
+                                    {"spp", KEY_COUNT, offsetof(fit_job_view, spp), false},
+                                    {"seed", KEY_SEED, offsetof(fit_job_view, seed), false},
+                                    {0}};
     if (cJSON_IsString(json) && *json->valuestring) {
         view->target = job_beside(at.file, json->valuestring);
         return CLI_OK;
     }
     if (!cJSON_IsObject(json))
         return json_wrong(&at, "target",
-                     "must be an image's path, or {\"render\": true, \"spp\": .., \"seed\": ..}");
+                          "must be an image's path, or {\"render\": true, \"spp\": .., \"seed\": ..}");
     strcat(at.path, "target.");
     CLI_TRY(json_read_keys(&at, json, keys, view));
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "render")))
@@ -54,7 +54,8 @@ static void cross(const double a[3], const double b[3], double out[3])
         out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
 }
 
-/* As <lookat> in a scene: +z toward the target, +x to the left. false: up is along the view, or nothing to look at. */
+/* As <lookat> in a scene: +z toward the target, +x to the left. false: up is along the view, or nothing to
+ * look at. */
 static bool look_at(const double origin[3], const double target[3], const double up[3], float to_world[16])
 {
     double forward[3], left[3], upward[3];
@@ -78,7 +79,8 @@ static bool look_at(const double origin[3], const double target[3], const double
 
 static int read_pose(json_place at, const cJSON *json, fit_job_view *view)
 {
-    static const json_key keys[] = {{"origin", KEY_OTHER, 0, true}, {"target", KEY_OTHER, 0, true}, {"up", KEY_OTHER, 0, true}, {0}};
+    static const json_key keys[] = {
+        {"origin", KEY_OTHER, 0, true}, {"target", KEY_OTHER, 0, true}, {"up", KEY_OTHER, 0, true}, {0}};
     double matrix[16], vectors[3][3];
     if (!json)
         return CLI_OK;
@@ -89,7 +91,9 @@ static int read_pose(json_place at, const cJSON *json, fit_job_view *view)
         return CLI_OK;
     }
     if (!cJSON_IsObject(json))
-        return json_wrong(&at, "to_world", "must be 16 numbers, row by row, or {\"origin\": [..], \"target\": [..], \"up\": [..]}");
+        return json_wrong(
+            &at, "to_world",
+            "must be 16 numbers, row by row, or {\"origin\": [..], \"target\": [..], \"up\": [..]}");
     strcat(at.path, "to_world.");
     CLI_TRY(json_read_keys(&at, json, keys, NULL));
     for (int k = 0; k < 3; k++)
@@ -105,9 +109,9 @@ enum { TARGET_SEED = 1 << 20 }; /* far from those of steps; every view has its o
 static int read_views(json_place at, const cJSON *json, fit_job *job)
 {
     static const json_key keys[] = {{"sensor", KEY_SEED, offsetof(fit_job_view, sensor), false},
-                               {"to_world", KEY_OTHER, 0, false},
-                               {"target", KEY_OTHER, 0, true},
-                               {0}};
+                                    {"to_world", KEY_OTHER, 0, false},
+                                    {"target", KEY_OTHER, 0, true},
+                                    {0}};
     if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) == 0)
         return json_wrong(&at, "views", "must be a list of at least one object");
     job->several = true;
@@ -124,7 +128,8 @@ static int read_views(json_place at, const cJSON *json, fit_job *job)
 
 int job_read_goal(json_place at, const cJSON *json, fit_job *job)
 {
-    const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"), *views = cJSON_GetObjectItemCaseSensitive(json, "views");
+    const cJSON *target = cJSON_GetObjectItemCaseSensitive(json, "target"),
+                *views = cJSON_GetObjectItemCaseSensitive(json, "views");
     if (!target == !views)
         return json_wrong(&at, "target", target ? "give either target or views" : "missing key (or views)");
     if (views)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV (and no stages) after it. Lines are appended as they come, so that a
- * long fit holds none of them in memory. A checkpoint knows how many bytes belong to it, and their hash; going on cuts the file there, so
- * that the whole is the same bytes as without an interruption. */
+ * fit.csv: step, loss of that step, every entry of parameters with at most ENTRIES_IN_CSV (and no stages)
+ * after it. Lines are appended as they come, so that a long fit holds none of them in memory. A checkpoint
+ * knows how many bytes belong to it, and their hash; going on cuts the file there, so that the whole is the
+ * same bytes as without an interruption. */
 #include "fit_work.h"
 
 #include <errno.h>
@@ -19,7 +20,10 @@ struct fit_log {
     XXH3_state_t hash; /* of the bytes so far */
 };
 
-static int cannot_write(const fit_log *log) { return fail("cannot write %s: %s", log->path, strerror(errno)); }
+static int cannot_write(const fit_log *log)
+{
+    return fail("cannot write %s: %s", log->path, strerror(errno));
+}
 
 static int add_line(fit_log *log, const char *line, size_t length)
 {
@@ -85,7 +89,8 @@ int fit_log_resume(fit_work *w)
         return fail("cannot open %s, which the checkpoint goes on from: %s", log->path, strerror(errno));
     if (!same_beginning(log, w->note.log_bytes, w->note.log_hash))
         return fail("%s was changed since the checkpoint was written: it cannot be gone on from", log->path);
-    if (ftruncate(fileno(log->file), (off_t)log->bytes) != 0 || fseeko(log->file, (off_t)log->bytes, SEEK_SET) != 0)
+    if (ftruncate(fileno(log->file), (off_t)log->bytes) != 0 ||
+        fseeko(log->file, (off_t)log->bytes, SEEK_SET) != 0)
         return cannot_write(log);
     return CLI_OK;
 }
@@ -142,7 +147,8 @@ static uint32_t count_columns(const char *line)
     return count;
 }
 
-int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count, double ***columns)
+int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
+                 double ***columns)
 {
     FILE *file = fopen(w->log->path, "r");
     if (!file)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * report.html: one file that opens anywhere without a network. Curves are inline SVG, pictures are PNG data, the style follows the
- * reader's light or dark setting. Every text that comes from a file or the command line goes through escape(). */
+ * report.html: one file that opens anywhere without a network. Curves are inline SVG, pictures are PNG data,
+ * the style follows the reader's light or dark setting. Every text that comes from a file or the command line
+ * goes through escape(). */
 #include "fit_work.h"
 
 #include <math.h>
@@ -15,11 +16,20 @@ static void escape(FILE *out, const char *text)
 {
     for (; *text; text++)
         switch (*text) {
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '&': fputs("&amp;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc(*text, out);
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc(*text, out);
         }
 }
 
@@ -30,8 +40,10 @@ static void base64(FILE *out, const unsigned char *data, size_t size)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < size; i += 3) {
         uint32_t rest = (uint32_t)(size - i);
-        uint32_t bits = (uint32_t)data[i] << 16 | (rest > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (rest > 2 ? data[i + 2] : 0u);
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], rest > 1 ? digits[bits >> 6 & 63] : '=', rest > 2 ? digits[bits & 63] : '='};
+        uint32_t bits = (uint32_t)data[i] << 16 | (rest > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+                        (rest > 2 ? data[i + 2] : 0u);
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], rest > 1 ? digits[bits >> 6 & 63] : '=',
+                        rest > 2 ? digits[bits & 63] : '='};
         fwrite(four, 1, 4, out);
     }
 }
@@ -65,7 +77,8 @@ static int add_slices(FILE *out, const fit_work *w)
             continue;
         fprintf(out, "<h3>");
         escape(out, info->name);
-        fprintf(out, "</h3><p>%s White: %.4g.</p>\n<div class=\"%s\">\n", info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "", fit_slices_white(w, k),
+        fprintf(out, "</h3><p>%s White: %.4g.</p>\n<div class=\"%s\">\n",
+                info->rank == 4 ? "Slices of equal z, evenly spaced; y up." : "", fit_slices_white(w, k),
                 info->rank == 4 ? "slices" : "pictures");
         for (int i = 0; i < 3; i++) {
             char *path = fit_slices_path(w, k, which[i]);
@@ -103,7 +116,10 @@ typedef struct chart {
 
 enum { CHART_WIDTH = 560, CHART_HEIGHT = 240, LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 30 };
 
-static double chart_x(const chart *c, double x) { return LEFT + (x - c->x0) / (c->x1 - c->x0) * (CHART_WIDTH - LEFT - RIGHT); }
+static double chart_x(const chart *c, double x)
+{
+    return LEFT + (x - c->x0) / (c->x1 - c->x0) * (CHART_WIDTH - LEFT - RIGHT);
+}
 static double chart_y(const chart *c, double y)
 {
     double v = c->log ? log10(y) : y;
@@ -119,7 +135,9 @@ static double tick_step(double range)
 
 static void grid_line(const chart *c, double y, const char *label)
 {
-    fprintf(c->out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+    fprintf(c->out,
+            "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" "
+            "text-anchor=\"end\">%s</text>\n",
             LEFT, CHART_WIDTH - RIGHT, y, y, LEFT - 6, y + 4, label);
 }
 
@@ -157,7 +175,8 @@ static void axes(const chart *c)
     else
         linear_ticks(c);
     for (double x = ceil(c->x0 / step) * step; x <= c->x1; x += step)
-        fprintf(c->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n", chart_x(c, x), CHART_HEIGHT - 10, x);
+        fprintf(c->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n", chart_x(c, x),
+                CHART_HEIGHT - 10, x);
 }
 
 static void curve(const chart *c, const double *x, const double *y, uint32_t n, const char *colour)
@@ -215,7 +234,8 @@ static void entry_colour(char *text, size_t size, uint32_t i, uint32_t count)
         snprintf(text, size, "hsl(%u 65%% 48%%)", i * 360 / count);
 }
 
-static void parameter_chart(FILE *out, const fit_work *w, const fit_parameter *p, double *const *columns, uint32_t first, uint32_t n)
+static void parameter_chart(FILE *out, const fit_work *w, const fit_parameter *p, double *const *columns,
+                            uint32_t first, uint32_t n)
 {
     const bl_parameter_info *info = &p->parameter.info;
     chart c = {.out = out, .y0 = INFINITY, .y1 = -INFINITY};
@@ -230,8 +250,11 @@ static void parameter_chart(FILE *out, const fit_work *w, const fit_parameter *p
     for (uint32_t e = 0; e < info->count; e++) {
         entry_colour(colour, sizeof colour, e, info->count);
         if (w->truth_known && isfinite(p->truth[e]))
-            fprintf(out, "<line class=\"truth\" style=\"stroke:%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", colour, LEFT,
-                    CHART_WIDTH - RIGHT, chart_y(&c, (double)p->truth[e]), chart_y(&c, (double)p->truth[e]));
+            fprintf(
+                out,
+                "<line class=\"truth\" style=\"stroke:%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
+                colour, LEFT, CHART_WIDTH - RIGHT, chart_y(&c, (double)p->truth[e]),
+                chart_y(&c, (double)p->truth[e]));
         curve(&c, columns[0], columns[first + e], n, colour);
     }
     fprintf(out, "</svg></figure>\n");
@@ -246,7 +269,8 @@ static int add_curves(FILE *out, const fit_work *w)
         fprintf(out, "<h2>Loss</h2>\n");
         loss_chart(out, columns, n);
         fprintf(out, "<h2>Parameters</h2>\n<p>%s</p>\n<div class=\"charts\">\n",
-                w->truth_known ? "Values by step; dashed: those that the targets were rendered with." : "Values by step.");
+                w->truth_known ? "Values by step; dashed: those that the targets were rendered with."
+                               : "Values by step.");
         for (uint32_t k = 0; k < w->job.parameter_count; k++) {
             const fit_parameter *p = &w->parameters[k];
             if (!p->logged || first + p->parameter.info.count > column_count)
@@ -269,7 +293,8 @@ static int add_curves(FILE *out, const fit_work *w)
 static void add_values(FILE *out, const fit_work *w)
 {
     uint32_t rows = 0;
-    fprintf(out, "<table><tr><th>parameter</th><th>initial</th><th>fitted</th>%s</tr>\n", w->truth_known ? "<th>true</th><th>error</th>" : "");
+    fprintf(out, "<table><tr><th>parameter</th><th>initial</th><th>fitted</th>%s</tr>\n",
+            w->truth_known ? "<th>true</th><th>error</th>" : "");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const fit_parameter *p = &w->parameters[k];
         uint32_t count = p->parameter.info.count;
@@ -279,7 +304,8 @@ static void add_values(FILE *out, const fit_work *w)
             fprintf(out, count > 1 ? "[%u]" : "", i);
             fprintf(out, "</td><td>%.4g</td><td>%.4g</td>", (double)p->initial[i], (double)p->now[i]);
             if (w->truth_known)
-                fprintf(out, "<td>%.4g</td><td>%+.2g</td>", (double)p->truth[i], (double)p->now[i] - (double)p->truth[i]);
+                fprintf(out, "<td>%.4g</td><td>%+.2g</td>", (double)p->truth[i],
+                        (double)p->now[i] - (double)p->truth[i]);
             fprintf(out, "</tr>\n");
         }
     }
@@ -302,27 +328,34 @@ static void row(FILE *out, const char *key, const char *format, ...)
 static void add_effort(FILE *out, const fit_work *w)
 {
     const fit_note *n = &w->note;
-    double paths = (double)session_values(w->session) / 3 * w->job.view_count * w->status.step * (w->spp_grad > 0 ? w->spp_grad : 1);
+    double paths = (double)session_values(w->session) / 3 * w->job.view_count * w->status.step *
+                   (w->spp_grad > 0 ? w->spp_grad : 1);
     fprintf(out, "<h2>Time, memory, trust</h2>\n<table class=\"pairs\">\n");
-    row(out, "steps", "%s in all, %.3g ms each", duration_text(n->seconds), 1e3 * n->seconds / fmax(w->status.step, 1));
-    row(out, "pictures", "target %s, before %s, after %s", duration_text(w->target_seconds), duration_text(w->before_seconds),
-        duration_text(w->after_seconds));
-    row(out, "driver's compiler", "%s", duration_text(bl_device_stats_get(w->session->device).compile_seconds));
-    row(out, "memory", "%.3g MiB on the device, at most %.3g MiB of the process", (double)w->status.device_bytes / 1048576,
-        (double)host_peak_bytes() / 1048576);
-    row(out, "replay drift", "%llu of %.3g gradient samples took another path when they were replayed", (unsigned long long)n->drifted, paths);
-    row(out, "range of gradients", "%llu contributions lost, scale made coarser %u times", (unsigned long long)n->overflowed,
-        n->repeats + w->status.repeats);
+    row(out, "steps", "%s in all, %.3g ms each", duration_text(n->seconds),
+        1e3 * n->seconds / fmax(w->status.step, 1));
+    row(out, "pictures", "target %s, before %s, after %s", duration_text(w->target_seconds),
+        duration_text(w->before_seconds), duration_text(w->after_seconds));
+    row(out, "driver's compiler", "%s",
+        duration_text(bl_device_stats_get(w->session->device).compile_seconds));
+    row(out, "memory", "%.3g MiB on the device, at most %.3g MiB of the process",
+        (double)w->status.device_bytes / 1048576, (double)host_peak_bytes() / 1048576);
+    row(out, "replay drift", "%llu of %.3g gradient samples took another path when they were replayed",
+        (unsigned long long)n->drifted, paths);
+    row(out, "range of gradients", "%llu contributions lost, scale made coarser %u times",
+        (unsigned long long)n->overflowed, n->repeats + w->status.repeats);
     row(out, "not finite", "%llu samples dropped, %llu updates skipped", (unsigned long long)n->non_finite,
         (unsigned long long)(n->skipped + w->status.skipped));
     bl_loss_info loss = bl_loss_info_get(w->job.loss);
-    row(out, "loss", "%s: %s", loss.name, loss.unbiased ? "its gradient is unbiased at any sample count"
-                                                        : "noise in the image biases its gradient; more spp makes the bias smaller");
+    row(out, "loss", "%s: %s", loss.name,
+        loss.unbiased ? "its gradient is unbiased at any sample count"
+                      : "noise in the image biases its gradient; more spp makes the bias smaller");
     row(out, "gradient", "form %s%s", bl_gradient_form_name(w->status.form),
-        w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative" : "");
+        w->status.form == BL_FORM_TWO_WALK ? ": losses are unbiased estimates, which noise can make negative"
+                                           : "");
     for (uint32_t k = 0; k < w->job.parameter_count; k++)
         if (w->parameters[k].parameter.info.reason)
-            row(out, "incomplete gradient", "%s: %s", w->parameters[k].parameter.info.name, w->parameters[k].parameter.info.reason);
+            row(out, "incomplete gradient", "%s: %s", w->parameters[k].parameter.info.name,
+                w->parameters[k].parameter.info.reason);
     row(out, "interruptions", "resumed %llu times", (unsigned long long)n->resumed);
     fprintf(out, "</table>\n");
 }
@@ -334,7 +367,8 @@ static void add_recipe(FILE *out, const fit_work *w)
     escape(out, w->args->job);
     fprintf(out, " -o ");
     escape(out, w->folder);
-    for (uint32_t i = 0; i < common->defines.count; i++) { /* the job's own among them: repeating those changes nothing */
+    for (uint32_t i = 0; i < common->defines.count;
+         i++) { /* the job's own among them: repeating those changes nothing */
         fprintf(out, " -D '");
         escape(out, common->defines.items[i]);
         fprintf(out, "'");
@@ -376,18 +410,25 @@ static void add_recipe(FILE *out, const fit_work *w)
 static const char style[] =
     ":root{color-scheme:light dark;--accent:#2f6fdb;--line:#8884;--soft:#8882;--quiet:#777}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1160px;margin:2em auto;padding:0 1.2em}"
-    "h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.12em;margin:1.8em 0 .5em;border-bottom:1px solid var(--line)}h3{font-size:1em;margin:1em 0 .4em}"
-    ".cards{display:flex;flex-wrap:wrap;gap:.8em;margin:1em 0}.card{background:var(--soft);border-radius:8px;padding:.5em 1em}"
+    "h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.12em;margin:1.8em 0 .5em;border-bottom:1px solid "
+    "var(--line)}h3{font-size:1em;margin:1em 0 .4em}"
+    ".cards{display:flex;flex-wrap:wrap;gap:.8em;margin:1em "
+    "0}.card{background:var(--soft);border-radius:8px;padding:.5em 1em}"
     ".card b{display:block;font-size:1.25em;font-weight:600}.card span{color:var(--quiet);font-size:.85em}"
     ".slices figure{margin-bottom:.6em}"
-    ".pictures{display:grid;grid-template-columns:repeat(4,1fr);gap:.8em}.charts{display:grid;grid-template-columns:repeat(2,1fr);gap:1em}"
+    ".pictures{display:grid;grid-template-columns:repeat(4,1fr);gap:.8em}.charts{display:grid;grid-template-"
+    "columns:repeat(2,1fr);gap:1em}"
     "@media(max-width:760px){.pictures,.charts{grid-template-columns:1fr 1fr}}"
-    "figure{margin:0}figcaption{color:var(--quiet);font-size:.88em}img{width:100%;image-rendering:pixelated;border-radius:4px;display:block}"
-    ".chart{max-width:720px}svg{width:100%;height:auto;background:var(--soft);border-radius:6px}svg text{font-size:11px;fill:var(--quiet)}"
+    "figure{margin:0}figcaption{color:var(--quiet);font-size:.88em}img{width:100%;image-rendering:pixelated;"
+    "border-radius:4px;display:block}"
+    ".chart{max-width:720px}svg{width:100%;height:auto;background:var(--soft);border-radius:6px}svg "
+    "text{font-size:11px;fill:var(--quiet)}"
     "polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}.grid{stroke:var(--line);stroke-width:.7}"
     ".truth{stroke-width:1;stroke-dasharray:4 4;opacity:.75}"
-    "table{margin-top:.8em;border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15em 1.2em .15em 0;text-align:left;font-weight:normal;vertical-align:top}"
-    "tr:first-child th,.pairs th{color:var(--quiet)}pre{background:var(--soft);padding:.7em 1em;border-radius:6px;overflow:auto;font-size:.88em;white-space:pre-wrap}";
+    "table{margin-top:.8em;border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15em "
+    "1.2em .15em 0;text-align:left;font-weight:normal;vertical-align:top}"
+    "tr:first-child th,.pairs th{color:var(--quiet)}pre{background:var(--soft);padding:.7em "
+    "1em;border-radius:6px;overflow:auto;font-size:.88em;white-space:pre-wrap}";
 
 static void card(FILE *out, const char *value, const char *label)
 {
@@ -398,14 +439,16 @@ static void add_head(FILE *out, const fit_work *w)
 {
     char text[100];
     bool complete = w->status.step == w->steps;
-    fprintf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">"
+    fprintf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                 "content=\"width=device-width\">"
                  "<title>Fit: ");
     escape(out, w->args->job);
     fprintf(out, "</title><style>%s</style></head><body>\n<h1>Fit of ", style);
     escape(out, w->args->job);
     fprintf(out, "</h1>\n<div class=\"cards\">\n");
     snprintf(text, sizeof text, complete ? "%u" : "%u of %u", w->status.step, w->steps);
-    card(out, text, complete ? "steps, complete" : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
+    card(out, text,
+         complete ? "steps, complete" : "steps, <b style=\"display:inline;font-size:1em\">interrupted</b>");
     snprintf(text, sizeof text, "%.3g &rarr; %.3g", w->note.first_loss, w->status.loss);
     card(out, text, "loss, first and last step");
     card(out, duration_text(w->note.seconds), "in steps");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a fit leaves behind besides its log and report: pictures, NAME.npy, result.json (documented in README.md; fields are only ever added),
- * the table on standard output. */
+ * What a fit leaves behind besides its log and report: pictures, NAME.npy, result.json (documented in
+ * README.md; fields are only ever added), the table on standard output. */
 #include "fit_work.h"
 
 #include <cjson/cJSON.h>
@@ -11,7 +11,8 @@ enum { ROWS_PRINTED = 24 };
 
 char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind)
 {
-    return w->job.several ? text_format("%s/%s_%u.%s", w->folder, name, view, kind) : text_format("%s/%s.%s", w->folder, name, kind);
+    return w->job.several ? text_format("%s/%s_%u.%s", w->folder, name, view, kind)
+                          : text_format("%s/%s.%s", w->folder, name, kind);
 }
 
 /* ---- pictures ---- */
@@ -21,7 +22,8 @@ int fit_save_picture(const fit_work *w, const char *name, uint32_t view, const f
     static const char *const kinds[] = {"exr", "png"};
     for (int i = 0; i < 2; i++) {
         char *path = fit_path(w, name, view, kinds[i]);
-        bl_result result = bl_image_write(w->session->ctx, path, w->session->info.width, w->session->info.height, 3, image);
+        bl_result result =
+            bl_image_write(w->session->ctx, path, w->session->info.width, w->session->info.height, 3, image);
         free(path);
         SESSION_TRY(w->session, result);
     }
@@ -39,7 +41,8 @@ static int save_difference(const fit_work *w, uint32_t view, float *difference)
         difference[i] = p->after[i] - p->target[i];
     }
     char *path = fit_path(w, "difference", view, "png");
-    int status = save_signed_png(w->session, path, w->session->info.width, w->session->info.height, 3, difference, 2 * sqrt(square));
+    int status = save_signed_png(w->session, path, w->session->info.width, w->session->info.height, 3,
+                                 difference, 2 * sqrt(square));
     free(path);
     return status;
 }
@@ -91,7 +94,8 @@ static cJSON *parameter_json(const fit_work *w, const fit_parameter *p)
 
 static void add_parameters(const fit_work *w, cJSON *json)
 {
-    cJSON *list = cJSON_AddArrayToObject(json, "parameters"), *incomplete = cJSON_AddArrayToObject(json, "incomplete");
+    cJSON *list = cJSON_AddArrayToObject(json, "parameters"),
+          *incomplete = cJSON_AddArrayToObject(json, "incomplete");
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const bl_parameter_info *info = &w->parameters[k].parameter.info;
         cJSON_AddItemToArray(list, parameter_json(w, &w->parameters[k]));
@@ -134,7 +138,8 @@ static cJSON *result_json(const fit_work *w)
     cJSON_AddNumberToObject(json, "skipped_updates", (double)(w->note.skipped + w->status.skipped));
     cJSON_AddNumberToObject(json, "repeats", w->note.repeats + w->status.repeats);
     cJSON_AddNumberToObject(json, "seconds", w->note.seconds);
-    cJSON_AddNumberToObject(json, "steps_per_second", w->note.seconds > 0 ? w->status.step / w->note.seconds : 0);
+    cJSON_AddNumberToObject(json, "steps_per_second",
+                            w->note.seconds > 0 ? w->status.step / w->note.seconds : 0);
     cJSON_AddNumberToObject(json, "host_peak_bytes", (double)host_peak_bytes());
     cJSON_AddNumberToObject(json, "device_bytes", (double)w->status.device_bytes);
     add_parameters(w, json);
@@ -152,19 +157,23 @@ static void print_table(const fit_work *w)
         const fit_parameter *p = &w->parameters[k];
         for (uint32_t i = 0; i < p->parameter.info.count && rows < ROWS_PRINTED; i++, rows++) {
             char name[200];
-            snprintf(name, sizeof name, p->parameter.info.count == 1 ? "%.190s" : "%.190s[%u]", p->parameter.info.name, i);
+            snprintf(name, sizeof name, p->parameter.info.count == 1 ? "%.190s" : "%.190s[%u]",
+                     p->parameter.info.name, i);
             printf("%-36s %10.4f %10.4f", name, (double)p->initial[i], (double)p->now[i]);
             double reference = (double)p->truth[i];
             if (w->truth_known)
-                printf(" %10.4f %9.2f%%", reference, 100 * ((double)p->now[i] - reference) / fmax(fabs(reference), 1e-3));
+                printf(" %10.4f %9.2f%%", reference,
+                       100 * ((double)p->now[i] - reference) / fmax(fabs(reference), 1e-3));
             printf("\n");
         }
     }
     if (rows == ROWS_PRINTED)
         printf("(further entries: %s/NAME.npy)\n", w->folder);
-    printf("loss %.4g -> %.4g in %u steps, %s\n", w->note.first_loss, w->status.loss, w->status.step, duration_text(w->note.seconds));
+    printf("loss %.4g -> %.4g in %u steps, %s\n", w->note.first_loss, w->status.loss, w->status.step,
+           duration_text(w->note.seconds));
     if (w->status.loss < 0)
-        printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the samples)\n");
+        printf("(below 0 by noise: in two walks the loss is an unbiased estimate from two halves of the "
+               "samples)\n");
     printf("report: %s/report.html; pictures beside it\n", w->folder);
 }
 

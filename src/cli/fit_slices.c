@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pictures of what is fitted, where that is an image or a grid: before, after and, where it is known, the truth, with the same value white in all of them.
- * Of a grid some slices of equal z side by side, y up. */
+ * Pictures of what is fitted, where that is an image or a grid: before, after and, where it is known, the
+ * truth, with the same value white in all of them. Of a grid some slices of equal z side by side, y up. */
 #include "fit_work.h"
 
 #include <math.h>
@@ -12,7 +12,9 @@ enum { SLICES_MOST = 8 };
 /* What there is to see of an array, in its shape. */
 static const float *values_of(const fit_parameter *p, const char *which, const uint32_t **shape)
 {
-    *shape = !strcmp(which, "before") ? p->first_shape : !strcmp(which, "after") ? p->parameter.info.shape : p->own_shape;
+    *shape = !strcmp(which, "before")  ? p->first_shape
+             : !strcmp(which, "after") ? p->parameter.info.shape
+                                       : p->own_shape;
     return !strcmp(which, "before") ? p->first : !strcmp(which, "after") ? p->now : p->own_truth;
 }
 
@@ -35,7 +37,8 @@ double fit_slices_white(const fit_work *w, uint32_t k)
 {
     const fit_parameter *p = &w->parameters[k];
     const bl_parameter_info *info = &p->parameter.info;
-    double white = fmax(largest(p->initial, info->count), w->truth_known ? largest(p->truth, info->count) : largest(p->now, info->count));
+    double white = fmax(largest(p->initial, info->count),
+                        w->truth_known ? largest(p->truth, info->count) : largest(p->now, info->count));
     return white > 0 ? white : 1;
 }
 
@@ -47,7 +50,8 @@ typedef struct slices {
 static slices layout(uint32_t rank, const uint32_t *shape)
 {
     const uint32_t *last = shape + rank - 1;
-    slices s = {.planes = rank == 4 ? shape[0] : 1, .rows = last[-2], .columns = last[-1], .channels = last[0]};
+    slices s = {
+        .planes = rank == 4 ? shape[0] : 1, .rows = last[-2], .columns = last[-1], .channels = last[0]};
     s.shown = s.planes < SLICES_MOST ? s.planes : SLICES_MOST;
     return s;
 }
@@ -59,7 +63,8 @@ static float *draw(const slices *s, const float *values, bool upward, double whi
     float *rgb = memory_or_exit((size_t)*width * s->rows * 3 * sizeof *rgb), *out = rgb;
     for (uint32_t y = 0; y < s->rows; y++)
         for (uint32_t x = 0; x < *width; x++, out += 3) {
-            uint32_t slice = x / (s->columns + 1), column = x % (s->columns + 1), row = upward ? s->rows - 1 - y : y;
+            uint32_t slice = x / (s->columns + 1), column = x % (s->columns + 1),
+                     row = upward ? s->rows - 1 - y : y;
             uint32_t plane = (uint32_t)((slice + 0.5) / s->shown * s->planes);
             const float *v = values + (((size_t)plane * s->rows + row) * s->columns + column) * s->channels;
             for (uint32_t c = 0; c < 3; c++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parameters of a fit, and its stages: when one begins, the images and grids that it names are interpolated to its resolution, and the optimisation
- * goes on from there as a fit of its own, whose steps count on. What a stage after the first began with is kept as DIR/stage_N, without
- * which a checkpoint of that stage could not be gone on from. */
+ * The parameters of a fit, and its stages: when one begins, the images and grids that it names are
+ * interpolated to its resolution, and the optimisation goes on from there as a fit of its own, whose steps
+ * count on. What a stage after the first began with is kept as DIR/stage_N, without which a checkpoint of
+ * that stage could not be gone on from. */
 #include "fit_work.h"
 
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static void shape_in_stage(const fit_work *w, uint32_t k, uint32_t stage, uint32
     for (uint32_t s = 0; s <= stage; s++)
         for (uint32_t i = 0; i < w->job.stages[s].size_count; i++)
             if (w->job.stages[s].sizes[i].parameter == k)
-                memcpy(shape, w->job.stages[s].sizes[i].sides, w->job.stages[s].sizes[i].side_count * sizeof *shape);
+                memcpy(shape, w->job.stages[s].sizes[i].sides,
+                       w->job.stages[s].sizes[i].side_count * sizeof *shape);
 }
 
 /* ---- parameters ---- */
@@ -51,7 +53,8 @@ static int check_sizes(const fit_work *w)
             const bl_parameter_info *info = &w->parameters[size->parameter].parameter.info;
             if (!info->resizable || size->side_count + 1 != info->rank)
                 return fail("%s: stages[%u].resolution.%s: %s", w->args->job, s, info->name,
-                            info->resizable ? "has the wrong number of sides" : "its size is fixed; images and grids can be resized");
+                            info->resizable ? "has the wrong number of sides"
+                                            : "its size is fixed; images and grids can be resized");
             w->parameters[size->parameter].sized = true, w->parameters[size->parameter].logged = false;
         }
     return CLI_OK;
@@ -64,14 +67,17 @@ static int initial_values(fit_work *w, uint32_t k)
     fit_parameter *p = &w->parameters[k];
     uint32_t count = p->parameter.info.count;
     if (asked->initial_count > 1 && asked->initial_count != count)
-        return fail("%s: parameters[%u].initial: has %u numbers; %s has %u entries", w->args->job, k, asked->initial_count, asked->name, count);
-    p->start = asked->initial_count == 0 ? in_shape_of(p, p->own_truth, p->own_shape) : memory_or_exit(count * sizeof *p->start);
+        return fail("%s: parameters[%u].initial: has %u numbers; %s has %u entries", w->args->job, k,
+                    asked->initial_count, asked->name, count);
+    p->start = asked->initial_count == 0 ? in_shape_of(p, p->own_truth, p->own_shape)
+                                         : memory_or_exit(count * sizeof *p->start);
     for (uint32_t i = 0; i < count; i++) {
         if (asked->initial_count)
             p->start[i] = asked->initial[asked->initial_count > 1 ? i : 0];
         double v = (double)p->start[i];
         if (asked->bounded && (v < asked->least || v > asked->most))
-            return fail("%s: parameters[%u].initial: %g is outside the bounds [%g, %g]", w->args->job, k, v, asked->least, asked->most);
+            return fail("%s: parameters[%u].initial: %g is outside the bounds [%g, %g]", w->args->job, k, v,
+                        asked->least, asked->most);
     }
     p->first = copy_values(p->start, count);
     memcpy(p->first_shape, p->parameter.info.shape, sizeof p->first_shape);
@@ -165,7 +171,9 @@ static bl_fit_desc describe(const fit_work *w, const bl_fit_parameter *parameter
                          .no_baking = w->args->common.no_baking,
                          .rays = w->session->rays,
                          .pixels = job->pixels,
-                         .volume_gradient = w->args->common.volume_gradient ? session_volume_gradient(w->session) : job->volume_gradient};
+                         .volume_gradient = w->args->common.volume_gradient
+                                                ? session_volume_gradient(w->session)
+                                                : job->volume_gradient};
 }
 
 static int create_fit(fit_work *w)
@@ -174,9 +182,15 @@ static int create_fit(fit_work *w)
     bl_fit_view *views = memory_or_exit(w->job.view_count * sizeof *views);
     for (uint32_t k = 0; k < w->job.parameter_count; k++) {
         const fit_job_parameter *asked = &w->job.parameters[k];
-        list[k] = (bl_fit_parameter){.name = asked->name, .rate = asked->rate, .initial = w->parameters[k].start,
-                                     .total_variation = asked->total_variation, .smoothing = asked->smoothing,
-                                     .large_steps = asked->large_steps, .fixed_axes = asked->fixed_axes};
+        list[k] = (bl_fit_parameter){
+            .name = asked->name,
+            .rate = asked->rate,
+            .initial = w->parameters[k].start,
+            .total_variation = asked->total_variation,
+            .smoothing = asked->smoothing,
+            .large_steps = asked->large_steps,
+            .fixed_axes = asked->fixed_axes,
+        };
         if (asked->bounded)
             list[k].least = asked->least, list[k].most = asked->most;
     }
@@ -190,12 +204,14 @@ static int create_fit(fit_work *w)
     return CLI_OK;
 }
 
-/* The scene's parameter in the stage's shape, and what is compared with it. Takes w->parameters[k].start as it is. */
+/* The scene's parameter in the stage's shape, and what is compared with it. Takes w->parameters[k].start as
+ * it is. */
 static int enter_parameter(fit_work *w, uint32_t k)
 {
     fit_parameter *p = &w->parameters[k];
     if (p->sized)
-        SESSION_TRY(w->session, bl_scene_resize_parameter(w->session->scene, p->parameter.index, p->parameter.info.shape, p->start));
+        SESSION_TRY(w->session, bl_scene_resize_parameter(w->session->scene, p->parameter.index,
+                                                          p->parameter.info.shape, p->start));
     free_present(p);
     p->truth = in_shape_of(p, p->own_truth, p->own_shape);
     p->initial = in_shape_of(p, p->first, p->first_shape);
@@ -245,9 +261,13 @@ static int save_start(fit_work *w, uint32_t stage)
 static int read_start(fit_work *w, uint32_t stage)
 {
     size_t size, wanted = values_in_stage(w) * sizeof(float);
-    char *path = text_format("%s/stage_%u", w->folder, stage), *all = read_whole(path, wanted, &size), *at = all;
-    int status = !all ? CLI_FAILED : size != wanted || XXH3_64bits(all, size) != w->note.start_hash
-                 ? fail("%s is not what stage %u began with, which the checkpoint goes on from", path, stage) : CLI_OK;
+    char *path = text_format("%s/stage_%u", w->folder, stage), *all = read_whole(path, wanted, &size),
+         *at = all;
+    int status =
+        !all ? CLI_FAILED
+        : size != wanted || XXH3_64bits(all, size) != w->note.start_hash
+            ? fail("%s is not what stage %u began with, which the checkpoint goes on from", path, stage)
+            : CLI_OK;
     for (uint32_t k = 0; k < w->job.parameter_count && status == CLI_OK; k++) {
         fit_parameter *p = &w->parameters[k];
         free(p->start);

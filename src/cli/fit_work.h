@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of `backlight fit` share: the command (fit.c), its log (fit_log.c), what it leaves behind (fit_result.c, fit_report.c). */
+ * What the files of `backlight fit` share: the command (fit.c), its log (fit_log.c), what it leaves behind
+ * (fit_result.c, fit_report.c). */
 #ifndef BL_CLI_FIT_WORK_H
 #define BL_CLI_FIT_WORK_H
 
@@ -18,10 +19,12 @@ typedef struct fit_arguments {
 
 typedef struct fit_parameter {
     cli_parameter parameter;      /* in the present stage's shape; so are */
-    float *truth, *initial, *now; /* truth: the scene's values, where the targets were rendered from them; now: as last asked for; */
+    float *truth, *initial, *now; /* truth: the scene's values, where the targets were rendered from them;
+                                     now: as last asked for; */
     float *start;                 /* and what the stage began with */
     uint32_t own_shape[4], first_shape[4];
-    float *own_truth, *first; /* the scene's values as they are, and those that the first stage began with: what truth and initial are made of */
+    float *own_truth, *first; /* the scene's values as they are, and those that the first stage began with:
+                                 what truth and initial are made of */
     bool sized, logged;       /* a stage names it; its entries are columns of fit.csv */
 } fit_parameter;
 
@@ -31,12 +34,12 @@ typedef struct fit_pictures { /* of one view */
 
 /* What travels in a checkpoint besides the library's state. No padding: its bytes are the file's. */
 typedef struct fit_note {
-    uint64_t log_bytes, log_hash; /* of fit.csv */
-    double first_loss, seconds;   /* seconds: in steps, over all sessions */
+    uint64_t log_bytes, log_hash;             /* of fit.csv */
+    double first_loss, seconds;               /* seconds: in steps, over all sessions */
     uint64_t drifted, overflowed, non_finite; /* sums over all steps */
-    uint64_t resumed;             /* times */
-    uint64_t start_hash;          /* of DIR/stage_N */
-    uint64_t skipped;             /* in stages that are done; so repeats */
+    uint64_t resumed;                         /* times */
+    uint64_t start_hash;                      /* of DIR/stage_N */
+    uint64_t skipped;                         /* in stages that are done; so repeats */
     uint32_t repeats, stage;
 } fit_note;
 
@@ -53,7 +56,7 @@ typedef struct fit_work {
     fit_log *log;
     bl_fit_status status;
     fit_note note;
-    bool truth_known;       /* every target was rendered from the scene's own values */
+    bool truth_known; /* every target was rendered from the scene's own values */
     uint32_t steps, spp, spp_grad, seed, first_step; /* first_step: done when this session began */
     uint32_t stage, stage_end; /* the present one, and the steps that are done at its end */
     double start, target_seconds, before_seconds, after_seconds;
@@ -83,8 +86,10 @@ int fit_log_resume(fit_work *w);
 int fit_log_step(fit_work *w); /* the loss of the last step and the values after it */
 int fit_log_sync(fit_work *w); /* to the disk; w->note then describes what is there */
 void fit_log_free(fit_log *log);
-/* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the loss. free() columns[0] and columns. */
-int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count, double ***columns);
+/* At most `most` rows of the file, evenly spread and the last one: columns[c][r]; column 0 is the step, 1 the
+ * loss. free() columns[0] and columns. */
+int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
+                 double ***columns);
 
 /* ---- fit_result.c ---- */
 
@@ -95,7 +100,8 @@ int fit_save_result(fit_work *w);
 /* ---- fit_slices.c: images and grids among the parameters, as DIR/NAME_before.png, _after, _true ---- */
 
 int fit_save_slices(const fit_work *w);
-/* The file; white: the value that is white in it. NULL: there is no such picture of parameter k. free() it. */
+/* The file; white: the value that is white in it. NULL: there is no such picture of parameter k. free()
+ * it. */
 char *fit_slices_path(const fit_work *w, uint32_t k, const char *which);
 double fit_slices_white(const fit_work *w, uint32_t k);
 

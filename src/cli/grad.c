@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for two dimensions or more,
- * DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is complete. With --variance also
- * DIR/NAME.variance.npy (grad_variance.c). With --forward: the derivative of the
- * image instead (grad_forward.c). */
+ * backlight grad: reverse mode. For every parameter DIR/NAME.npy (float32, the parameter's shape) and, for
+ * two dimensions or more, DIR/NAME.png; DIR/summary.json last, so that its presence means that the rest is
+ * complete. With --variance also DIR/NAME.variance.npy (grad_variance.c). With --forward: the derivative of
+ * the image instead (grad_forward.c). */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -25,9 +25,9 @@ typedef struct work {
     float *weights; /* adjoint or target */
     bl_job *job;
     bl_loss loss;
-    bl_stats stats;         /* counts and times of all repetitions together, their mean loss */
-    cli_moments *moments;   /* per parameter */
-    double *seconds;        /* per repetition: of the device */
+    bl_stats stats;       /* counts and times of all repetitions together, their mean loss */
+    cli_moments *moments; /* per parameter */
+    double *seconds;      /* per repetition: of the device */
     uint32_t repetitions;
     uint32_t spp, spp_grad;
     double start;
@@ -35,12 +35,14 @@ typedef struct work {
 
 static int check_forward_usage(const arguments *args)
 {
-    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->pixels || args->variance)
-        return usage_error("grad",
-                           "--forward does not go with --param, --adjoint, --target, --loss, --pixels and --variance");
+    if (args->parameters.count > 0 || args->adjoint || args->target || args->loss || args->pixels ||
+        args->variance)
+        return usage_error(
+            "grad",
+            "--forward does not go with --param, --adjoint, --target, --loss, --pixels and --variance");
     if (args->tangents.count > 0 && args->tangents.count != args->forward.count)
-        return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none", args->tangents.count,
-                           args->forward.count);
+        return usage_error("grad", "%u --tangent for %u --forward: give one for each, in order, or none",
+                           args->tangents.count, args->forward.count);
     return args->output ? CLI_OK : usage_error("grad", "-o DIR is missing");
 }
 
@@ -116,12 +118,14 @@ static int compute(work *w, uint32_t repetition)
     uint64_t paths = (uint64_t)w->session->info.width * w->session->info.height * w->spp_grad;
     cli_progress progress = progress_begin(&w->args->common, "gradient", paths);
     bl_stats stats;
-    bl_gradient_desc desc = {.form = gradient_form(w->args->form),
-                             .spp = w->spp_grad,
-                             .spp_primal = w->spp,
-                             .seed = w->args->common.seed + repetition,
-                             .progress = progress_call,
-                             .user = &progress};
+    bl_gradient_desc desc = {
+        .form = gradient_form(w->args->form),
+        .spp = w->spp_grad,
+        .spp_primal = w->spp,
+        .seed = w->args->common.seed + repetition,
+        .progress = progress_call,
+        .user = &progress,
+    };
     desc.loss = w->loss;
     if (w->args->target)
         desc.target = w->weights;
@@ -195,7 +199,8 @@ void grad_note_singular(const cli_common *common, const bl_stats *stats)
     for (int k = 0; k < BL_SINGULAR_DEPTHS; k++)
         all += stats->singular[k];
     if (all)
-        note(common, "warning: the derivatives of %llu rays were not finite and were dropped", (unsigned long long)all);
+        note(common, "warning: the derivatives of %llu rays were not finite and were dropped",
+             (unsigned long long)all);
 }
 
 void grad_add_effort(cJSON *json, const cli_session *session, const bl_stats *stats, double start)
@@ -296,8 +301,11 @@ static int prepare(work *w)
     CLI_TRY(make_folder(args->output)); /* not before: a run without a device leaves nothing behind */
     w->spp = bl_scene_spp(w->session->scene, args->common.spp);
     w->spp_grad = args->common.spp_grad ? bl_scene_spp(w->session->scene, args->common.spp_grad) : w->spp;
-    bl_job_desc desc = {.parameters = args->parameters.items, .parameter_count = args->parameters.count,
-                        .pixels = pixels_of(args->pixels)};
+    bl_job_desc desc = {
+        .parameters = args->parameters.items,
+        .parameter_count = args->parameters.count,
+        .pixels = pixels_of(args->pixels),
+    };
     CLI_TRY(session_create_job(w->session, desc, &w->job));
     return CLI_OK;
 }
@@ -318,7 +326,8 @@ static int run(void *argument)
     CLI_TRY(check_usage(argument));
     const arguments *args = argument;
     if (args->forward.count > 0)
-        return grad_forward(&(cli_forward){&args->common, args->scene, args->output, &args->forward, &args->tangents});
+        return grad_forward(
+            &(cli_forward){&args->common, args->scene, args->output, &args->forward, &args->tangents});
     cli_session session = {0};
     work w = {.session = &session, .args = argument, .start = seconds_now()};
     int status = gradients(&w);
@@ -336,24 +345,45 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
-    {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint), .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
-    {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target), .help = "an image: gradient of the loss against it"},
-    {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss), .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; means over all values", .choices = "l2|l1|relative_l2|huber"},
-    {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form), .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, separate or two-walk", .choices = "auto|fused|separate|two-walk"},
-    {.name = "--pixels", .kind = CLI_TEXT, .value = "WHICH", .offset = FIELD(pixels), .help = "where the samples of the gradient are: uniform (the default), as many in every pixel, or adjoint, as many in all but in proportion to |dL/dI|, for less variance where the loss depends on few pixels", .choices = "uniform|adjoint"},
-    {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance), .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them in NAME.variance.npy and summary.json ('--variance 16')"},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output), .help = "folder for NAME.npy, NAME.png and summary.json"},
-    {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward), .help = "instead: derivative of the image by this parameter, whose entries all move by V (1); of several: along all at once"},
-    {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents), .help = "for each --forward an .npy file of its shape: how its entries move"},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
+     .help = "parameters to differentiate by; repeatable ('backlight params' lists them)"},
+    {.name = "--adjoint", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(adjoint),
+     .help = "weights W, an image of the film's size: gradient of sum(W * image)"},
+    {.name = "--target", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(target),
+     .help = "an image: gradient of the loss against it"},
+    {.name = "--loss", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(loss),
+     .help = "of the image against the target: l2 (squared error, the default), l1, relative_l2, huber; "
+             "means over all values",
+     .choices = "l2|l1|relative_l2|huber"},
+    {.name = "--form", .kind = CLI_TEXT, .value = "NAME", .offset = FIELD(form),
+     .help = "how samples are walked: auto (the default, the fastest that is right for the loss), fused, "
+             "separate or two-walk",
+     .choices = "auto|fused|separate|two-walk"},
+    {.name = "--pixels", .kind = CLI_TEXT, .value = "WHICH", .offset = FIELD(pixels),
+     .help = "where the samples of the gradient are: uniform (the default), as many in every pixel, or "
+             "adjoint, as many in all but in proportion to |dL/dI|, for less variance where the loss depends "
+             "on few pixels",
+     .choices = "uniform|adjoint"},
+    {.name = "--variance", .kind = CLI_COUNT, .value = "N", .offset = FIELD(variance),
+     .help = "take N whole gradients, of seeds from --seed on: their mean, and the variance of one of them "
+             "in NAME.variance.npy and summary.json ('--variance 16')"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", .offset = FIELD(output),
+     .help = "folder for NAME.npy, NAME.png and summary.json"},
+    {.name = "--forward", .kind = CLI_NAMES, .value = "NAME[=V]", .offset = FIELD(forward),
+     .help = "instead: derivative of the image by this parameter, whose entries all move by V (1); of "
+             "several: along all at once"},
+    {.name = "--tangent", .kind = CLI_NAMES, .value = "FILE", .offset = FIELD(tangents),
+     .help = "for each --forward an .npy file of its shape: how its entries move"},
 };
 // clang-format on
-const cli_command command_grad = {.name = "grad",
-                                  .summary = "the gradient of a loss with respect to parameters of a scene, or the image's derivative",
-                                  .usage = "SCENE (--param NAME... (--adjoint FILE | --target FILE) | --forward NAME...) -o DIR",
-                                  .example = "backlight grad assets/cornell/scene.xml --param "
-                                             "red.reflectance.value --target photo.exr -o gradients",
-                                  CLI_OPTIONS(options),
-                                  .arguments_size = sizeof(arguments),
-                                  .run = run};
+const cli_command command_grad = {
+    .name = "grad",
+    .summary = "the gradient of a loss with respect to parameters of a scene, or the image's derivative",
+    .usage = "SCENE (--param NAME... (--adjoint FILE | --target FILE) | --forward NAME...) -o DIR",
+    .example = "backlight grad assets/cornell/scene.xml --param "
+               "red.reflectance.value --target photo.exr -o gradients",
+    CLI_OPTIONS(options),
+    .arguments_size = sizeof(arguments),
+    .run = run};

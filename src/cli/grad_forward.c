@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight grad --forward: the derivative of the image along one direction of parameter space. DIR/NAME.exr and, as a blue-white-red
- * picture, DIR/NAME.png; "direction" is the name where several parameters move at once. DIR/summary.json last. */
+ * backlight grad --forward: the derivative of the image along one direction of parameter space. DIR/NAME.exr
+ * and, as a blue-white-red picture, DIR/NAME.png; "direction" is the name where several parameters move at
+ * once. DIR/summary.json last. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -12,11 +13,11 @@
 typedef struct work {
     cli_session *session;
     const cli_forward *args;
-    uint32_t count;            /* parameters */
+    uint32_t count; /* parameters */
     char **names;
-    double *moves;             /* per parameter: V of NAME=V */
+    double *moves; /* per parameter: V of NAME=V */
     cli_parameter *parameters;
-    float **tangents;          /* per parameter, its values */
+    float **tangents; /* per parameter, its values */
     float *image;
     bl_job *job;
     bl_stats stats;
@@ -38,7 +39,8 @@ static int split_name(work *w, uint32_t k)
     if (end == equals + 1 || *end || !isfinite(w->moves[k]))
         return usage_error("grad", "--forward: '%s' is not a number in '%s'", equals + 1, text);
     if (w->args->tangents->count > 0)
-        return usage_error("grad", "--forward: '%s' says how %s moves, and so does --tangent", text, w->names[k]);
+        return usage_error("grad", "--forward: '%s' says how %s moves, and so does --tangent", text,
+                           w->names[k]);
     return CLI_OK;
 }
 
@@ -74,7 +76,8 @@ static int prepare(work *w)
     CLI_TRY(make_folder(w->args->output));
     w->spp = bl_scene_spp(w->session->scene, common->spp_grad ? common->spp_grad : common->spp);
     w->image = memory_or_exit(session_values(w->session) * sizeof *w->image);
-    return session_create_job(w->session, (bl_job_desc){.parameters = names, .parameter_count = w->count}, &w->job);
+    return session_create_job(w->session, (bl_job_desc){.parameters = names, .parameter_count = w->count},
+                              &w->job);
 }
 
 static int compute(work *w)
@@ -82,11 +85,13 @@ static int compute(work *w)
     const cli_common *common = w->args->common;
     uint64_t paths = (uint64_t)w->session->info.width * w->session->info.height * w->spp;
     cli_progress progress = progress_begin(common, "forward", paths);
-    bl_forward_desc desc = {.spp = w->spp,
-                            .seed = common->seed,
-                            .tangents = (const float *const *)w->tangents,
-                            .progress = progress_call,
-                            .user = &progress};
+    bl_forward_desc desc = {
+        .spp = w->spp,
+        .seed = common->seed,
+        .tangents = (const float *const *)w->tangents,
+        .progress = progress_call,
+        .user = &progress,
+    };
     bl_result result = bl_job_forward(w->job, &desc, w->image, &w->stats);
     progress_end(&progress);
     SESSION_TRY(w->session, result);
@@ -130,7 +135,8 @@ static int report(const work *w)
 {
     const cli_common *common = w->args->common;
     if (w->stats.non_finite)
-        note(common, "warning: %llu samples were not finite and were dropped", (unsigned long long)w->stats.non_finite);
+        note(common, "warning: %llu samples were not finite and were dropped",
+             (unsigned long long)w->stats.non_finite);
     grad_note_singular(common, &w->stats);
     cJSON *json = summary(w);
     char *path = text_format("%s/summary.json", w->args->output);
@@ -138,8 +144,8 @@ static int report(const work *w)
     if (status == CLI_OK && common->json)
         print_json(json);
     if (status == CLI_OK)
-        note(common, "image derivative by %s%s in %s (%s)", w->names[0], w->count > 1 ? " and others" : "", w->args->output,
-             duration_text(w->stats.seconds));
+        note(common, "image derivative by %s%s in %s (%s)", w->names[0], w->count > 1 ? " and others" : "",
+             w->args->output, duration_text(w->stats.seconds));
     free(path);
     cJSON_Delete(json);
     return status;
@@ -159,7 +165,8 @@ int grad_forward(const cli_forward *args)
     cli_session session = {0};
     work w = {.session = &session, .args = args, .count = args->parameters->count, .start = seconds_now()};
     w.names = memory_or_exit(w.count * sizeof *w.names), w.moves = memory_or_exit(w.count * sizeof *w.moves);
-    w.parameters = memory_or_exit(w.count * sizeof *w.parameters), w.tangents = memory_or_exit(w.count * sizeof *w.tangents);
+    w.parameters = memory_or_exit(w.count * sizeof *w.parameters),
+    w.tangents = memory_or_exit(w.count * sizeof *w.tangents);
     int status = derivative(&w);
     bl_job_destroy(w.job);
     for (uint32_t k = 0; k < w.count; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight grad --variance: how much of a gradient is noise, by whole gradients of independent seeds, so that noise
- * of the image in dL/dI counts, too. Running means and sums of squares as in Welford 1962. */
+ * backlight grad --variance: how much of a gradient is noise, by whole gradients of independent seeds, so
+ * that noise of the image in dL/dI counts, too. Running means and sums of squares as in Welford 1962. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>

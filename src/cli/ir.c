@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight ir: the trace of a pass as text, also after every compiler pass, or as a graph; and its SPIR-V. */
+ * backlight ir: the trace of a pass as text, also after every compiler pass, or as a graph; and its
+ * SPIR-V. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ typedef struct arguments {
     bool optimised, stages, disassemble;
 } arguments;
 
-static const char *const passes[BL_PASS_COUNT] = {"primal", "gradient", "replay", "adjoint", "frozen", "forward"};
+static const char *const passes[BL_PASS_COUNT] = {"primal",  "gradient", "replay",
+                                                  "adjoint", "frozen",   "forward"};
 
 static bl_pass pass_of(const char *name)
 {
@@ -175,21 +177,34 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass), .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, frozen, or forward", .required = true, .choices = "primal|gradient|replay|adjoint|frozen|forward"},
-    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters), .help = "parameters of gradient and forward passes (default: all that have one)"},
-    {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised), .help = "the trace as it goes to code generation, not as recorded"},
-    {.name = "--stages", .kind = CLI_FLAG, .offset = FIELD(stages), .help = "the trace as recorded and after each compiler pass"},
-    {.name = "--dot", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(dot), .help = "write the trace (with --optimised the optimised one) as a graph for Graphviz instead"},
-    {.name = "--spirv", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(spirv), .help = "write the SPIR-V module instead"},
-    {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble), .help = "print the SPIR-V as text instead"},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "text to a file instead of standard output"},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass),
+     .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, frozen, "
+             "or forward",
+     .required = true, .choices = "primal|gradient|replay|adjoint|frozen|forward"},
+    {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
+     .help = "parameters of gradient and forward passes (default: all that have one)"},
+    {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised),
+     .help = "the trace as it goes to code generation, not as recorded"},
+    {.name = "--stages", .kind = CLI_FLAG, .offset = FIELD(stages),
+     .help = "the trace as recorded and after each compiler pass"},
+    {.name = "--dot", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(dot),
+     .help = "write the trace (with --optimised the optimised one) as a graph for Graphviz instead"},
+    {.name = "--spirv", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(spirv),
+     .help = "write the SPIR-V module instead"},
+    {.name = "--disassemble", .kind = CLI_FLAG, .offset = FIELD(disassemble),
+     .help = "print the SPIR-V as text instead"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
+     .help = "text to a file instead of standard output"},
 };
 // clang-format on
-const cli_command command_ir = {.name = "ir",
-                                .summary = "the trace of a pass, or its SPIR-V",
-                                .usage = "SCENE --pass PASS",
-                                .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised",
-                                CLI_OPTIONS(options),
-                                .arguments_size = sizeof(arguments),
-                                .run = run};
+const cli_command command_ir = {
+    .name = "ir",
+    .summary = "the trace of a pass, or its SPIR-V",
+    .usage = "SCENE --pass PASS",
+    .example = "backlight ir assets/cornell/scene.xml --pass primal --optimised",
+    CLI_OPTIONS(options),
+    .arguments_size = sizeof(arguments),
+    .run = run,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Objects of a JSON file by tables of their keys: a key that is not in the table, given twice, missing, or of the wrong type is an error that
- * names the file and the path of the key. */
+ * Objects of a JSON file by tables of their keys: a key that is not in the table, given twice, missing, or of
+ * the wrong type is an error that names the file and the path of the key. */
 #include "json_keys.h"
 
 #include <cjson/cJSON.h>
@@ -106,7 +106,8 @@ int json_read_keys(const json_place *at, const cJSON *json, const json_key *keys
     return CLI_OK;
 }
 
-int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const cJSON *one, const json_key *keys, void *object)
+int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const cJSON *one,
+                   const json_key *keys, void *object)
 {
     snprintf(at->path, sizeof at->path, "%s[%u]", list, k);
     if (!cJSON_IsObject(one))
@@ -115,7 +116,8 @@ int json_read_item(json_place *at, const char *list, uint32_t k, const char *wha
     return json_read_keys(at, one, keys, object);
 }
 
-int json_find_name(const json_place *at, const char *field, const char *what, const char *name, const char *(*name_of)(uint32_t), uint32_t *index)
+int json_find_name(const json_place *at, const char *field, const char *what, const char *name,
+                   const char *(*name_of)(uint32_t), uint32_t *index)
 {
     char list[200] = "";
     if (!name)
@@ -123,12 +125,14 @@ int json_find_name(const json_place *at, const char *field, const char *what, co
     for (*index = 0; name_of(*index); ++*index) {
         if (!strcmp(name_of(*index), name))
             return CLI_OK;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *index ? ", " : "", name_of(*index));
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *index ? ", " : "",
+                 name_of(*index));
     }
     return json_wrong(at, field, "unknown %s \"%s\" (there are: %s)", what, name, list);
 }
 
-int json_read_type(const json_place *at, const cJSON *json, const char *what, const char *(*name_of)(uint32_t), uint32_t *index)
+int json_read_type(const json_place *at, const cJSON *json, const char *what,
+                   const char *(*name_of)(uint32_t), uint32_t *index)
 {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(json, "type");
     if (!type)

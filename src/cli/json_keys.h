@@ -35,11 +35,15 @@ typedef struct json_key {
 
 /* Checks all keys of json against the table, and stores those of simple types into object. */
 int json_read_keys(const json_place *at, const struct cJSON *json, const json_key *keys, void *object);
-/* The k-th object of a list: at becomes its place, "views[2].", and its keys are read like those of any other. what: "an object with a target". */
-int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const struct cJSON *one, const json_key *keys, void *object);
+/* The k-th object of a list: at becomes its place, "views[2].", and its keys are read like those of any
+ * other. what: "an object with a target". */
+int json_read_item(json_place *at, const char *list, uint32_t k, const char *what, const struct cJSON *one,
+                   const json_key *keys, void *object);
 /* One of the names that name_of gives for 0, 1, .. until NULL; name NULL: *index stays. */
-int json_find_name(const json_place *at, const char *field, const char *what, const char *name, const char *(*name_of)(uint32_t), uint32_t *index);
+int json_find_name(const json_place *at, const char *field, const char *what, const char *name,
+                   const char *(*name_of)(uint32_t), uint32_t *index);
 /* "type" of an object, before its other keys are looked at: which they are depends on it. */
-int json_read_type(const json_place *at, const struct cJSON *json, const char *what, const char *(*name_of)(uint32_t), uint32_t *index);
+int json_read_type(const json_place *at, const struct cJSON *json, const char *what,
+                   const char *(*name_of)(uint32_t), uint32_t *index);
 
 #endif

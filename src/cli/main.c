@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The program `backlight`: a table of commands. Results go to files and standard output, everything else to standard error;
- * exit status 0 success, 1 failed work, 2 wrong usage. */
+ * The program `backlight`: a table of commands. Results go to files and standard output, everything else to
+ * standard error; exit status 0 success, 1 failed work, 2 wrong usage. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static const cli_command *const commands[] = {&command_devices, &command_render, &command_params,
                                               &command_grad,    &command_check,  &command_fit,
-                                              &command_bench,  &command_ir,     &command_plugins};
+                                              &command_bench,   &command_ir,     &command_plugins};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)

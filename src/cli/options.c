@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Command lines from declarative tables: a command's own options and the common ones fill one struct, and the same tables print
- * the help. Values may follow as the next argument or after '='; "--" ends a list of names. */
+ * Command lines from declarative tables: a command's own options and the common ones fill one struct, and the
+ * same tables print the help. Values may follow as the next argument or after '='; "--" ends a list of
+ * names. */
 #include "cli.h"
 
 #include <errno.h>
@@ -13,24 +14,49 @@
 // clang-format off
 #define COMMON(field) offsetof(cli_common, field)
 static const cli_option common_options[] = {
-    {.name = "-D", .kind = CLI_TEXTS, .value = "KEY=VALUE", .offset = COMMON(defines), .help = "set a variable of the scene ($KEY); repeatable"},
-    {.name = "--spp", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp), .help = "samples per pixel (default: the scene's)"},
-    {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad), .help = "samples per pixel of gradient passes (default: --spp)"},
-    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed), .help = "random seed; the same seed gives the same bytes (default: 0)"},
-    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator), .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
-    {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth), .help = "longest path in segments instead of the integrator's; -1: unbounded"},
-    {.name = "--sensor", .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor), .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
-    {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights), .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other (uniform), or by weight times power (power)", .choices = "weight|uniform|power"},
-    {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient), .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential ratio tracking; auto (the default) takes drt for grids much of which is empty", .choices = "auto|replay|drt"},
-    {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict), .help = "a gradient known to lack terms is an error, not a warning"},
-    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted), .help = "the scene may read files only below its own folder and --root, and no .vdb"},
-    {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots), .help = "another folder that an untrusted scene may read; repeatable"},
-    {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device), .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
-    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend), .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); default: query on GPUs that have them (or BL_RAY_BACKEND)", .choices = "bvh|query"},
-    {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking), .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
-    {.name = "--no-cache", .kind = CLI_FLAG, .offset = COMMON(no_cache), .help = "neither look for compiled kernels on disk nor keep them there"},
-    {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json), .help = "results on standard output as JSON"},
-    {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet), .help = "no progress and no messages but errors"},
+    {.name = "-D", .kind = CLI_TEXTS, .value = "KEY=VALUE", .offset = COMMON(defines),
+     .help = "set a variable of the scene ($KEY); repeatable"},
+    {.name = "--spp", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp),
+     .help = "samples per pixel (default: the scene's)"},
+    {.name = "--spp-grad", .kind = CLI_COUNT, .value = "N", .offset = COMMON(spp_grad),
+     .help = "samples per pixel of gradient passes (default: --spp)"},
+    {.name = "--seed", .kind = CLI_SEED, .value = "S", .offset = COMMON(seed),
+     .help = "random seed; the same seed gives the same bytes (default: 0)"},
+    {.name = "--integrator", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(integrator),
+     .help = "instead of the scene's: path, direct, prb, prb_attached, prb_detached, prb_basic, tape, rb, "
+             "rb_biased1, rb_biased2, depth, ptracer, volpath, volpathmis, prbvolpath"},
+    {.name = "--max-depth", .kind = CLI_DEPTH, .value = "N", .offset = COMMON(max_depth),
+     .help = "longest path in segments instead of the integrator's; -1: unbounded"},
+    {.name = "--sensor", .kind = CLI_SEED, .value = "N", .offset = COMMON(sensor),
+     .help = "which of the scene's sensors to look through, counted from 0 (default: 0)"},
+    {.name = "--lights", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(lights),
+     .help = "how often a light is sampled: by its sampling_weight (weight, the default), like any other "
+             "(uniform), or by weight times power (power)",
+     .choices = "weight|uniform|power"},
+    {.name = "--volume-gradient", .kind = CLI_TEXT, .value = "HOW", .offset = COMMON(volume_gradient),
+     .help = "how the gradient of extinction in heterogeneous media is found: replay, or drt, differential "
+             "ratio tracking; auto (the default) takes drt for grids much of which is empty",
+     .choices = "auto|replay|drt"},
+    {.name = "--strict", .kind = CLI_FLAG, .offset = COMMON(strict),
+     .help = "a gradient known to lack terms is an error, not a warning"},
+    {.name = "--untrusted", .kind = CLI_FLAG, .offset = COMMON(untrusted),
+     .help = "the scene may read files only below its own folder and --root, and no .vdb"},
+    {.name = "--root", .kind = CLI_TEXTS, .value = "DIR", .offset = COMMON(roots),
+     .help = "another folder that an untrusted scene may read; repeatable"},
+    {.name = "--device", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(device),
+     .help = "auto, swiftshader, lavapipe, or part of a device's name (or BL_DEVICE)"},
+    {.name = "--ray-backend", .kind = CLI_TEXT, .value = "NAME", .offset = COMMON(ray_backend),
+     .help = "how rays meet the scene: bvh (our own hierarchy) or query (ray queries of the device); "
+             "default: query on GPUs that have them (or BL_RAY_BACKEND)",
+     .choices = "bvh|query"},
+    {.name = "--no-baking", .kind = CLI_FLAG, .offset = COMMON(no_baking),
+     .help = "keep the geometry of small scenes in memory instead of in the kernels (slower)"},
+    {.name = "--no-cache", .kind = CLI_FLAG, .offset = COMMON(no_cache),
+     .help = "neither look for compiled kernels on disk nor keep them there"},
+    {.name = "--json", .kind = CLI_FLAG, .offset = COMMON(json),
+     .help = "results on standard output as JSON"},
+    {.name = "--quiet", .kind = CLI_FLAG, .offset = COMMON(quiet),
+     .help = "no progress and no messages but errors"},
     {.name = "--help", .letter = 'h', .kind = CLI_FLAG, .offset = COMMON(help), .help = "this text"},
 };
 // clang-format on

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files that are whole or not there: written under a temporary name beside the target, then renamed. NumPy arrays and JSON. */
+ * Files that are whole or not there: written under a temporary name beside the target, then renamed. NumPy
+ * arrays and JSON. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -104,7 +105,8 @@ int check_writable(const char *path)
 int check_image_path(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".hdr") != 0 && strcmp(dot, ".png") != 0)) {
+    if (!dot || (strcmp(dot, ".exr") != 0 && strcmp(dot, ".pfm") != 0 && strcmp(dot, ".hdr") != 0 &&
+                 strcmp(dot, ".png") != 0)) {
         fail("%s: an image's name must end in .exr, .pfm, .hdr or .png", path);
         return CLI_USAGE;
     }
@@ -188,7 +190,9 @@ char *read_whole(const char *path, size_t limit, size_t *size)
         return NULL;
     }
     struct stat info;
-    size_t room = fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) && (uintmax_t)info.st_size < limit ? (size_t)info.st_size : limit;
+    size_t room = fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) && (uintmax_t)info.st_size < limit
+                      ? (size_t)info.st_size
+                      : limit;
     char *data = malloc(room + 2);
     *size = data ? fread(data, 1, room + 1, file) : 0;
     bool good = data && !ferror(file) && *size <= room;

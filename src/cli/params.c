@@ -110,7 +110,8 @@ static int run(void *argument)
 
 // clang-format off
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
 };
 // clang-format on
 const cli_command command_params = {

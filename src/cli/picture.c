@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pictures that explain numbers: signed maps (blue, white, red) and bar plots with error bars. Colours here are what a screen
- * shows; bl_image_write takes linear values, so they are decoded first. */
+ * Pictures that explain numbers: signed maps (blue, white, red) and bar plots with error bars. Colours here
+ * are what a screen shows; bl_image_write takes linear values, so they are decoded first. */
 #include "cli.h"
 
 #include <ctype.h>

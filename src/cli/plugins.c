@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * backlight plugins: what scenes are made of, from the tables that the loader itself reads: for people, for programs, and as docs/plugins.md. */
+ * backlight plugins: what scenes are made of, from the tables that the loader itself reads: for people, for
+ * programs, and as docs/plugins.md. */
 #include "cli.h"
 
 #include <cjson/cJSON.h>
@@ -73,11 +74,17 @@ static const char *gradient_name(const bl_plugin_parameter *p)
     if (!p->differentiable)
         return "";
     char *out = buffers[next++ % 2];
-    snprintf(out, sizeof buffers[0], "%s%s", p->name, strstr(p->type, "texture") ? ".value" : strstr(p->type, "volume") ? ".value.value" : "");
+    snprintf(out, sizeof buffers[0], "%s%s", p->name,
+             strstr(p->type, "texture")  ? ".value"
+             : strstr(p->type, "volume") ? ".value.value"
+                                         : "");
     return out;
 }
 
-static const char *default_of(const bl_plugin_parameter *p) { return p->required ? "required" : p->preset ? p->preset : "none"; }
+static const char *default_of(const bl_plugin_parameter *p)
+{
+    return p->required ? "required" : p->preset ? p->preset : "none";
+}
 
 static void print_slots(FILE *to, const listing *l, const plugin *p)
 {
@@ -116,23 +123,31 @@ static void print_plugin(FILE *to, const listing *l, const plugin *p)
     }
     for (uint32_t k = 0; k < p->info.parameters; k++) {
         bl_plugin_parameter a = parameter_at(l, p, k);
-        fprintf(to, "  %-24s %-18s %-12s %s%s%s%s\n", a.name, a.type, default_of(&a), a.help, a.differentiable ? "  [gradient: " : "", gradient_name(&a),
-                a.differentiable ? "]" : "");
+        fprintf(to, "  %-24s %-18s %-12s %s%s%s%s\n", a.name, a.type, default_of(&a), a.help,
+                a.differentiable ? "  [gradient: " : "", gradient_name(&a), a.differentiable ? "]" : "");
     }
     if (p->info.data)
-        fprintf(to, "  %-24s %-18s %-12s values that the plugin makes of a file or of other parameters  [gradient: %s]\n", "", "", "", p->info.data);
+        fprintf(to,
+                "  %-24s %-18s %-12s values that the plugin makes of a file or of other parameters  "
+                "[gradient: %s]\n",
+                "", "", "", p->info.data);
 }
 
 /* ---- as a document ---- */
 
 static const char document_head[] =
     "# Plugins\n\n"
-    "What scenes are made of. Written by `backlight plugins --markdown -o docs/plugins.md` from the tables that the loader reads; a test compares.\n"
-    "Names, defaults and meanings are those of Mitsuba 3. `backlight plugins NAME` prints the same for one plugin, `--json` for programs.\n\n"
-    "*In gradients*: how the parameter is called behind the object's name, as in Mitsuba's `traverse`; empty where it is not differentiated. One that takes\n"
-    "a texture has the name `NAME.value` when it is a plain number or colour, else the names of the texture's own parameters (`NAME.data` of a bitmap);\n"
+    "What scenes are made of. Written by `backlight plugins --markdown -o docs/plugins.md` from the tables "
+    "that the loader reads; a test compares.\n"
+    "Names, defaults and meanings are those of Mitsuba 3. `backlight plugins NAME` prints the same for one "
+    "plugin, `--json` for programs.\n\n"
+    "*In gradients*: how the parameter is called behind the object's name, as in Mitsuba's `traverse`; empty "
+    "where it is not differentiated. One that takes\n"
+    "a texture has the name `NAME.value` when it is a plain number or colour, else the names of the "
+    "texture's own parameters (`NAME.data` of a bitmap);\n"
     "where it takes a volume, `NAME.value.value` and `NAME.data` of a grid.\n"
-    "`backlight params SCENE` lists the parameters of a scene and says of each what its gradient lacks, if anything.\n";
+    "`backlight params SCENE` lists the parameters of a scene and says of each what its gradient lacks, if "
+    "anything.\n";
 
 static void markdown_text(FILE *to, const char *text)
 {
@@ -154,11 +169,13 @@ static void markdown_plugin(FILE *to, const listing *l, const plugin *p)
     print_slots(to, l, p);
     fprintf(to, "%s\n", p->info.slots ? "." : "");
     if (p->info.data)
-        fprintf(to, "Further values in gradients, from a file or from several parameters: `%s`.\n", p->info.data);
+        fprintf(to, "Further values in gradients, from a file or from several parameters: `%s`.\n",
+                p->info.data);
     for (uint32_t k = 0; k < p->info.parameters; k++) {
         bl_plugin_parameter a = parameter_at(l, p, k);
         if (k == 0)
-            fprintf(to, "\n| parameter | type | default | range | in gradients | |\n|---|---|---|---|---|---|\n");
+            fprintf(to,
+                    "\n| parameter | type | default | range | in gradients | |\n|---|---|---|---|---|---|\n");
         fprintf(to, "| `%s` | %s | %s | ", a.name, a.type, default_of(&a));
         markdown_range(to, &a);
         fprintf(to, a.differentiable ? " | `%s` | " : " | %s | ", gradient_name(&a));
@@ -178,7 +195,8 @@ static void print_markdown(FILE *to, const listing *l)
             markdown_plugin(to, l, &l->plugins[i]);
             continue;
         }
-        bool first = i == 0 || l->plugins[i - 1].info.available || strcmp(p->category, l->plugins[i - 1].info.category) != 0;
+        bool first = i == 0 || l->plugins[i - 1].info.available ||
+                     strcmp(p->category, l->plugins[i - 1].info.category) != 0;
         fprintf(to, "%s* `%s`: ", first ? "\nOf Mitsuba 3, but not here:\n\n" : "", p->name);
         markdown_text(to, p->help);
         fprintf(to, "\n");
@@ -196,7 +214,8 @@ static cJSON *plugin_json(const listing *l, const plugin *p)
     cJSON_AddBoolToObject(json, "available", p->info.available);
     if (p->info.data)
         cJSON_AddStringToObject(json, "data", p->info.data);
-    cJSON *parameters = cJSON_AddArrayToObject(json, "parameters"), *holds = cJSON_AddArrayToObject(json, "holds");
+    cJSON *parameters = cJSON_AddArrayToObject(json, "parameters"),
+          *holds = cJSON_AddArrayToObject(json, "holds");
     for (uint32_t k = 0; k < p->info.parameters; k++) {
         bl_plugin_parameter a = parameter_at(l, p, k);
         cJSON *item = cJSON_CreateObject();
@@ -248,7 +267,8 @@ static int check_name(const listing *l, const char *name)
     free(names);
     if (known)
         return CLI_OK;
-    return fail("there is no plugin \"%s\"%s%s%s", name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return fail("there is no plugin \"%s\"%s%s%s", name, near ? "; did you mean \"" : "", near ? near : "",
+                near ? "\"?" : "");
 }
 
 /* The text that the options ask for. */
@@ -297,7 +317,8 @@ static int run(void *argument)
     if (args->output && args->common.json)
         return usage_error("plugins", "JSON goes to standard output, not to a file");
     bl_context *context = NULL;
-    if (bl_context_create(&(bl_context_desc){0}, &context) != BL_OK) /* what devices there are interests nobody */
+    if (bl_context_create(&(bl_context_desc){0}, &context) !=
+        BL_OK) /* what devices there are interests nobody */
         return fail("out of memory");
     listing l = list_plugins(context);
     int status = show(&l, args);
@@ -308,9 +329,13 @@ static int run(void *argument)
 
 // clang-format off
 static const cli_option options[] = {
-    {.name = "NAME", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, name), .help = "a plugin, whose parameters are listed (default: an overview of all)"},
-    {.name = "--markdown", .kind = CLI_FLAG, .offset = offsetof(arguments, markdown), .help = "all plugins and parameters as a document: docs/plugins.md"},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = offsetof(arguments, output), .help = "text to a file instead of standard output"},
+    {.name = "NAME", .kind = CLI_POSITIONAL, .offset = offsetof(arguments, name),
+     .help = "a plugin, whose parameters are listed (default: an overview of all)"},
+    {.name = "--markdown", .kind = CLI_FLAG, .offset = offsetof(arguments, markdown),
+     .help = "all plugins and parameters as a document: docs/plugins.md"},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE",
+     .offset = offsetof(arguments, output),
+     .help = "text to a file instead of standard output"},
 };
 // clang-format on
 const cli_command command_plugins = {
@@ -320,4 +345,5 @@ const cli_command command_plugins = {
     .example = "backlight plugins dielectric",
     CLI_OPTIONS(options),
     .arguments_size = sizeof(arguments),
-    .run = run};
+    .run = run,
+};

@@ -106,16 +106,21 @@ static int run(void *argument)
 // clang-format off
 #define FIELD(name) offsetof(arguments, name)
 static const cli_option options[] = {
-    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene), .help = "a Mitsuba 3 scene (XML)", .required = true},
-    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output), .help = "image in the film's format: .exr, .pfm, .hdr or .png; channels such as alpha or those of an aov integrator go into .exr files", .required = true},
-    {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance), .help = "also the variance of one sample, per pixel and channel"},
+    {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
+     .help = "a Mitsuba 3 scene (XML)", .required = true},
+    {.name = "--output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(output),
+     .help = "image in the film's format: .exr, .pfm, .hdr or .png; channels such as alpha or those of an "
+             "aov integrator go into .exr files", .required = true},
+    {.name = "--variance", .kind = CLI_TEXT, .value = "FILE", .offset = FIELD(variance),
+     .help = "also the variance of one sample, per pixel and channel"},
 };
 // clang-format on
-const cli_command command_render = {.name = "render",
-                                    .summary = "an image of a scene",
-                                    .usage = "SCENE -o FILE",
-                                    .example =
-                                        "backlight render assets/cornell/scene.xml -o cornell.png --spp 64",
-                                    CLI_OPTIONS(options),
-                                    .arguments_size = sizeof(arguments),
-                                    .run = run};
+const cli_command command_render = {
+    .name = "render",
+    .summary = "an image of a scene",
+    .usage = "SCENE -o FILE",
+    .example = "backlight render assets/cornell/scene.xml -o cornell.png --spp 64",
+    CLI_OPTIONS(options),
+    .arguments_size = sizeof(arguments),
+    .run = run,
+};

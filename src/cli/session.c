@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every command opens: context, scene, device; and its messages. The scene comes before the device, so that what is wrong
- * with the input is said without waiting for a driver. */
+ * What every command opens: context, scene, device; and its messages. The scene comes before the device, so
+ * that what is wrong with the input is said without waiting for a driver. */
 #include "cli.h"
 
 #include <stdarg.h>
@@ -59,8 +59,8 @@ static char *cache_folder(const char *part)
     return home && *home ? text_format("%s/.cache/backlight/%s", home, part) : NULL;
 }
 
-/* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not know the width,
- * so the width comes with a cache of its own. Whoever has set either keeps both. */
+/* lavapipe runs gathers best at 128 bits, and reads the width when it is loaded. Its shader cache does not
+ * know the width, so the width comes with a cache of its own. Whoever has set either keeps both. */
 static void prepare_lavapipe(void)
 {
     if (getenv("LP_NATIVE_VECTOR_WIDTH") || getenv("MESA_SHADER_CACHE_DIR"))
@@ -86,17 +86,20 @@ static bl_scene_desc scene_desc(const cli_common *common, bl_define **defines, c
         (*defines)[i] = (bl_define){.key = key, .value = equals + 1};
     }
     uint32_t lights = 0;
-    while (common->lights && strcmp(common->lights, bl_light_choice_name(lights)) != 0) /* options.c allows these names alone */
+    while (common->lights &&
+           strcmp(common->lights, bl_light_choice_name(lights)) != 0) /* options.c allows these names alone */
         lights++;
-    return (bl_scene_desc){.defines = *defines,
-                           .define_count = count,
-                           .untrusted = common->untrusted,
-                           .roots = common->roots.items,
-                           .root_count = common->roots.count,
-                           .integrator = common->integrator,
-                           .max_depth = common->max_depth,
-                           .sensor = common->sensor,
-                           .lights = lights};
+    return (bl_scene_desc){
+        .defines = *defines,
+        .define_count = count,
+        .untrusted = common->untrusted,
+        .roots = common->roots.items,
+        .root_count = common->roots.count,
+        .integrator = common->integrator,
+        .max_depth = common->max_depth,
+        .sensor = common->sensor,
+        .lights = lights,
+    };
 }
 
 static int load_scene(cli_session *session, const char *path)
@@ -147,7 +150,8 @@ int session_open(cli_session *session, const cli_common *common, const char *sce
     bool validation = is_set("BL_VALIDATION");
     /* How devices were looked for interests `backlight devices` alone. */
     char *cache = common->no_cache ? NULL : cache_folder("kernels");
-    bl_context_desc desc = {.validation = validation, .log = validation || !scene ? print_log : NULL, .cache = cache};
+    bl_context_desc desc = {
+        .validation = validation, .log = validation || !scene ? print_log : NULL, .cache = cache};
     bl_result result = bl_context_create(&desc, &session->ctx);
     free(cache);
     SESSION_TRY(session, result);
@@ -165,14 +169,16 @@ int session_open_device(cli_session *session)
 bl_volume_gradient session_volume_gradient(const cli_session *session)
 {
     bl_volume_gradient how = BL_VOLUME_GRADIENT_AUTO;
-    while (session->common->volume_gradient && strcmp(session->common->volume_gradient, bl_volume_gradient_name(how)) != 0)
+    while (session->common->volume_gradient &&
+           strcmp(session->common->volume_gradient, bl_volume_gradient_name(how)) != 0)
         how++; /* options.c allows these names alone */
     return how;
 }
 
 int session_create_job(const cli_session *session, bl_job_desc desc, bl_job **job)
 {
-    desc.no_baking = session->common->no_baking, desc.rays = session->rays, desc.volume_gradient = session_volume_gradient(session);
+    desc.no_baking = session->common->no_baking, desc.rays = session->rays,
+    desc.volume_gradient = session_volume_gradient(session);
     SESSION_TRY(session, bl_job_create(session->device, session->scene, &desc, job));
     return CLI_OK;
 }

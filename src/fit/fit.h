@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels of an optimisation step (glsl/), as calls that append to a batch: film to image, losses and their adjoints,
- * gradients out of fixed point, optimisers. Sees gpu.h and nothing above it; who owns which buffer is the caller's business.
- * Every result is the same bytes on every run: sums have a fixed order that depends on sizes alone. */
+ * The fixed kernels of an optimisation step (glsl/), as calls that append to a batch: film to image, losses
+ * and their adjoints, gradients out of fixed point, optimisers. Sees gpu.h and nothing above it; who owns
+ * which buffer is the caller's business. Every result is the same bytes on every run: sums have a fixed order
+ * that depends on sizes alone. */
 #ifndef BL_FIT_H
 #define BL_FIT_H
 
@@ -18,8 +19,8 @@ void fit_kernels_destroy(fit_kernels *kernels);
 
 /* ---- film.c ---- */
 
-/* image[3 * pixels] = scale * sum over strips of film, in ascending order. Lane strip * pixels + pixel owns lane_words words of film;
- * its r, g, b start at word lane_first. lane_words 0 means 3. */
+/* image[3 * pixels] = scale * sum over strips of film, in ascending order. Lane strip * pixels + pixel owns
+ * lane_words words of film; its r, g, b start at word lane_first. lane_words 0 means 3. */
 typedef struct fit_resolve {
     gpu_buffer *film, *image;
     uint32_t pixels, strips;
@@ -28,8 +29,9 @@ typedef struct fit_resolve {
 } fit_resolve;
 void fit_record_resolve(gpu_batch *batch, const fit_kernels *kernels, const fit_resolve *args);
 
-/* output[output_first + i] = gradient[gradient_first + i] / scale[gradient_first + i], rounded once. A gradient element is two
- * words (low, high) of a two's complement 64-bit integer; a scale is a power of two. */
+/* output[output_first + i] = gradient[gradient_first + i] / scale[gradient_first + i], rounded once. A
+ * gradient element is two words (low, high) of a two's complement 64-bit integer; a scale is a power of
+ * two. */
 typedef struct fit_gradient_read {
     gpu_buffer *gradient, *scale, *output;
     uint32_t count, gradient_first, output_first;
@@ -56,13 +58,15 @@ typedef struct fit_loss {
 } fit_loss;
 void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args);
 
-/* The loss of a two-walk step (estimators.md 8): strips of even number and strips of odd number are two halves of the samples, with an image
- * each. For a tile of pixels: adjoint = dL/dI at the even half's image, then (3 * pixels values on) at the odd half's; image = the mean of
- * both; partial sums of an unbiased estimate of the loss, which may be negative. The tile begins at a multiple of 1024 pixels and
- * ends at one or with the film. fit_record_loss_sum adds up the partial sums once all tiles are done. Affine losses only. */
+/* The loss of a two-walk step (estimators.md 8): strips of even number and strips of odd number are two
+ * halves of the samples, with an image each. For a tile of pixels: adjoint = dL/dI at the even half's image,
+ * then (3 * pixels values on) at the odd half's; image = the mean of both; partial sums of an unbiased
+ * estimate of the loss, which may be negative. The tile begins at a multiple of 1024 pixels and ends at one
+ * or with the film. fit_record_loss_sum adds up the partial sums once all tiles are done. Affine losses
+ * only. */
 typedef struct fit_loss_halves {
     bl_loss loss;
-    double constant, weight; /* as in fit_loss */
+    double constant, weight;                     /* as in fit_loss */
     gpu_buffer *film, *target, *image, *adjoint; /* film: strip * pixels + pixel owns three words */
     gpu_buffer *partials;
     uint32_t pixels, strips, spp; /* spp: of both halves */
@@ -71,7 +75,8 @@ typedef struct fit_loss_halves {
 enum { FIT_TILE_PIXELS = 1024 };
 void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_halves *args);
 /* results[slot] = sum of the partial sums of n values. */
-void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results, uint32_t n, uint32_t slot);
+void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials,
+                         gpu_buffer *results, uint32_t n, uint32_t slot);
 
 /* results[slot] = sum of image * weights. */
 typedef struct fit_loss_dot {
@@ -86,59 +91,65 @@ void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit
 const char *fit_optimizer_name(bl_optimizer kind);
 uint32_t fit_optimizer_states(bl_optimizer kind); /* arrays of state: 1 or 2 */
 
-/* One step for `count` elements: parameter words from parameter_first, everything else from gradient_first on (an index of
- * elements in gradient, scale and state). State starts as zeros. Bounds may be infinite. */
+/* One step for `count` elements: parameter words from parameter_first, everything else from gradient_first on
+ * (an index of elements in gradient, scale and state). State starts as zeros. Bounds may be infinite. */
 typedef struct fit_optimizer {
     bl_optimizer kind;
     gpu_buffer *parameters;
     gpu_buffer *gradient; /* floats, or with fixed_point two words per element */
     gpu_buffer *scale;    /* with fixed_point only; else NULL */
     gpu_buffer *state[2]; /* as many as fit_optimizer_states says */
-    gpu_buffer *
-        status; /* word 0 counts elements left unchanged because their gradient was not finite; never reset here */
+    gpu_buffer *status; /* word 0 counts elements left unchanged because their gradient was not finite; never
+                           reset here */
     uint32_t count, parameter_first, gradient_first;
     bool fixed_point;
-    uint32_t step;            /* 1 for the first */
-    double rate, factor;      /* factor: of the rate, in this step */
+    uint32_t step;       /* 1 for the first */
+    double rate, factor; /* factor: of the rate, in this step */
     double lower, upper;
-    double beta_1, beta_2;    /* adam */
-    double momentum;          /* sgd */
-    bool nesterov;            /* sgd */
-    double alpha;             /* rmsprop */
-    double epsilon;           /* adam, rmsprop: added to the root of the second moment, before bias correction, as Mitsuba does */
+    double beta_1, beta_2; /* adam */
+    double momentum;       /* sgd */
+    bool nesterov;         /* sgd */
+    double alpha;          /* rmsprop */
+    double epsilon; /* adam, rmsprop: added to the root of the second moment, before bias correction, as
+                       Mitsuba does */
 } fit_optimizer;
 void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fit_optimizer *args);
 
 /* ---- penalty.c ---- */
 
-/* Whether an array of this shape has cells beside one another: an image [y, x, channels] or a grid [z, y, x, channels]. */
+/* Whether an array of this shape has cells beside one another: an image [y, x, channels] or a grid [z, y, x,
+ * channels]. */
 bool fit_has_variation(uint32_t rank);
 
-/* Adds to gradient (floats) the derivative of weight times the mean over elements of the smoothed total variation (glsl/total_variation.comp) of
- * the array of words parameter_first on; element i of it is gradient_first + i. */
+/* Adds to gradient (floats) the derivative of weight times the mean over elements of the smoothed total
+ * variation (glsl/total_variation.comp) of the array of words parameter_first on; element i of it is
+ * gradient_first + i. */
 typedef struct fit_variation {
     gpu_buffer *parameters, *gradient;
     uint32_t parameter_first, gradient_first;
     uint32_t rank, shape[4];
-    double weight, smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
+    double weight,
+        smoothing; /* smoothing: above 0, the difference of neighbours below which the penalty is quadratic */
 } fit_variation;
 void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fit_variation *args);
 /* ---- smoothing.c: large steps for vertices, on the host ---- */
 
 typedef struct fit_smoothing fit_smoothing; /* I + lambda * Laplacian of a mesh, factorised */
 
-/* Of vertices that no face has the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built without CHOLMOD. */
-bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count, double lambda, fit_smoothing **out, bl_error *err);
+/* Of vertices that no face has the matrix is the identity. BL_ERROR_UNSUPPORTED where the library was built
+ * without CHOLMOD. */
+bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
+                               double lambda, fit_smoothing **out, bl_error *err);
 void fit_smoothing_destroy(fit_smoothing *s);
 /* values = inverse(matrix) values, of each of the three coordinates; 3 a vertex. */
 bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err);
 /* A step of AdamUniform: count = 3 * vertices numbers in each array. */
 typedef struct fit_smoothing_move {
-    const float *gradient;         /* by the positions, finite */
+    const float *gradient;          /* by the positions, finite */
     float *values, *first, *second; /* positions; first and second moments, which begin as zeros */
-    uint32_t count, step;          /* step: 1 for the first */
+    uint32_t count, step;           /* step: 1 for the first */
     double rate, beta_1, beta_2, epsilon;
-    uint32_t fixed_axes;           /* bit k: coordinate k stays */
+    uint32_t fixed_axes; /* bit k: coordinate k stays */
 } fit_smoothing_move;
 bl_result fit_smoothing_step(fit_smoothing *s, const fit_smoothing_move *m, bl_error *err);
 
@@ -158,13 +169,14 @@ typedef struct fit_checkpoint {
     fit_checkpoint_head head;
     const float *words; /* parameters, then the optimiser's state */
     uint32_t word_count;
-    const void *note;   /* the caller's */
+    const void *note; /* the caller's */
     size_t note_size;
-    void *storage;      /* of a checkpoint that was read: owns words and note */
+    void *storage; /* of a checkpoint that was read: owns words and note */
 } fit_checkpoint;
 
 bl_result fit_checkpoint_write(const char *path, const fit_checkpoint *c, bl_error *err);
-/* word_most: files with more words are refused before they are read. A file that is not whole and unchanged is an error. */
+/* word_most: files with more words are refused before they are read. A file that is not whole and unchanged
+ * is an error. */
 bl_result fit_checkpoint_read(const char *path, uint32_t word_most, fit_checkpoint *out, bl_error *err);
 void fit_checkpoint_free(fit_checkpoint *c);
 

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* One row per kernel: name in glsl/, storage buffers, push-constant words. A row and a wrapper is all a new kernel needs. */
+/* One row per kernel: name in glsl/, storage buffers, push-constant words. A row and a wrapper is all a new
+ * kernel needs. */
 #define FIT_KERNEL_TABLE(X)                                                                                  \
     X(resolve, 2, 5)                                                                                         \
     X(gradient_read, 3, 3)                                                                                   \

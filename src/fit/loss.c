@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Losses in two stages: groups of 1024 values to partial sums, partial sums to one number in a slot of the results. */
+ * Losses in two stages: groups of 1024 values to partial sums, partial sums to one number in a slot of the
+ * results. */
 #include "fit/fit_internal.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ typedef struct loss_class {
     const char *name;
     size_t kernel; /* its field of fit_kernels */
     bool affine;
-    size_t halves; /* of affine ones: the kernel of fit_record_loss_halves */
+    size_t halves;             /* of affine ones: the kernel of fit_record_loss_halves */
     const char *constant_name; /* of the loss's own number; NULL where it has none */
     double constant;           /* the default */
     double (*slope)(double difference, double target, double constant); /* of one value; difference above 0 */
@@ -25,7 +26,8 @@ static double slope_relative_l2(double d, double t, double epsilon) { return 2 *
 static double slope_huber(double d, double t, double delta) { return (void)t, fmin(d, delta); }
 
 static const loss_class losses[BL_LOSS_COUNT] = {
-    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, offsetof(fit_kernels, halves_l2), NULL, 0, slope_l2},
+    [BL_LOSS_L2] = {"l2", offsetof(fit_kernels, loss_l2), true, offsetof(fit_kernels, halves_l2), NULL, 0,
+                    slope_l2},
     [BL_LOSS_L1] = {"l1", offsetof(fit_kernels, loss_l1), false, 0, NULL, 0, slope_l1},
     [BL_LOSS_RELATIVE_L2] = {"relative_l2", offsetof(fit_kernels, loss_relative_l2), true,
                              offsetof(fit_kernels, halves_relative_l2), "epsilon", 0.01, slope_relative_l2},
@@ -48,7 +50,8 @@ double fit_loss_steepest(bl_loss loss, double constant, const float *target, uin
             brightest = fmax(brightest, (double)target[i]);
     for (uint32_t i = 0; i < n; i++)
         if (isfinite(target[i]))
-            steepest = fmax(steepest, losses[loss].slope(brightest, (double)target[i], constant_of(loss, constant)));
+            steepest =
+                fmax(steepest, losses[loss].slope(brightest, (double)target[i], constant_of(loss, constant)));
     return steepest / n;
 }
 
@@ -56,7 +59,8 @@ double fit_loss_steepest(bl_loss loss, double constant, const float *target, uin
 
 uint32_t fit_loss_partials(uint32_t n) { return n / VALUES_PER_GROUP + (n % VALUES_PER_GROUP != 0); }
 
-void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials, gpu_buffer *results, uint32_t n, uint32_t slot)
+void fit_record_loss_sum(gpu_batch *batch, const fit_kernels *kernels, gpu_buffer *partials,
+                         gpu_buffer *results, uint32_t n, uint32_t slot)
 {
     BL_ASSERT(gpu_buffer_size(results) / 4 > slot, "no slot %u in the results", slot);
     gpu_buffer *buffers[] = {partials, results};
@@ -80,7 +84,8 @@ void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_los
               "%u values do not fit", args->n);
     gpu_buffer *buffers[] = {args->image, args->target, args->adjoint, args->partials};
     double weight = args->weight > 0 ? args->weight : 1;
-    uint32_t push[] = {args->n, float_word(weight / args->n), float_word(constant_of(args->loss, args->constant))};
+    uint32_t push[] = {args->n, float_word(weight / args->n),
+                       float_word(constant_of(args->loss, args->constant))};
     gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].kernel), buffers, push, invocations);
     fit_record_loss_sum(batch, kernels, args->partials, args->results, args->n, args->slot);
 }
@@ -89,14 +94,22 @@ void fit_record_loss_halves(gpu_batch *batch, const fit_kernels *kernels, const 
 {
     uint32_t n = 3 * args->pixels, first = 3 * args->first_pixel, end = first + 3 * args->pixel_count;
     BL_ASSERT(losses[args->loss].affine, "%s in two walks", losses[args->loss].name);
-    BL_ASSERT(first % VALUES_PER_GROUP == 0 && end <= n && (end == n || end % VALUES_PER_GROUP == 0), "tile of pixels %u to %u", first / 3, end / 3);
-    BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) && n * 8ull <= gpu_buffer_size(args->adjoint),
+    BL_ASSERT(first % VALUES_PER_GROUP == 0 && end <= n && (end == n || end % VALUES_PER_GROUP == 0),
+              "tile of pixels %u to %u", first / 3, end / 3);
+    BL_ASSERT(args->strips % 2 == 0 && n * 4ull * args->strips <= gpu_buffer_size(args->film) &&
+                  n * 8ull <= gpu_buffer_size(args->adjoint),
               "%u strips of %u values do not fit", args->strips, n);
     gpu_buffer *buffers[] = {args->film, args->target, args->image, args->adjoint, args->partials};
     double weight = args->weight > 0 ? args->weight : 1;
-    uint32_t push[] = {first, end, n, args->strips, float_word(weight / n), float_word(constant_of(args->loss, args->constant)),
+    uint32_t push[] = {first,
+                       end,
+                       n,
+                       args->strips,
+                       float_word(weight / n),
+                       float_word(constant_of(args->loss, args->constant)),
                        float_word(2.0 / args->spp)};
-    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push, stage_invocations(args->partials, end - first));
+    gpu_batch_dispatch(batch, fit_kernel_at(kernels, losses[args->loss].halves), buffers, push,
+                       stage_invocations(args->partials, end - first));
 }
 
 void fit_record_loss_dot(gpu_batch *batch, const fit_kernels *kernels, const fit_loss_dot *args)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One step of an optimiser (glsl/optimizer_*.comp). What depends on the step alone is computed here, in double precision: 1 - beta_2^t
- * loses most of its digits in float for the first steps. */
+ * One step of an optimiser (glsl/optimizer_*.comp). What depends on the step alone is computed here, in
+ * double precision: 1 - beta_2^t loses most of its digits in float for the first steps. */
 #include "fit/fit_internal.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@ typedef struct optimizer_class {
     const char *name;
     size_t kernel;   /* its field of fit_kernels */
     uint32_t states; /* arrays of state */
-    void (*numbers)(const fit_optimizer *o, double numbers[NUMBERS]); /* as the head of its kernel lists them */
+    void (*numbers)(const fit_optimizer *o,
+                    double numbers[NUMBERS]); /* as the head of its kernel lists them */
 } optimizer_class;
 
 static void adam_numbers(const fit_optimizer *o, double n[NUMBERS])
@@ -43,7 +44,8 @@ uint32_t fit_optimizer_states(bl_optimizer kind) { return optimizers[kind].state
 static void check_sizes(const fit_optimizer *args)
 {
     uint64_t last = (uint64_t)args->gradient_first + args->count;
-    gpu_buffer *const per_element[] = {args->state[0], optimizers[args->kind].states > 1 ? args->state[1] : args->state[0]};
+    gpu_buffer *const per_element[] = {args->state[0],
+                                       optimizers[args->kind].states > 1 ? args->state[1] : args->state[0]};
     for (uint32_t i = 0; i < sizeof per_element / sizeof per_element[0]; i++)
         BL_ASSERT(last * 4 <= gpu_buffer_size(per_element[i]), "element %llu of array %u",
                   (unsigned long long)last, i);
@@ -66,8 +68,13 @@ void fit_record_optimizer(gpu_batch *batch, const fit_kernels *kernels, const fi
     gpu_buffer *scale = args->scale ? args->scale : args->gradient; /* a binding cannot be empty */
     gpu_buffer *second = c->states > 1 ? args->state[1] : args->state[0];
     gpu_buffer *buffers[] = {args->parameters, args->gradient, scale, args->state[0], second, args->status};
-    uint32_t push[SHARED + NUMBERS] = {args->count, args->parameter_first, args->gradient_first, args->fixed_point ? 1u : 0u,
-                                       float_word(args->rate), float_word(args->lower), float_word(args->upper)};
+    uint32_t push[SHARED + NUMBERS] = {args->count,
+                                       args->parameter_first,
+                                       args->gradient_first,
+                                       args->fixed_point ? 1u : 0u,
+                                       float_word(args->rate),
+                                       float_word(args->lower),
+                                       float_word(args->upper)};
     double numbers[NUMBERS] = {0};
     c->numbers(args, numbers);
     for (int i = 0; i < NUMBERS; i++)

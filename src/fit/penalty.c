@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a fit adds to the loss: the total variation of an array, which keeps values whose gradients are weak or noisy close to their neighbours'
- * and leaves edges where the images ask for them. */
+ * What a fit adds to the loss: the total variation of an array, which keeps values whose gradients are weak
+ * or noisy close to their neighbours' and leaves edges where the images ask for them. */
 #include "fit/fit_internal.h"
 
 bool fit_has_variation(uint32_t rank) { return rank == 3 || rank == 4; }
@@ -12,10 +12,18 @@ void fit_record_variation(gpu_batch *batch, const fit_kernels *kernels, const fi
     uint32_t count = 1;
     for (uint32_t k = 0; k < args->rank; k++)
         count *= args->shape[k];
-    BL_ASSERT((args->parameter_first + (uint64_t)count) * 4 <= gpu_buffer_size(args->parameters), "parameters %u + %u", args->parameter_first, count);
-    BL_ASSERT((args->gradient_first + (uint64_t)count) * 4 <= gpu_buffer_size(args->gradient), "gradient %u + %u", args->gradient_first, count);
+    BL_ASSERT((args->parameter_first + (uint64_t)count) * 4 <= gpu_buffer_size(args->parameters),
+              "parameters %u + %u", args->parameter_first, count);
+    BL_ASSERT((args->gradient_first + (uint64_t)count) * 4 <= gpu_buffer_size(args->gradient),
+              "gradient %u + %u", args->gradient_first, count);
     gpu_buffer *buffers[] = {args->parameters, args->gradient};
-    uint32_t push[] = {count, args->parameter_first, args->gradient_first, last[-1], last[-2], last[0],
-                       float_word(args->weight / count), float_word(args->smoothing)};
+    uint32_t push[] = {count,
+                       args->parameter_first,
+                       args->gradient_first,
+                       last[-1],
+                       last[-2],
+                       last[0],
+                       float_word(args->weight / count),
+                       float_word(args->smoothing)};
     gpu_batch_dispatch(batch, kernels->total_variation, buffers, push, count);
 }

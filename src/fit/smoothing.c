@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large steps for the vertices of a mesh (Nicolet, Jacobson and Jakob 2021, "Large Steps in Inverse Rendering of Geometry").
+ * Large steps for the vertices of a mesh (Nicolet, Jacobson and Jakob 2021, "Large Steps in Inverse Rendering
+ * of Geometry").
  *
- * In place of the positions x the method optimises u = A x, A = I + lambda L, with L the uniform (combinatorial) Laplacian of the mesh's edges: number
- * of neighbours on the diagonal, -1 for each of them. A gradient g by x is inv(A) g by u (A is symmetric), and a step of u by d is one of x by inv(A) d:
- * so u never has to be kept, and a step of x is inv(A) way(inv(A) g). The way is that of AdamUniform (their section 3.3): Adam whose second moment is
- * the largest of all elements', because dividing element by element would undo the smoothing.
+ * In place of the positions x the method optimises u = A x, A = I + lambda L, with L the uniform
+ * (combinatorial) Laplacian of the mesh's edges: number of neighbours on the diagonal, -1 for each of them. A
+ * gradient g by x is inv(A) g by u (A is symmetric), and a step of u by d is one of x by inv(A) d: so u never
+ * has to be kept, and a step of x is inv(A) way(inv(A) g). The way is that of AdamUniform (their section
+ * 3.3): Adam whose second moment is the largest of all elements', because dividing element by element would
+ * undo the smoothing.
  *
- * A is sparse and positive definite; its Cholesky factor (CHOLMOD, simplicial, in double precision) is made once. */
+ * A is sparse and positive definite; its Cholesky factor (CHOLMOD, simplicial, in double precision) is made
+ * once. */
 #include "fit/fit.h"
 
 #include <math.h>
@@ -25,7 +29,8 @@ struct fit_smoothing {
 static bl_result failed(const fit_smoothing *s, const char *what, bl_error *err)
 {
     bl_result code = s->common.status == CHOLMOD_OUT_OF_MEMORY ? BL_ERROR_MEMORY : BL_ERROR_ARGUMENT;
-    return error_set(err, code, "%s of a mesh with %u vertices failed (CHOLMOD says %d)", what, s->vertices, s->common.status);
+    return error_set(err, code, "%s of a mesh with %u vertices failed (CHOLMOD says %d)", what, s->vertices,
+                     s->common.status);
 }
 
 static int by_pair(const void *a, const void *b)
@@ -54,7 +59,8 @@ static uint32_t *find_edges(const uint32_t *faces, uint32_t face_count, size_t *
 }
 
 /* The lower triangle of A. */
-static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint32_t face_count, double lambda)
+static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint32_t face_count,
+                                   double lambda)
 {
     size_t n = s->vertices, edge_count;
     uint32_t *edges = find_edges(faces, face_count, &edge_count);
@@ -78,11 +84,13 @@ static cholmod_sparse *make_matrix(fit_smoothing *s, const uint32_t *faces, uint
     return a;
 }
 
-bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count, double lambda, fit_smoothing **out, bl_error *err)
+bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
+                               double lambda, fit_smoothing **out, bl_error *err)
 {
     *out = NULL;
     if (!(lambda > 0) || !isfinite(lambda))
-        return error_set(err, BL_ERROR_ARGUMENT, "the smoothing of large steps must be a number above 0, not %g", lambda);
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the smoothing of large steps must be a number above 0, not %g", lambda);
     fit_smoothing *s = calloc(1, sizeof *s);
     BL_ASSERT(s, "out of memory");
     s->vertices = vertex_count;
@@ -136,11 +144,14 @@ bl_result fit_smoothing_solve(fit_smoothing *s, double *values, bl_error *err)
 
 #else
 
-bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count, double lambda, fit_smoothing **out, bl_error *err)
+bl_result fit_smoothing_create(const uint32_t *faces, uint32_t face_count, uint32_t vertex_count,
+                               double lambda, fit_smoothing **out, bl_error *err)
 {
     (void)faces, (void)face_count, (void)vertex_count, (void)lambda;
     *out = NULL;
-    return error_set(err, BL_ERROR_UNSUPPORTED, "large steps need CHOLMOD, which was not there when this library was built (docs/dependencies.md)");
+    return error_set(
+        err, BL_ERROR_UNSUPPORTED,
+        "large steps need CHOLMOD, which was not there when this library was built (docs/dependencies.md)");
 }
 
 void fit_smoothing_destroy(fit_smoothing *s) { BL_ASSERT(!s, "%d", 0); }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Acceleration structures (VK_KHR_acceleration_structure): at the bottom, for each group, one of all triangles and one of
- * all boxes, because a bottom level holds one kind of geometry, and a top level with the instances of each that there is.
+ * Acceleration structures (VK_KHR_acceleration_structure): at the bottom, for each group, one of all
+ * triangles and one of all boxes, because a bottom level holds one kind of geometry, and a top level with the
+ * instances of each that there is.
  *
- * Kernels find the top level by its device address, so there is no descriptor. Inputs and scratch memory live as long as a build, which is
- * waited for; what is left are the levels, each in a buffer of its own. Of geometry that changes they are kept: new corners go into the inputs, and the
- * levels are updated or built anew where they are, so their addresses stay. */
+ * Kernels find the top level by its device address, so there is no descriptor. Inputs and scratch memory live
+ * as long as a build, which is waited for; what is left are the levels, each in a buffer of its own. Of
+ * geometry that changes they are kept: new corners go into the inputs, and the levels are updated or built
+ * anew where they are, so their addresses stay. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -34,22 +36,27 @@ struct gpu_accel {
 static uint64_t level_address(const gpu_accel *a, const level *l)
 {
     VkAccelerationStructureDeviceAddressInfoKHR info = {
-        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR, .accelerationStructure = l->handle};
+        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR,
+        .accelerationStructure = l->handle};
     return a->device->vk.GetAccelerationStructureDeviceAddressKHR(a->device->handle, &info);
 }
 
 /* ---- one level ---- */
 
-/* Everything before it is done and visible to what follows: uploads, levels below, and, at the end, the level itself for kernels. */
+/* Everything before it is done and visible to what follows: uploads, levels below, and, at the end, the level
+ * itself for kernels. */
 static void barrier(gpu_device *d, VkCommandBuffer commands)
 {
     VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                               .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
                               .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
-    d->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
+    d->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                             0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-static bl_result run_build(gpu_device *d, gpu_batch *batch, const VkAccelerationStructureBuildGeometryInfoKHR *info, uint32_t count, bl_error *err)
+static bl_result run_build(gpu_device *d, gpu_batch *batch,
+                           const VkAccelerationStructureBuildGeometryInfoKHR *info, uint32_t count,
+                           bl_error *err)
 {
     const VkAccelerationStructureBuildRangeInfoKHR range = {.primitiveCount = count}, *ranges = &range;
     TRY(gpu_batch_begin(batch, err));
@@ -61,14 +68,18 @@ static bl_result run_build(gpu_device *d, gpu_batch *batch, const VkAcceleration
     return gpu_batch_wait(batch, NULL, err);
 }
 
-static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTypeKHR type, uint64_t size, bl_error *err)
+static bl_result create_level(gpu_accel *a, level *l, VkAccelerationStructureTypeKHR type, uint64_t size,
+                              bl_error *err)
 {
     gpu_device *d = a->device;
-    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR, a->label, &l->storage, err));
-    VkAccelerationStructureCreateInfoKHR info = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_CREATE_INFO_KHR,
-                                                 .buffer = l->storage->handle,
-                                                 .size = size,
-                                                 .type = type};
+    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR,
+                              a->label, &l->storage, err));
+    VkAccelerationStructureCreateInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_CREATE_INFO_KHR,
+        .buffer = l->storage->handle,
+        .size = size,
+        .type = type,
+    };
     VkResult created = d->vk.CreateAccelerationStructureKHR(d->handle, &info, NULL, &l->handle);
     if (created != VK_SUCCESS) {
         l->handle = VK_NULL_HANDLE;
@@ -95,29 +106,36 @@ static VkAccelerationStructureGeometryKHR geometry_of(const level *l, level_kind
     } else if (kind == LEVEL_BOXES) {
         g.geometryType = VK_GEOMETRY_TYPE_AABBS_KHR, g.flags = VK_GEOMETRY_OPAQUE_BIT_KHR;
         g.geometry.aabbs = (VkAccelerationStructureGeometryAabbsDataKHR){
-            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_AABBS_DATA_KHR, .data.deviceAddress = address, .stride = BOX_BYTES};
+            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_AABBS_DATA_KHR,
+            .data.deviceAddress = address,
+            .stride = BOX_BYTES};
     } else {
         g.geometryType = VK_GEOMETRY_TYPE_INSTANCES_KHR;
         g.geometry.instances = (VkAccelerationStructureGeometryInstancesDataKHR){
-            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR, .data.deviceAddress = address};
+            .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_GEOMETRY_INSTANCES_DATA_KHR,
+            .data.deviceAddress = address};
     }
     return g;
 }
 
 static VkAccelerationStructureTypeKHR type_of(level_kind kind)
 {
-    return kind == LEVEL_TOP ? VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR : VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR;
+    return kind == LEVEL_TOP ? VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR
+                             : VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR;
 }
 
-static VkAccelerationStructureBuildGeometryInfoKHR build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeometryKHR *geometry)
+static VkAccelerationStructureBuildGeometryInfoKHR
+build_info(const gpu_accel *a, level_kind kind, const VkAccelerationStructureGeometryKHR *geometry)
 {
-    VkBuildAccelerationStructureFlagsKHR update = a->changes && kind == LEVEL_TRIANGLES ? VK_BUILD_ACCELERATION_STRUCTURE_ALLOW_UPDATE_BIT_KHR : 0;
-    return (VkAccelerationStructureBuildGeometryInfoKHR){.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_GEOMETRY_INFO_KHR,
-                                                         .type = type_of(kind),
-                                                         .flags = VK_BUILD_ACCELERATION_STRUCTURE_PREFER_FAST_TRACE_BIT_KHR | update,
-                                                         .mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_BUILD_KHR,
-                                                         .geometryCount = 1,
-                                                         .pGeometries = geometry};
+    VkBuildAccelerationStructureFlagsKHR update =
+        a->changes && kind == LEVEL_TRIANGLES ? VK_BUILD_ACCELERATION_STRUCTURE_ALLOW_UPDATE_BIT_KHR : 0;
+    return (VkAccelerationStructureBuildGeometryInfoKHR){
+        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_GEOMETRY_INFO_KHR,
+        .type = type_of(kind),
+        .flags = VK_BUILD_ACCELERATION_STRUCTURE_PREFER_FAST_TRACE_BIT_KHR | update,
+        .mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_BUILD_KHR,
+        .geometryCount = 1,
+        .pGeometries = geometry};
 }
 
 /* From its input; update: of what is there. */
@@ -130,7 +148,8 @@ static bl_result fill_level(gpu_accel *a, level *l, level_kind kind, bool update
     info.dstAccelerationStructure = l->handle;
     info.scratchData.deviceAddress = (gpu_buffer_address(l->scratch) + alignment - 1) / alignment * alignment;
     if (update)
-        info.mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_UPDATE_KHR, info.srcAccelerationStructure = l->handle;
+        info.mode = VK_BUILD_ACCELERATION_STRUCTURE_MODE_UPDATE_KHR,
+        info.srcAccelerationStructure = l->handle;
     gpu_batch *batch = NULL;
     TRY(gpu_batch_create(d, &batch, err));
     bl_result result = run_build(d, batch, &info, l->count, err);
@@ -146,20 +165,26 @@ static void drop_input(level *l)
 }
 
 /* data: `count` triangles, boxes or instances. */
-static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void *data, uint64_t size, uint32_t count, bl_error *err)
+static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void *data, uint64_t size,
+                             uint32_t count, bl_error *err)
 {
     gpu_device *d = a->device;
     l->count = count;
-    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size, VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR, "input of a build", &l->input,
-                              err));
+    TRY(gpu_buffer_create_for(d, GPU_DEVICE, size,
+                              VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR,
+                              "input of a build", &l->input, err));
     TRY(gpu_buffer_write(l->input, 0, data, size, err));
     VkAccelerationStructureGeometryKHR geometry = geometry_of(l, kind);
     VkAccelerationStructureBuildGeometryInfoKHR info = build_info(a, kind, &geometry);
-    VkAccelerationStructureBuildSizesInfoKHR sizes = {.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_SIZES_INFO_KHR};
-    d->vk.GetAccelerationStructureBuildSizesKHR(d->handle, VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR, &info, &count, &sizes);
+    VkAccelerationStructureBuildSizesInfoKHR sizes = {
+        .sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_BUILD_SIZES_INFO_KHR};
+    d->vk.GetAccelerationStructureBuildSizesKHR(d->handle, VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR,
+                                                &info, &count, &sizes);
     TRY(create_level(a, l, type_of(kind), sizes.accelerationStructureSize, err));
-    uint64_t scratch = sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
-    TRY(gpu_buffer_create(d, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment, "scratch of a build", &l->scratch, err));
+    uint64_t scratch =
+        sizes.buildScratchSize > sizes.updateScratchSize ? sizes.buildScratchSize : sizes.updateScratchSize;
+    TRY(gpu_buffer_create(d, GPU_DEVICE, scratch + d->candidate->accel_scratch_alignment,
+                          "scratch of a build", &l->scratch, err));
     TRY(fill_level(a, l, kind, false, err));
     if (!a->changes || kind == LEVEL_BOXES)
         drop_input(l);
@@ -168,14 +193,16 @@ static bl_result build_level(gpu_accel *a, level *l, level_kind kind, const void
 
 /* ---- the top level ---- */
 
-static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which, VkAccelerationStructureInstanceKHR *list, uint32_t *count)
+static void add_instance(const gpu_accel *a, const gpu_accel_instance *instance, level_kind which,
+                         VkAccelerationStructureInstanceKHR *list, uint32_t *count)
 {
     const level *l = &a->levels[2 * instance->group + which];
     if (!l->handle)
         return;
     VkAccelerationStructureInstanceKHR *out = &list[(*count)++];
     *out = (VkAccelerationStructureInstanceKHR){
-        .instanceCustomIndex = (which == LEVEL_TRIANGLES ? instance->triangle_index : instance->box_index) & (CUSTOM_INDEX_END - 1),
+        .instanceCustomIndex = (which == LEVEL_TRIANGLES ? instance->triangle_index : instance->box_index) &
+                               (CUSTOM_INDEX_END - 1),
         .mask = EVERY_RAY,
         .flags = VK_GEOMETRY_INSTANCE_TRIANGLE_FACING_CULL_DISABLE_BIT_KHR,
         .accelerationStructureReference = level_address(a, l)};
@@ -194,7 +221,8 @@ static bl_result build_top(gpu_accel *a, const gpu_accel_desc *desc, bl_error *e
             add_instance(a, &desc->instances[k], which, list, &count);
     }
     a->rows[desc->instance_count] = count;
-    bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list, (count + !count) * sizeof *list, count, err);
+    bl_result result = build_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, list,
+                                   (count + !count) * sizeof *list, count, err);
     free(list);
     return result;
 }
@@ -207,13 +235,18 @@ static bl_result check_desc(const gpu_device *d, const gpu_accel_desc *desc, con
     if (!c->info.ray_query)
         return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no ray queries (VK_KHR_ray_query)", c->info.name);
     for (uint32_t k = 0; k < desc->group_count; k++)
-        if (desc->groups[k].triangle_count > c->max_accel_primitives || desc->groups[k].box_count > c->max_accel_primitives)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': %u triangles and %u boxes; %s takes at most %llu of a kind", label,
-                             desc->groups[k].triangle_count, desc->groups[k].box_count, c->info.name, (unsigned long long)c->max_accel_primitives);
+        if (desc->groups[k].triangle_count > c->max_accel_primitives ||
+            desc->groups[k].box_count > c->max_accel_primitives)
+            return error_set(err, BL_ERROR_UNSUPPORTED,
+                             "'%s': %u triangles and %u boxes; %s takes at most %llu of a kind", label,
+                             desc->groups[k].triangle_count, desc->groups[k].box_count, c->info.name,
+                             (unsigned long long)c->max_accel_primitives);
     for (uint32_t k = 0; k < desc->instance_count; k++)
-        if (desc->instances[k].triangle_index >= CUSTOM_INDEX_END || desc->instances[k].box_index >= CUSTOM_INDEX_END)
-            return error_set(err, BL_ERROR_UNSUPPORTED, "'%s': indices %u and %u of instance %u; ray queries have 24 bits for them", label,
-                             desc->instances[k].triangle_index, desc->instances[k].box_index, k);
+        if (desc->instances[k].triangle_index >= CUSTOM_INDEX_END ||
+            desc->instances[k].box_index >= CUSTOM_INDEX_END)
+            return error_set(err, BL_ERROR_UNSUPPORTED,
+                             "'%s': indices %u and %u of instance %u; ray queries have 24 bits for them",
+                             label, desc->instances[k].triangle_index, desc->instances[k].box_index, k);
     return BL_OK;
 }
 
@@ -223,9 +256,11 @@ static bl_result build(gpu_accel *a, const gpu_accel_desc *desc, bl_error *err)
         const gpu_accel_group *g = &desc->groups[k];
         level *of = a->levels + 2 * (size_t)k;
         if (g->triangle_count)
-            TRY(build_level(a, &of[LEVEL_TRIANGLES], LEVEL_TRIANGLES, g->triangles, (uint64_t)g->triangle_count * TRIANGLE_BYTES, g->triangle_count, err));
+            TRY(build_level(a, &of[LEVEL_TRIANGLES], LEVEL_TRIANGLES, g->triangles,
+                            (uint64_t)g->triangle_count * TRIANGLE_BYTES, g->triangle_count, err));
         if (g->box_count)
-            TRY(build_level(a, &of[LEVEL_BOXES], LEVEL_BOXES, g->boxes, (uint64_t)g->box_count * BOX_BYTES, g->box_count, err));
+            TRY(build_level(a, &of[LEVEL_BOXES], LEVEL_BOXES, g->boxes, (uint64_t)g->box_count * BOX_BYTES,
+                            g->box_count, err));
     }
     return build_top(a, desc, err);
 }
@@ -288,7 +323,10 @@ uint64_t gpu_accel_size(const gpu_accel *a)
 
 bool gpu_accel_changes(const gpu_accel *a) { return a->changes; }
 
-gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group) { return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input; }
+gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group)
+{
+    return a->levels[2 * (size_t)group + LEVEL_TRIANGLES].input;
+}
 
 gpu_buffer *gpu_accel_instances(gpu_accel *a) { return a->levels[a->level_count - 1].input; }
 
@@ -296,7 +334,8 @@ uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2])
 {
     uint32_t first = a->rows[instance], count = a->rows[instance + 1] - first;
     for (uint32_t k = 0; k < count; k++)
-        at[k] = (uint64_t)(first + k) * sizeof(VkAccelerationStructureInstanceKHR) + offsetof(VkAccelerationStructureInstanceKHR, transform);
+        at[k] = (uint64_t)(first + k) * sizeof(VkAccelerationStructureInstanceKHR) +
+                offsetof(VkAccelerationStructureInstanceKHR, transform);
     return count;
 }
 
@@ -305,4 +344,7 @@ bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *er
     return fill_level(a, &a->levels[2 * (size_t)group + LEVEL_TRIANGLES], LEVEL_TRIANGLES, !anew, err);
 }
 
-bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err) { return fill_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, false, err); }
+bl_result gpu_accel_follow_top(gpu_accel *a, bl_error *err)
+{
+    return fill_level(a, &a->levels[a->level_count - 1], LEVEL_TOP, false, err);
+}

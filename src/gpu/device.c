@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which devices there are, in which order; choosing one; creating it with the features Backlight uses.
  *
- * Devices are created without robustBufferAccess: our indices are checked where they are made, and the driver's own checks
- * cost 40 % on SwiftShader. Kernels must therefore never index outside a buffer. */
+ * Devices are created without robustBufferAccess: our indices are checked where they are made, and the
+ * driver's own checks cost 40 % on SwiftShader. Kernels must therefore never index outside a buffer. */
 #include "gpu/gpu_internal.h"
 
 #include <stdarg.h>
@@ -28,7 +28,8 @@ void gpu_log(const gpu *g, const char *format, ...)
     va_end(args);
 }
 
-/* A driver that is not there is no error, other devices may do; it is logged, and kept for who asks for that driver. */
+/* A driver that is not there is no error, other devices may do; it is logged, and kept for who asks for that
+ * driver. */
 static void note(gpu *g, const bl_error *reason)
 {
     text_add(&g->notes, "%s%s", g->notes.length ? "; " : "", reason->text);
@@ -52,7 +53,8 @@ static bl_result add_devices(gpu *g, const gpu_driver *driver, bl_error *err)
     return result == VK_SUCCESS ? BL_OK : gpu_vk_error(err, "vkEnumeratePhysicalDevices", result);
 }
 
-/* SwiftShader may come both ways. One stays: the validated one, else the one whose path was given, else the loader's. */
+/* SwiftShader may come both ways. One stays: the validated one, else the one whose path was given, else the
+ * loader's. */
 static void drop_second_swiftshader(gpu *g, bool path_given)
 {
     const gpu_driver *loader = &g->drivers[GPU_LOADER], *direct = &g->drivers[GPU_DIRECT];
@@ -203,7 +205,8 @@ static void choose_features(const gpu_candidate *c, gpu_features *wanted)
         .atomic_float = {.sType = has.atomic_float.sType,
                          .shaderBufferFloat32Atomics = has.atomic_float.shaderBufferFloat32Atomics,
                          .shaderBufferFloat32AtomicAdd = has.atomic_float.shaderBufferFloat32AtomicAdd},
-        .acceleration_structure = {.sType = has.acceleration_structure.sType, .accelerationStructure = VK_TRUE},
+        .acceleration_structure = {.sType = has.acceleration_structure.sType,
+                                   .accelerationStructure = VK_TRUE},
         .ray_query = {.sType = has.ray_query.sType, .rayQuery = VK_TRUE},
     };
     void **end = &wanted->vulkan12.pNext;
@@ -302,9 +305,11 @@ void gpu_label(gpu_device *d, VkObjectType type, uint64_t handle, const char *la
 {
     if (!d->vk.SetDebugUtilsObjectNameEXT || !label)
         return;
-    VkDebugUtilsObjectNameInfoEXT info = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
-                                          .objectType = type,
-                                          .objectHandle = handle,
-                                          .pObjectName = label};
+    VkDebugUtilsObjectNameInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+        .objectType = type,
+        .objectHandle = handle,
+        .pObjectName = label,
+    };
     d->vk.SetDebugUtilsObjectNameEXT(d->handle, &info);
 }

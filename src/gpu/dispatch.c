@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Batches: a command buffer with its fence, timestamps and descriptor pools, recorded again and again.
  *
- * Recording calls return nothing. Their first error sticks to the batch, the commands after it are dropped, and submit
- * returns it. Descriptor sets are allocated per dispatch (consecutive dispatches with equal bindings share one) from a chain
- * of pools that grows with the longest batch and is reset, not freed, by begin. */
+ * Recording calls return nothing. Their first error sticks to the batch, the commands after it are dropped,
+ * and submit returns it. Descriptor sets are allocated per dispatch (consecutive dispatches with equal
+ * bindings share one) from a chain of pools that grows with the longest batch and is reset, not freed, by
+ * begin. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -35,10 +36,12 @@ static bl_result build(gpu_batch *b, bl_error *err)
     VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                     .queueFamilyIndex = d->candidate->queue_family};
     GPU_TRY(d, err, CreateCommandPool, d->handle, &pool, NULL, &b->command_pool);
-    VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                            .commandPool = b->command_pool,
-                                            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                            .commandBufferCount = 1};
+    VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = b->command_pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
     GPU_TRY(d, err, AllocateCommandBuffers, d->handle, &commands, &b->commands);
     VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     GPU_TRY(d, err, CreateFence, d->handle, &fence, NULL, &b->fence);
@@ -94,8 +97,10 @@ bl_result gpu_batch_begin(gpu_batch *b, bl_error *err)
     GPU_TRY(d, err, ResetCommandPool, d->handle, b->command_pool, 0);
     for (uint32_t i = 0; i < b->pools.count; i++)
         GPU_TRY(d, err, ResetDescriptorPool, d->handle, b->pools.data[i], 0);
-    VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                     .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    VkCommandBufferBeginInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
     GPU_TRY(d, err, BeginCommandBuffer, b->commands, &info);
     if (b->timestamps) {
         /* At the bottom of the pipe: the clock starts when earlier batches have finished. */
@@ -155,10 +160,12 @@ static bl_result allocate_set(gpu_batch *b, const gpu_kernel *k, VkDescriptorSet
         bool fresh = b->current_pool == b->pools.count;
         if (fresh)
             TRY(add_pool(b, k->buffer_count, err));
-        VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                            .descriptorPool = b->pools.data[b->current_pool],
-                                            .descriptorSetCount = 1,
-                                            .pSetLayouts = &k->set_layout};
+        VkDescriptorSetAllocateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+            .descriptorPool = b->pools.data[b->current_pool],
+            .descriptorSetCount = 1,
+            .pSetLayouts = &k->set_layout,
+        };
         VkResult allocated = d->vk.AllocateDescriptorSets(d->handle, &info, set);
         if (allocated == VK_SUCCESS)
             return BL_OK;
@@ -195,7 +202,8 @@ static void write_set(gpu_batch *b, VkDescriptorSet set, const gpu_kernel *k, gp
     for (uint32_t done = 0, part; done < k->buffer_count; done += part) {
         part = k->buffer_count - done < PART ? k->buffer_count - done : PART;
         for (uint32_t i = 0; i < part; i++) {
-            const gpu_buffer *buffer = gpu_kernel_addresses(k, done + i) ? buffers[done + i]->address : buffers[done + i];
+            const gpu_buffer *buffer =
+                gpu_kernel_addresses(k, done + i) ? buffers[done + i]->address : buffers[done + i];
             infos[i] = (VkDescriptorBufferInfo){.buffer = buffer->handle, .range = VK_WHOLE_SIZE};
         }
         /* Runs over into the following bindings, all of one element and one type. */

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vulkan compute for the rest of Backlight: instances, devices, buffers, kernels, batches of dispatches.
  *
- * Takes SPIR-V words; never sees a trace. No global state: function tables per instance and per device. One thread at a
- * time per device. Kernel convention (spirv_gen/spv and glsl/ both follow it): descriptor set 0, storage buffers at
- * bindings 0 .. n-1; push constants are up to 32 words; entry point "main"; one-dimensional LocalSize. */
+ * Takes SPIR-V words; never sees a trace. No global state: function tables per instance and per device. One
+ * thread at a time per device. Kernel convention (spirv_gen/spv and glsl/ both follow it): descriptor set 0,
+ * storage buffers at bindings 0 .. n-1; push constants are up to 32 words; entry point "main";
+ * one-dimensional LocalSize. */
 #ifndef BL_GPU_H
 #define BL_GPU_H
 
 #include "base/base.h"
 
-typedef struct gpu gpu;               /* Vulkan instances: one through the loader, one per driver opened directly */
+typedef struct gpu gpu; /* Vulkan instances: one through the loader, one per driver opened directly */
 typedef struct gpu_device gpu_device;
 typedef struct gpu_buffer gpu_buffer;
 typedef struct gpu_kernel gpu_kernel;
 typedef struct gpu_batch gpu_batch;
 
-typedef enum gpu_kind { GPU_DISCRETE, GPU_INTEGRATED, GPU_OTHER, GPU_LAVAPIPE, GPU_SWIFTSHADER } gpu_kind; /* default order */
+typedef enum gpu_kind {
+    GPU_DISCRETE,
+    GPU_INTEGRATED,
+    GPU_OTHER,
+    GPU_LAVAPIPE,
+    GPU_SWIFTSHADER
+} gpu_kind; /* default order */
 
 typedef struct gpu_info {
     char name[256];   /* as the driver reports it */
@@ -24,10 +31,10 @@ typedef struct gpu_info {
     gpu_kind kind;
     uint32_t api_version; /* VK_MAKE_API_VERSION */
     uint32_t subgroup_size;
-    uint32_t max_buffer_range;   /* bytes one storage-buffer binding can address */
-    uint64_t max_allocation;     /* bytes */
+    uint32_t max_buffer_range;    /* bytes one storage-buffer binding can address */
+    uint64_t max_allocation;      /* bytes */
     uint32_t max_storage_buffers; /* per stage */
-    bool float_atomics;          /* shaderBufferFloat32AtomicAdd */
+    bool float_atomics;           /* shaderBufferFloat32AtomicAdd */
     bool ray_query, int64, float64, timestamps, signed_zero_inf_nan_preserve;
     bool int64_atomics;  /* shaderBufferInt64Atomics */
     bool buffer_address; /* gpu_buffer_address works, kernels may use PhysicalStorageBuffer */
@@ -39,8 +46,9 @@ typedef struct gpu_info {
 /* ---- device.c ---- */
 
 typedef struct gpu_options {
-    bool validation;        /* enable VK_LAYER_KHRONOS_validation; every message goes to `log` and is counted */
-    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: search BL_SWIFTSHADER, data folders, known programs */
+    bool validation; /* enable VK_LAYER_KHRONOS_validation; every message goes to `log` and is counted */
+    const char *swiftshader; /* path of libvk_swiftshader.so; NULL: search BL_SWIFTSHADER, data folders, known
+                                programs */
     uint32_t buffer_range;   /* testing: max_buffer_range of every device is at most this; 0: its own */
     void (*log)(void *user, const char *message);
     void *user;
@@ -52,8 +60,9 @@ uint32_t gpu_count(const gpu *g); /* devices found, in default order */
 const gpu_info *gpu_info_at(const gpu *g, uint32_t index);
 uint32_t gpu_validation_messages(const gpu *g);
 
-/* selector: NULL or "auto" (first in default order), "swiftshader", "lavapipe", or part of a name (case-insensitive).
- * A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there is. */
+/* selector: NULL or "auto" (first in default order), "swiftshader", "lavapipe", or part of a name
+ * (case-insensitive). A selector that matches nothing is BL_ERROR_NO_DEVICE with the list of what there
+ * is. */
 bl_result gpu_device_create(gpu *g, const char *selector, gpu_device **out, bl_error *err);
 void gpu_device_destroy(gpu_device *d);
 const gpu_info *gpu_device_info(const gpu_device *d);
@@ -70,11 +79,12 @@ gpu_stats gpu_device_stats(const gpu_device *d);
 typedef enum gpu_memory { GPU_DEVICE, GPU_HOST } gpu_memory; /* GPU_HOST: mapped, cached, coherent */
 
 /* size in bytes, rounded up to 16, zero becomes 16; contents zeroed. */
-bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label, gpu_buffer **out, bl_error *err);
+bl_result gpu_buffer_create(gpu_device *d, gpu_memory where, uint64_t size, const char *label,
+                            gpu_buffer **out, bl_error *err);
 void gpu_buffer_destroy(gpu_buffer *b);
 uint64_t gpu_buffer_size(const gpu_buffer *b);
 uint64_t gpu_buffer_asked_size(const gpu_buffer *b); /* before rounding */
-void *gpu_buffer_mapped(gpu_buffer *b); /* NULL for GPU_DEVICE memory that is not host-visible */
+void *gpu_buffer_mapped(gpu_buffer *b);              /* NULL for GPU_DEVICE memory that is not host-visible */
 /* Device address of byte 0, for buffers beyond max_buffer_range; 0 where the device has no buffer_address. */
 uint64_t gpu_buffer_address(const gpu_buffer *b);
 /* Blocking copies; staged where the memory is not mapped. */
@@ -87,14 +97,14 @@ typedef struct gpu_accel gpu_accel;
 
 /* Copied. Triangles are opaque and have two sides; boxes are candidates for the kernel to decide on. */
 typedef struct gpu_accel_group {
-    const float *triangles; /* 9 floats each: three corners */
-    const float *boxes;     /* 6 floats each: least xyz, most xyz */
+    const float *triangles;             /* 9 floats each: three corners */
+    const float *boxes;                 /* 6 floats each: least xyz, most xyz */
     uint32_t triangle_count, box_count; /* may be 0, both */
 } gpu_accel_group;
 typedef struct gpu_accel_instance {
     uint32_t group;
-    float to_world[12];                  /* 3 rows of 4 */
-    uint32_t triangle_index, box_index;  /* custom index of its triangles, of its boxes; both below 2^24 */
+    float to_world[12];                 /* 3 rows of 4 */
+    uint32_t triangle_index, box_index; /* custom index of its triangles, of its boxes; both below 2^24 */
 } gpu_accel_instance;
 typedef struct gpu_accel_desc {
     const gpu_accel_group *groups;
@@ -108,11 +118,13 @@ void gpu_accel_destroy(gpu_accel *a); /* not while a batch is in flight whose ke
 /* Of the top level: what OpConvertUToAccelerationStructureKHR takes. */
 uint64_t gpu_accel_address(const gpu_accel *a);
 uint64_t gpu_accel_size(const gpu_accel *a); /* bytes of device memory held */
-/* Of geometry that changes: once new corners stand where those of a group's triangles are, the group follows, updated or built anew, and after the groups
- * the top, which also goes by new maps of instances. Both wait for the device; addresses stay. */
+/* Of geometry that changes: once new corners stand where those of a group's triangles are, the group follows,
+ * updated or built anew, and after the groups the top, which also goes by new maps of instances. Both wait
+ * for the device; addresses stay. */
 bool gpu_accel_changes(const gpu_accel *a);
 gpu_buffer *gpu_accel_corners(gpu_accel *a, uint32_t group); /* NULL where it has no triangles */
-/* Where the map of an instance stands, 12 floats, for its triangles and its boxes: offsets in the buffer of instances; how many (0 to 2). */
+/* Where the map of an instance stands, 12 floats, for its triangles and its boxes: offsets in the buffer of
+ * instances; how many (0 to 2). */
 gpu_buffer *gpu_accel_instances(gpu_accel *a);
 uint32_t gpu_accel_maps(const gpu_accel *a, uint32_t instance, uint64_t at[2]);
 bl_result gpu_accel_follow(gpu_accel *a, uint32_t group, bool anew, bl_error *err);
@@ -126,16 +138,19 @@ typedef struct gpu_kernel_desc {
     uint32_t buffer_count; /* storage buffers at bindings 0 .. buffer_count-1 */
     uint32_t push_words;   /* <= 32 */
     uint32_t local_size;   /* as in the module */
-    uint32_t addressed;    /* bit i: the module reaches buffer i, of the first 32, through its address, which is what is bound: two words, low first. Such
-                              a buffer may be larger than max_buffer_range; only where gpu_info.buffer_address */
+    uint32_t addressed; /* bit i: the module reaches buffer i, of the first 32, through its address, which is
+                           what is bound: two words, low first. Such a buffer may be larger than
+                           max_buffer_range; only where gpu_info.buffer_address */
     const char *label;
-    const void *driver_data; /* what gpu_kernel_driver_data gave for the same words on the same driver; NULL */
+    const void
+        *driver_data; /* what gpu_kernel_driver_data gave for the same words on the same driver; NULL */
     size_t driver_data_size;
-    bool keep_driver_data;   /* gpu_kernel_driver_data will be asked */
+    bool keep_driver_data; /* gpu_kernel_driver_data will be asked */
 } gpu_kernel_desc;
 bl_result gpu_kernel_create(gpu_device *d, const gpu_kernel_desc *desc, gpu_kernel **out, bl_error *err);
 void gpu_kernel_destroy(gpu_kernel *k);
-/* What the driver would compile less with next time; NULL where it gives nothing but a header (CPU drivers). Lives as long as the kernel. */
+/* What the driver would compile less with next time; NULL where it gives nothing but a header (CPU drivers).
+ * Lives as long as the kernel. */
 const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
 
 /* ---- dispatch.c: a batch is recorded, submitted, waited for; then it can be recorded again ---- */
@@ -143,15 +158,17 @@ const void *gpu_kernel_driver_data(const gpu_kernel *k, size_t *size);
 bl_result gpu_batch_create(gpu_device *d, gpu_batch **out, bl_error *err);
 void gpu_batch_destroy(gpu_batch *b);
 bl_result gpu_batch_begin(gpu_batch *b, bl_error *err);
-/* invocations: rounded up to whole workgroups; the kernel checks its own bound. Dispatches of more than 65535 groups
- * are split over y; kernels compute the linear index x + y * 65535 * local_size.
- * A full memory barrier (compute and transfer, read and write) precedes every command of a batch. */
-void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push, uint64_t invocations);
+/* invocations: rounded up to whole workgroups; the kernel checks its own bound. Dispatches of more than 65535
+ * groups are split over y; kernels compute the linear index x + y * 65535 * local_size. A full memory barrier
+ * (compute and transfer, read and write) precedes every command of a batch. */
+void gpu_batch_dispatch(gpu_batch *b, gpu_kernel *k, gpu_buffer *const *buffers, const uint32_t *push,
+                        uint64_t invocations);
 void gpu_batch_fill(gpu_batch *b, gpu_buffer *buffer, uint64_t offset, uint64_t size, uint32_t word);
-void gpu_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to, uint64_t to_offset, uint64_t size);
+void gpu_batch_copy(gpu_batch *b, gpu_buffer *from, uint64_t from_offset, gpu_buffer *to, uint64_t to_offset,
+                    uint64_t size);
 bl_result gpu_batch_submit(gpu_batch *b, bl_error *err);
-/* Blocks; *seconds (may be NULL) is the device's own time between begin and end of the batch, by timestamps where there
- * are any, else host time. Device loss is BL_ERROR_DEVICE_LOST. */
+/* Blocks; *seconds (may be NULL) is the device's own time between begin and end of the batch, by timestamps
+ * where there are any, else host time. Device loss is BL_ERROR_DEVICE_LOST. */
 bl_result gpu_batch_wait(gpu_batch *b, double *seconds, bl_error *err);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of src/gpu share. Nothing outside this folder includes it, except the tests that make Vulkan calls fail.
+ * What the files of src/gpu share. Nothing outside this folder includes it, except the tests that make Vulkan
+ * calls fail.
  *
- * Vulkan functions live in tables, one per instance and one per device, expanded from the lists below: a loader device and
- * a SwiftShader opened directly may be in use at once, so one name has several addresses and nothing is linked. */
+ * Vulkan functions live in tables, one per instance and one per device, expanded from the lists below: a
+ * loader device and a SwiftShader opened directly may be in use at once, so one name has several addresses
+ * and nothing is linked. */
 #ifndef BL_GPU_INTERNAL_H
 #define BL_GPU_INTERNAL_H
 
@@ -85,7 +87,8 @@
     X(ResetFences)                                                                                           \
     X(WaitForFences)
 
-/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query is. */
+/* NULL where their extension is not enabled. The acceleration structures' are there where gpu_info.ray_query
+ * is. */
 #define GPU_DEVICE_OPTIONAL(X)                                                                               \
     X(SetDebugUtilsObjectNameEXT)                                                                            \
     X(CreateAccelerationStructureKHR)                                                                        \
@@ -115,7 +118,8 @@ bl_result gpu_result_of(VkResult result);
 /* Error of a failed call: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST". */
 bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
 
-/* GPU_TRY(d, err, QueueSubmit, queue, 1, &info, fence): calls through the device's table, returns on failure. */
+/* GPU_TRY(d, err, QueueSubmit, queue, 1, &info, fence): calls through the device's table, returns on
+ * failure. */
 #define GPU_TRY(d, err, function, ...)                                                                       \
     do {                                                                                                     \
         VkResult vk_result_ = (d)->vk.function(__VA_ARGS__);                                                 \
@@ -125,8 +129,9 @@ bl_result gpu_vk_error(bl_error *err, const char *call, VkResult result);
 
 /* ---- swiftshader.c ---- */
 
-/* Opens SwiftShader as a driver without the loader. On success *library (for dlclose), *get and path are filled in.
- * `explicit_path` NULL: search. The error text says where it looked or why the library is of no use. */
+/* Opens SwiftShader as a driver without the loader. On success *library (for dlclose), *get and path are
+ * filled in. `explicit_path` NULL: search. The error text says where it looked or why the library is of no
+ * use. */
 bl_result gpu_swiftshader_open(const char *explicit_path, void **library, PFN_vkGetInstanceProcAddr *get,
                                char *path, size_t path_size, bl_error *err);
 
@@ -214,7 +219,8 @@ struct gpu_device {
 };
 
 void gpu_log(const gpu *g, const char *format, ...) BL_PRINTF(2, 3);
-/* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is NULL. */
+/* Names a Vulkan object for validation messages and debuggers; nothing where debug utils are off or label is
+ * NULL. */
 void gpu_label(gpu_device *d, VkObjectType type, uint64_t handle, const char *label);
 
 /* ---- memory.c ---- */
@@ -226,7 +232,8 @@ struct gpu_buffer {
     uint64_t asked, size, allocated; /* bytes: before rounding, of the buffer, of its memory */
     void *mapped;
     char *label;
-    gpu_buffer *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
+    gpu_buffer
+        *address; /* two words, this buffer's address, for kernels that reach it so; NULL until one does */
 };
 
 /* As gpu_buffer_create, with VkBufferUsageFlags beyond those of every buffer. */
@@ -254,7 +261,10 @@ struct gpu_kernel {
     size_t driver_data_size;
 };
 
-static inline bool gpu_kernel_addresses(const gpu_kernel *k, uint32_t buffer) { return buffer < 32 && k->addressed >> buffer & 1; }
+static inline bool gpu_kernel_addresses(const gpu_kernel *k, uint32_t buffer)
+{
+    return buffer < 32 && k->addressed >> buffer & 1;
+}
 
 /* Handles that are pointers or integers, as the 64 bits that debug names want. */
 #define GPU_HANDLE(handle) ((uint64_t)(uintptr_t)(handle))

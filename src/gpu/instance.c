@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Drivers: a VkInstance through the Vulkan loader, or one through SwiftShader opened directly. The loader is opened at run
- * time as well, because a machine without it can still run SwiftShader. */
+ * Drivers: a VkInstance through the Vulkan loader, or one through SwiftShader opened directly. The loader is
+ * opened at run time as well, because a machine without it can still run SwiftShader. */
 #include "gpu/gpu_internal.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     return VK_FALSE;
 }
 
-/* The general type is left out: there the loader reports manifests of drivers that have nothing to do with us. */
+/* The general type is left out: there the loader reports manifests of drivers that have nothing to do with
+ * us. */
 static VkDebugUtilsMessengerCreateInfoEXT messenger_info(gpu *g)
 {
     return (VkDebugUtilsMessengerCreateInfoEXT){
@@ -57,17 +58,21 @@ static VkResult call_create_instance(PFN_vkCreateInstance create, gpu *g, bool v
     const VkValidationFeatureEnableEXT enabled = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
     const VkDebugUtilsMessengerCreateInfoEXT messenger =
         messenger_info(g); /* for creation and destruction themselves */
-    const VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-                                              .pNext = &messenger,
-                                              .enabledValidationFeatureCount = 1,
-                                              .pEnabledValidationFeatures = &enabled};
+    const VkValidationFeaturesEXT features = {
+        .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+        .pNext = &messenger,
+        .enabledValidationFeatureCount = 1,
+        .pEnabledValidationFeatures = &enabled,
+    };
     const char *const layers[] = {VALIDATION_LAYER};
     const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                       VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                           .pApplicationName = "backlight",
-                                           .pEngineName = "backlight",
-                                           .apiVersion = VK_API_VERSION_1_3};
+    const VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .pApplicationName = "backlight",
+        .pEngineName = "backlight",
+        .apiVersion = VK_API_VERSION_1_3,
+    };
     VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                  .pApplicationInfo = &application};
     if (validation) {

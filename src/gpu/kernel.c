@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Kernels: SPIR-V words to a compute pipeline, with one descriptor set of storage buffers and one range of push constants.
- * The words are trusted to be valid (spirv_gen and glslang make them, tests run spirv-val over them); what is checked here
- * is what depends on the device. */
+ * Kernels: SPIR-V words to a compute pipeline, with one descriptor set of storage buffers and one range of
+ * push constants. The words are trusted to be valid (spirv_gen and glslang make them, tests run spirv-val
+ * over them); what is checked here is what depends on the device. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -34,13 +34,17 @@ static bl_result build_layout(gpu_kernel *k, bl_error *err)
     if (!bindings)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < k->buffer_count; i++)
-        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
-                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                                     .descriptorCount = 1,
-                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-    VkDescriptorSetLayoutCreateInfo set_info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                                .bindingCount = k->buffer_count,
-                                                .pBindings = bindings};
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    VkDescriptorSetLayoutCreateInfo set_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = k->buffer_count,
+        .pBindings = bindings,
+    };
     VkResult created = d->vk.CreateDescriptorSetLayout(d->handle, &set_info, NULL, &k->set_layout);
     free(bindings);
     if (created != VK_SUCCESS)
@@ -55,10 +59,12 @@ static bl_result build_layout(gpu_kernel *k, bl_error *err)
     return BL_OK;
 }
 
-/* Without one (VK_NULL_HANDLE) a kernel compiles as ever, so failures here are none of the caller's concern. */
+/* Without one (VK_NULL_HANDLE) a kernel compiles as ever, so failures here are none of the caller's
+ * concern. */
 static VkPipelineCache open_cache(gpu_device *d, const gpu_kernel_desc *desc)
 {
-    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = desc->driver_data_size,
+    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                      .initialDataSize = desc->driver_data_size,
                                       .pInitialData = desc->driver_data};
     VkPipelineCache cache = VK_NULL_HANDLE;
     if (!desc->keep_driver_data || d->vk.CreatePipelineCache(d->handle, &info, NULL, &cache) != VK_SUCCESS)
@@ -70,7 +76,8 @@ static void take_driver_data(gpu_kernel *k, VkPipelineCache cache)
 {
     gpu_device *d = k->device;
     size_t size = 0;
-    if (!cache || d->vk.GetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS || size <= sizeof(VkPipelineCacheHeaderVersionOne))
+    if (!cache || d->vk.GetPipelineCacheData(d->handle, cache, &size, NULL) != VK_SUCCESS ||
+        size <= sizeof(VkPipelineCacheHeaderVersionOne))
         return;
     k->driver_data = malloc(size);
     if (k->driver_data && d->vk.GetPipelineCacheData(d->handle, cache, &size, k->driver_data) == VK_SUCCESS)
@@ -81,9 +88,11 @@ static bl_result build_pipeline(gpu_kernel *k, const gpu_kernel_desc *desc, bl_e
 {
     gpu_device *d = k->device;
     double started = clock_seconds();
-    VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                            .codeSize = desc->word_count * sizeof *desc->words,
-                                            .pCode = desc->words};
+    VkShaderModuleCreateInfo module_info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = desc->word_count * sizeof *desc->words,
+        .pCode = desc->words,
+    };
     VkShaderModule module;
     GPU_TRY(d, err, CreateShaderModule, d->handle, &module_info, NULL, &module);
     gpu_label(d, VK_OBJECT_TYPE_SHADER_MODULE, GPU_HANDLE(module), k->label);

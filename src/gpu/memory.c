@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Buffers. Each has an allocation of its own, because there are few of them (a few bindings per scene and job).
+ * Buffers. Each has an allocation of its own, because there are few of them (a few bindings per scene and
+ * job).
  *
- * GPU_DEVICE memory is also host-visible where the device shares its memory with the host (CPU drivers, integrated GPUs):
- * then copies are plain memory copies. Elsewhere they go through one staging buffer per device, in pieces. */
+ * GPU_DEVICE memory is also host-visible where the device shares its memory with the host (CPU drivers,
+ * integrated GPUs): then copies are plain memory copies. Elsewhere they go through one staging buffer per
+ * device, in pieces. */
 #include "gpu/gpu_internal.h"
 
 #include <stdlib.h>
@@ -10,15 +12,16 @@
 
 enum { STAGING_SIZE = 8 << 20 };
 
-/* The allowed type that has all `required` and most of the `preferred` flags; -1 where there is none. Among equals the
- * first, as the specification orders types by performance. */
+/* The allowed type that has all `required` and most of the `preferred` flags; -1 where there is none. Among
+ * equals the first, as the specification orders types by performance. */
 static int choose_type(const gpu_device *d, uint32_t allowed, VkMemoryPropertyFlags required,
                        VkMemoryPropertyFlags preferred)
 {
     int best = -1, best_score = -1;
     for (uint32_t i = 0; i < d->memory.memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = d->memory.memoryTypes[i].propertyFlags;
-        /* Protected and lazily allocated memory is of no use; AMD's device-coherent memory is slow and needs a feature. */
+        /* Protected and lazily allocated memory is of no use; AMD's device-coherent memory is slow and needs
+         * a feature. */
         VkMemoryPropertyFlags unwanted =
             VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
             VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
@@ -42,7 +45,8 @@ static int memory_type_for(const gpu_device *d, gpu_memory where, uint32_t allow
         return choose_type(d, allowed, shared, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
     VkPhysicalDeviceType type = d->candidate->type;
     if (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU) {
-        /* Cached as well, or not mapped at all: reading uncached memory from the host is slower than staging. */
+        /* Cached as well, or not mapped at all: reading uncached memory from the host is slower than
+         * staging. */
         int both = choose_type(d, allowed, local | shared | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0);
         if (both >= 0)
             return both;
@@ -59,8 +63,10 @@ static bl_result allocate(gpu_buffer *b, gpu_memory where, bl_error *err)
     int type = memory_type_for(d, where, needs.memoryTypeBits);
     if (type < 0)
         return error_set(err, BL_ERROR_DEVICE, "the device has no memory type for buffer '%s'", b->label);
-    VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    VkMemoryAllocateFlagsInfo flags = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .pNext = d->candidate->info.buffer_address ? &flags : NULL,
                                  .allocationSize = needs.size,
@@ -190,8 +196,10 @@ uint64_t gpu_buffer_address(const gpu_buffer *b)
 {
     if (!b->device->candidate->info.buffer_address)
         return 0;
-    VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
-                                      .buffer = b->handle};
+    VkBufferDeviceAddressInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+        .buffer = b->handle,
+    };
     return b->device->vk.GetBufferDeviceAddress(b->device->handle, &info);
 }
 
@@ -202,8 +210,10 @@ gpu_buffer *gpu_buffer_of_address(gpu_buffer *b, bl_error *err)
     if (b->address)
         return b->address;
     if (!address) {
-        error_set(err, BL_ERROR_UNSUPPORTED, "buffer '%s' has %llu bytes; a binding of %s reaches %u, and it has no buffer addresses", b->label,
-                  (unsigned long long)b->size, b->device->candidate->info.name, b->device->candidate->info.max_buffer_range);
+        error_set(err, BL_ERROR_UNSUPPORTED,
+                  "buffer '%s' has %llu bytes; a binding of %s reaches %u, and it has no buffer addresses",
+                  b->label, (unsigned long long)b->size, b->device->candidate->info.name,
+                  b->device->candidate->info.max_buffer_range);
         return NULL;
     }
     if (gpu_buffer_create(b->device, GPU_DEVICE, sizeof words, "address", &b->address, err) != BL_OK ||

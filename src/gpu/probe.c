@@ -109,7 +109,8 @@ static void describe_accel(gpu_candidate *c)
 {
     VkPhysicalDeviceAccelerationStructurePropertiesKHR accel = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_PROPERTIES_KHR};
-    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &accel};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                       .pNext = &accel};
     if (!c->info.ray_query)
         return;
     c->driver->vk.GetPhysicalDeviceProperties2(c->physical, &all);

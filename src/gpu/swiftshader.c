@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding and opening SwiftShader, a Vulkan driver for CPUs, as a plain shared library: neither the Vulkan loader nor
- * environment variables nor an installed manifest are needed.
+ * Finding and opening SwiftShader, a Vulkan driver for CPUs, as a plain shared library: neither the Vulkan
+ * loader nor environment variables nor an installed manifest are needed.
  *
- * Order: the caller's path, or BL_SWIFTSHADER (either one ends the search, found or not); the installed data folder; the
- * folder `swiftshader` beside the running program (the build tree); programs known to carry a copy, which are browsers and
- * Electron applications. Never the current folder, nor the library path: whoever can write there would run code here. */
+ * Order: the caller's path, or BL_SWIFTSHADER (either one ends the search, found or not); the installed data
+ * folder; the folder `swiftshader` beside the running program (the build tree); programs known to carry a
+ * copy, which are browsers and Electron applications. Never the current folder, nor the library path: whoever
+ * can write there would run code here. */
 #include "gpu/gpu_internal.h"
 
 #include <dlfcn.h>
@@ -32,8 +33,9 @@ static const char *const known_programs[] = {
     "/var/lib/flatpak/app/*/current/active/files/*/" LIBRARY,
 };
 
-/* The two entry points of a driver, by the loader's interface: the negotiation comes first, and a driver may refuse to
- * hand out functions without it. Version 5 is the first that passes newer Vulkan versions of vkCreateInstance through. */
+/* The two entry points of a driver, by the loader's interface: the negotiation comes first, and a driver may
+ * refuse to hand out functions without it. Version 5 is the first that passes newer Vulkan versions of
+ * vkCreateInstance through. */
 static bl_result open_library(const char *path, void **library, PFN_vkGetInstanceProcAddr *get, bl_error *err)
 {
     if (!strchr(path, '/')) /* dlopen would search the library path */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What all classes of the renderer have in common, and the tree of them that a kernel is specialised to.
  *
- * A class is the tree of plugin kinds of an object, twosided(diffuse(bitmap)), with the parameter slots that any instance of it has
- * requested. Instances of one class differ only in their record. A record holds the fields of its object in the order of the
- * plugin's parameter table: a differentiable number or colour as (value offset, gradient offset), a textured parameter as the nested
- * object's record in place, then the records of nested objects, then (value offset, gradient offset) of its derived values, then the
- * class's own extra words. */
+ * A class is the tree of plugin kinds of an object, twosided(diffuse(bitmap)), with the parameter slots that
+ * any instance of it has requested. Instances of one class differ only in their record. A record holds the
+ * fields of its object in the order of the plugin's parameter table: a differentiable number or colour as
+ * (value offset, gradient offset), a textured parameter as the nested object's record in place, then the
+ * records of nested objects, then (value offset, gradient offset) of its derived values, then the class's own
+ * extra words. */
 #ifndef BL_RENDER_CLASS_H
 #define BL_RENDER_CLASS_H
 
@@ -20,8 +21,10 @@ typedef ARRAY(uint32_t) uint32_list;
 typedef struct render_class {
     plugin_class plugin;
     uint32_t extra_words;
-    const char *data_name; /* of the parameter with PLAN_DATA_SLOT, values that `load` makes from others or a file; NULL: it has none */
-    uint32_t least_side;   /* that parameter is an image or a grid, of any size from this on along each axis but the last; 0: its size is fixed */
+    const char *data_name; /* of the parameter with PLAN_DATA_SLOT, values that `load` makes from others or a
+                              file; NULL: it has none */
+    uint32_t least_side; /* that parameter is an image or a grid, of any size from this on along each axis but
+                            the last; 0: its size is fixed */
     /* Once per object when the scene is loaded: reads files, registers data parameters. */
     bl_result (*load)(render_scene *s, const scene_object *o, bl_error *err);
     /* After the object and all that it holds: whether they fit. */
@@ -30,47 +33,50 @@ typedef struct render_class {
     void (*mark)(render_scene *s, const scene_object *o);
     /* Fills the extra words of an instance. */
     void (*extra)(const struct plan *p, const scene_object *o, uint32_t *words);
-    /* Derived values of an instance, f32, from its parameters and those of its textured ones, read with plan_load and its kin. Runs tracked
-     * and untracked; no effects, no loops between parameters and results. What kernels read back is plan_derived. */
+    /* Derived values of an instance, f32, from its parameters and those of its textured ones, read with
+     * plan_load and its kin. Runs tracked and untracked; no effects, no loops between parameters and results.
+     * What kernels read back is plan_derived. */
     uint32_t derived_count;
     void (*update)(tracer *t, const class_node *n, ir_ref record, ir_ref *derived);
-    /* In its place, where they are many: derived value `element` (u32), each by a lane of its own. A loop may stand between parameters and result
-     * if it only adds. */
+    /* In its place, where they are many: derived value `element` (u32), each by a lane of its own. A loop may
+     * stand between parameters and result if it only adds. */
     ir_ref (*update_element)(tracer *t, const class_node *n, ir_ref record, ir_ref element);
-    /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of building it has table_lanes(.., k)
-     * lanes, reads parameters with plan_load and its kin and what earlier steps have left, and writes. table_steps 0, or no words: no table.
-     * shape: that carries an emitter, else NULL. */
+    /* Sampling table of an instance: table_words(..) f32 in BUFFER_VALUES from plan_table_at on. Step k of
+     * building it has table_lanes(.., k) lanes, reads parameters with plan_load and its kin and what earlier
+     * steps have left, and writes. table_steps 0, or no words: no table. shape: that carries an emitter, else
+     * NULL. */
     uint32_t table_steps;
     uint32_t (*table_words)(const render_scene *s, const scene_object *o, const render_shape *shape);
     uint32_t (*table_lanes)(const render_scene *s, const scene_object *o, uint32_t step);
     void (*table_step)(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane);
     /* Structure that the parameter tree does not show (filter mode ..), part of the class. */
     uint32_t (*variant)(const render_scene *s, const scene_object *o);
-    /* What the traced functions of a material or texture read of the surface besides uv: enum surface_need, of this class alone. NULL: nothing.
-     * Where no class of a plan needs a thing, it costs nothing. */
+    /* What the traced functions of a material or texture read of the surface besides uv: enum surface_need,
+     * of this class alone. NULL: nothing. Where no class of a plan needs a thing, it costs nothing. */
     uint32_t (*needs)(const class_node *n);
 } render_class;
 
 struct class_node {
     const render_class *cls;
     char *key;
-    uint32_t words, derived_word, table_word, extra_word; /* record size; where the pair of the derived values stands; the offset of the
-                                                             sampling table; where the extra words start */
-    uint32_t *field;              /* per parameter of the class: word of its field, PLAN_NONE if it has none */
-    class_node **param_child;     /* per parameter: class of a textured one */
+    uint32_t words, derived_word, table_word,
+        extra_word;  /* record size; where the pair of the derived values stands; the offset of the sampling
+                        table; where the extra words start */
+    uint32_t *field; /* per parameter of the class: word of its field, PLAN_NONE if it has none */
+    class_node **param_child; /* per parameter: class of a textured one */
     class_node *child[PLAN_MAX_CHILDREN];
     uint32_t child_word[PLAN_MAX_CHILDREN], child_count;
-    uint32_t requested;           /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient; PLAN_DERIVED_SLOT: or
-                                     that of a parameter its derived values may depend on */
+    uint32_t requested; /* bit per parameter (or PLAN_DATA_SLOT): some instance wants its gradient;
+                           PLAN_DERIVED_SLOT: or that of a parameter its derived values may depend on */
     uint32_t variant;
-    uint32_t absent;              /* bit per parameter with PLUGIN_PART: the part is not there */
-    bool tabled;                  /* it has a sampling table */
+    uint32_t absent; /* bit per parameter with PLUGIN_PART: the part is not there */
+    bool tabled;     /* it has a sampling table */
 };
 
 typedef ARRAY(class_node *) class_list;
 
-/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just any. slopes: surface.du, dv, ng.
- * face: surface.mesh, face, b; of triangles alone. position: surface.p. */
+/* tangents: the first axis of the local frame is dp/du without its part along the normal (Mitsuba), not just
+ * any. slopes: surface.du, dv, ng. face: surface.mesh, face, b; of triangles alone. position: surface.p. */
 enum surface_need { NEED_TANGENTS = 1, NEED_SLOPES = 2, NEED_FACE = 4, NEED_POSITION = 8 };
 
 #endif

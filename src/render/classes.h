@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every class of the renderer, for the registry and for those who refer to one by name; and helpers that several classes share. */
+ * Every class of the renderer, for the registry and for those who refer to one by name; and helpers that
+ * several classes share. */
 #ifndef BL_RENDER_CLASSES_H
 #define BL_RENDER_CLASSES_H
 
@@ -16,32 +17,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute, texture_regular, texture_irregular,
-    texture_blackbody, texture_volume;
-extern const render_class texture_uniform, texture_rawconstant, texture_srgb, texture_d65; /* stand for constants: there are no objects of them */
-extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask, bsdf_null, bsdf_plastic, bsdf_pplastic,
-    bsdf_principled, bsdf_principledthin, bsdf_roughconductor, bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
-extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional, emitter_directionalarea, emitter_constant, emitter_envmap,
-    emitter_projector;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh, shape_sphere, shape_disk, shape_cylinder, shape_merge,
-    shape_shapegroup, shape_instance, shape_sdfgrid, shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
+extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute,
+    texture_regular, texture_irregular, texture_blackbody, texture_volume;
+extern const render_class texture_uniform, texture_rawconstant, texture_srgb,
+    texture_d65; /* stand for constants: there are no objects of them */
+extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask,
+    bsdf_null, bsdf_plastic, bsdf_pplastic, bsdf_principled, bsdf_principledthin, bsdf_roughconductor,
+    bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
+extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional,
+    emitter_directionalarea, emitter_constant, emitter_envmap, emitter_projector;
+extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh,
+    shape_sphere, shape_disk, shape_cylinder, shape_merge, shape_shapegroup, shape_instance, shape_sdfgrid,
+    shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
 extern const volume_class volume_const, volume_grid;
 extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh, phase_sggx;
 extern const medium_class medium_homogeneous, medium_heterogeneous;
-extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom, filter_lanczos;
-extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter, sensor_irradiancemeter, sensor_distant,
-    sensor_batch;
-extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal, sampler_low_discrepancy;
-extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb,
-    integrator_moment, integrator_volpath, integrator_volpathmis, integrator_prbvolpath,
-    integrator_prb_attached, integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
+extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom,
+    filter_lanczos;
+extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter,
+    sensor_irradiancemeter, sensor_distant, sensor_batch;
+extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal,
+    sampler_low_discrepancy;
+extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb, integrator_moment,
+    integrator_volpath, integrator_volpathmis, integrator_prbvolpath, integrator_prb_attached,
+    integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
     integrator_rb_biased2, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
 
 /* What every shape can hold. */
 enum { SHAPE_SLOT_COUNT = 5 };
 extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
 /* A row of every shape's parameters, the last one. */
-#define SHAPE_ACCEPTED {"silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "accepted; silhouettes are not sampled"}
+#define SHAPE_ACCEPTED                                                                                       \
+    {                                                                                                        \
+        "silhouette_sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e30, "accepted; silhouettes are not sampled" \
+    }
 
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
 enum { EMITTER_SLOT_COUNT = 1 };
@@ -53,7 +62,8 @@ enum texture_wrap texture_wrap_named(const char *name);
 /* An integer coordinate (as real, from floor) to [0, size). */
 ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size);
 /* A string parameter that must be one of these names (NULL ends them). */
-bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err);
+bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices,
+                               bl_error *err);
 
 /* The same everywhere. */
 bool texture_is_constant(const scene_object *texture);
@@ -62,30 +72,35 @@ vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being discrete or attached; where a
- * discrete one leads. */
+/* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being
+ * discrete or attached; where a discrete one leads. */
 bool bsdf_turns(const render_scene *s, const scene_object *bsdf);
 vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-/* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or one in it, `mixes`. */
-bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
+/* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or
+ * one in it, `mixes`. */
+bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                          const bsdf_draw *draw);
 ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_HELD); }
 #define BSDF_NEVER_ATTACHED 1e30f
 
-/* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ----
- * Of a pixel that is k pixels from the window's border, words 4k and 4k + 2 say which share of the numbers lie beyond it to the left, and to the right;
- * the word behind each which share of the filter's mass. From FILTER_EDGES - 1 pixels on, none. */
+/* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ---- Of a
+ * pixel that is k pixels from the window's border, words 4k and 4k + 2 say which share of the numbers lie
+ * beyond it to the left, and to the right; the word behind each which share of the filter's mass. From
+ * FILTER_EDGES - 1 pixels on, none. */
 enum { FILTER_EDGES = 33, FILTER_EDGE_WORDS = 4 * FILTER_EDGES };
-/* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay inside; *weight goes along. */
-ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u, ir_ref *weight);
+/* Pixel `at` of `size` (u32) along one axis: u, which the filter's samples are made of, to where samples stay
+ * inside; *weight goes along. */
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u,
+                     ir_ref *weight);
 
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
-/* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose record is at `at`) in BUFFER_VALUES from word
- * `words` on; the largest of those. */
+/* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
+ * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
 enum { LARGEST_LANES = 256 };
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane);
 ir_ref largest_of(tracer *t, ir_ref words);
@@ -98,7 +113,8 @@ static inline const emitter_class *emitter_of(const class_node *n) { return (con
 bool bsdf_lets_through(const class_node *n);
 color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 
-/* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it holds (bsdf/albedo.c). */
+/* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it
+ * holds (bsdf/albedo.c). */
 color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 
@@ -107,15 +123,20 @@ ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
 
 /* The `pdf` of lights that no ray meets. */
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
-/* Whether the textured parameter is a plain number or colour; the mean luminance of it, at a few points of [0, 1]^2 if it is not. */
+/* Whether the textured parameter is a plain number or colour; the mean luminance of it, at a few points of
+ * [0, 1]^2 if it is not. */
 bool emitter_plain(const class_node *n, const char *param);
 ir_ref emitter_mean(tracer *t, const class_node *n, ir_ref record, const char *param);
-/* The same where places of the unit square are not texture coordinates: light_at says what the parameter is at u. */
+/* The same where places of the unit square are not texture coordinates: light_at says what the parameter is
+ * at u. */
 typedef color emitter_light(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 u);
-ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param, emitter_light *light_at);
-/* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius + 1. */
+ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
+                         emitter_light *light_at);
+/* `power` of a sky: pi times the radiance through the section of the scene's bounding sphere. far: 4 * radius
+ * + 1. */
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far);
-/* `ray` of a light at infinity: a direction as `sample` chooses it, through a point of the disk across the scene's bounding sphere. */
+/* `ray` of a light at infinity: a direction as `sample` chooses it, through a point of the disk across the
+ * scene's bounding sphere. */
 emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
 /* What a gradient by a light's place lacks (render_parameter.reason). */
 extern const char emitter_moving_shadows[];

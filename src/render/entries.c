@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What rays read of the scene buffer: packed hierarchies, level records, entries. Without instances there is one hierarchy over all primitives.
- * With them the outer one is over instances; below each instance's leaf stands the record of its level (opt/ray_bvh.c), which has the maps both
- * ways, and the root of its group's hierarchy. Ray queries have no nodes; their instances are the device's, and a table leads from the
- * device's number of an instance to its first entry and to the record. */
+ * What rays read of the scene buffer: packed hierarchies, level records, entries. Without instances there is
+ * one hierarchy over all primitives. With them the outer one is over instances; below each instance's leaf
+ * stands the record of its level (opt/ray_bvh.c), which has the maps both ways, and the root of its group's
+ * hierarchy. Ray queries have no nodes; their instances are the device's, and a table leads from the device's
+ * number of an instance to its first entry and to the record. */
 #include "render/classes.h"
 #include "spirv_gen/opt/opt.h"
 
 enum { PACKED_NODE = 8 /* words */, ENTRY_WORDS = 12, ENTRY_KIND = 9 };
-static const uint32_t leaf_bit = 0x80000000u, leaf_place = 0x0FFFFFFFu, level_bits = 0xC0000000u, no_child = 0xFFFFFFFFu;
+static const uint32_t leaf_bit = 0x80000000u, leaf_place = 0x0FFFFFFFu, level_bits = 0xC0000000u,
+                      no_child = 0xFFFFFFFFu;
 
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group)
 {
-    return p->rebuilt ? &p->rebuilt[group] : p->scene->groups.count ? &p->scene->groups.data[group].bvh : &p->scene->bvh;
+    return p->rebuilt               ? &p->rebuilt[group]
+           : p->scene->groups.count ? &p->scene->groups.data[group].bvh
+                                    : &p->scene->bvh;
 }
 
 const scene_bvh *plan_outer_bvh(const plan *p)
 {
-    return !p->rebuilt ? &p->scene->bvh : p->scene->groups.count ? &p->rebuilt[p->group_count] : &p->rebuilt[0];
+    return !p->rebuilt              ? &p->scene->bvh
+           : p->scene->groups.count ? &p->rebuilt[p->group_count]
+                                    : &p->rebuilt[0];
 }
 
 /* Primitives of a group in the order of their entries: the hierarchy's, or by kind of box. */
@@ -58,8 +64,10 @@ static uint32_t put_nodes(plan *p, const scene_bvh *bvh)
     return at;
 }
 
-/* References of the packed nodes at `nodes`: inner ones count from node_base, leaves get what `leaf` makes of them. */
-static void rebase_nodes(plan *p, uint32_t nodes, uint32_t count, uint32_t first_entry, const uint32_t *records)
+/* References of the packed nodes at `nodes`: inner ones count from node_base, leaves get what `leaf` makes of
+ * them. */
+static void rebase_nodes(plan *p, uint32_t nodes, uint32_t count, uint32_t first_entry,
+                         const uint32_t *records)
 {
     uint32_t base = nodes - p->words.data[HEADER_NODES];
     for (uint32_t i = 0; i < 2 * count; i++) {
@@ -82,10 +90,14 @@ static void put_record(plan *p, uint32_t record, const render_instance *instance
         memcpy(w + LEVEL_GRID, p->words.data + nodes, 6 * sizeof *w);
 }
 
-/* Records of the outer level and of every instance, in the order of the instances. Returns the first instance's. */
+/* Records of the outer level and of every instance, in the order of the instances. Returns the first
+ * instance's. */
 static uint32_t put_levels(plan *p, const uint32_t *group_nodes)
 {
-    static const render_instance outer = {.to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .to_group = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    static const render_instance outer = {
+        .to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+        .to_group = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+    };
     const render_scene *s = p->scene;
     uint32_t at = plan_reserve(p, (s->instances.count + 1) * LEVEL_WORDS), first = at + LEVEL_WORDS;
     BL_ASSERT(p->words.count < 1u << 30, "%u words", p->words.count);
@@ -125,7 +137,8 @@ static void write_two_levels(plan *p)
     p->words.data[HEADER_INSTANCES] = table;
     for (uint32_t k = 0; k < s->instances.count; k++) {
         const plan_group *g = &p->groups[s->instances.data[k].group];
-        const uint32_t rows[4] = {g->first + g->box_count, first + k * LEVEL_WORDS, g->first, first + k * LEVEL_WORDS};
+        const uint32_t rows[4] = {g->first + g->box_count, first + k * LEVEL_WORDS, g->first,
+                                  first + k * LEVEL_WORDS};
         memcpy(p->words.data + table + 4 * k, rows, sizeof rows); /* its triangles, then its boxes */
     }
 }

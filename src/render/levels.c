@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From shapes to hierarchies. A scene without shapegroups has one, over all primitives. Otherwise every group has one over its own
- * primitives, in its own space, what stands in no group is a group of its own that is seen once where it is, and the outer hierarchy is over
- * instances. Leaves of the outer one hold one instance. Groups do not nest (Mitsuba). */
+ * From shapes to hierarchies. A scene without shapegroups has one, over all primitives. Otherwise every group
+ * has one over its own primitives, in its own space, what stands in no group is a group of its own that is
+ * seen once where it is, and the outer hierarchy is over instances. Leaves of the outer one hold one
+ * instance. Groups do not nest (Mitsuba). */
 #include "render/classes.h"
 
 enum { UNPLACED = 0 }; /* place of an object: its group + 1 */
@@ -32,7 +33,8 @@ static bl_result place_shape(placing *p, const scene_object *o, uint32_t group)
 {
     if (is(o, &shape_shapegroup)) {
         if (group)
-            return scene_error(p->err, BL_ERROR_SCENE, o->where, "shapegroup: groups cannot hold other groups");
+            return scene_error(p->err, BL_ERROR_SCENE, o->where,
+                               "shapegroup: groups cannot hold other groups");
         bool known = p->place[o->index] != UNPLACED;
         p->place[o->index] = 1;
         return known ? BL_OK : place_children(p, o, group_of(p->scene, o));
@@ -43,7 +45,9 @@ static bl_result place_shape(placing *p, const scene_object *o, uint32_t group)
         return place_children(p, o, 0);
     }
     if (p->place[o->index] != UNPLACED && p->place[o->index] != group + 1)
-        return scene_error(p->err, BL_ERROR_UNSUPPORTED, o->where, "%s: one shape in a shapegroup and outside of it, or in two; write it twice", o->cls->name);
+        return scene_error(p->err, BL_ERROR_UNSUPPORTED, o->where,
+                           "%s: one shape in a shapegroup and outside of it, or in two; write it twice",
+                           o->cls->name);
     p->place[o->index] = group + 1;
     return place_children(p, o, group);
 }
@@ -67,7 +71,8 @@ static bl_result place_all(render_scene *s, bl_error *err)
         render_shape *shape = &s->shapes.data[i];
         shape->group = p.place[shape->object->index] - 1;
         if (shape->group && shape->emitter)
-            r = scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape in a shapegroup cannot be a light");
+            r = scene_error(err, BL_ERROR_SCENE, shape->emitter->where,
+                            "a shape in a shapegroup cannot be a light");
     }
     for (uint32_t k = 0; r == BL_OK && k < s->instances.count; k++)
         s->instances.data[k].group = group_of(s, scene_child(s->instances.data[k].object, PLUGIN_SHAPE));
@@ -84,7 +89,8 @@ static void join(float into[6], const float box[6])
 }
 
 /* Over the primitives that stand in group `group`, or over all. */
-static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh *bvh, float whole[6], bl_error *err)
+static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh *bvh, float whole[6],
+                            bl_error *err)
 {
     uint32_t n = s->primitives.count, count = 0, *member = malloc((size_t)(n + 1) * sizeof *member);
     float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
@@ -109,11 +115,13 @@ void render_map_box(const float m[12], const float box[6], float out[6])
     for (int row = 0; row < 3; row++) {
         double low = (double)m[4 * row + 3], high = low;
         for (int k = 0; k < 3; k++) {
-            double a = (double)m[4 * row + k] * (double)box[k], b = (double)m[4 * row + k] * (double)box[3 + k];
+            double a = (double)m[4 * row + k] * (double)box[k],
+                   b = (double)m[4 * row + k] * (double)box[3 + k];
             low += fmin(a, b), high += fmax(a, b);
         }
         double slack = 1e-6 * (fabs(low) + fabs(high) + high - low);
-        out[row] = nextafterf((float)(low - slack), -INFINITY), out[3 + row] = nextafterf((float)(high + slack), INFINITY);
+        out[row] = nextafterf((float)(low - slack), -INFINITY),
+        out[3 + row] = nextafterf((float)(high + slack), INFINITY);
     }
 }
 

@@ -9,14 +9,24 @@ object_name render_name_below(render_scene *s, object_name of, const char *child
 }
 
 /* Registers a parameter; its values are the caller's concern. */
-static render_parameter *add_named(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape)
+static render_parameter *add_named(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
+                                   uint32_t rank, const uint32_t *shape)
 {
     object_name of = render_name_below(s, s->names[o->index], field);
     const render_parameter *last = s->parameters.count ? &s->parameters.data[s->parameters.count - 1] : NULL;
-    bool behind = last && last->source != PLAN_NONE; /* geometry stands behind all values; what classes keep beside parameters is among them */
-    render_parameter p = {.name = of.name, .path = of.path, .count = 1, .source = PLAN_NONE,
-                          .offset = behind ? last->offset + last->count : s->values.count, .rank = rank, .object = o->index, .slot = slot,
-                          .factor = PLAN_NONE};
+    bool behind = last && last->source != PLAN_NONE; /* geometry stands behind all values; what classes keep
+                                                        beside parameters is among them */
+    render_parameter p = {
+        .name = of.name,
+        .path = of.path,
+        .count = 1,
+        .source = PLAN_NONE,
+        .offset = behind ? last->offset + last->count : s->values.count,
+        .rank = rank,
+        .object = o->index,
+        .slot = slot,
+        .factor = PLAN_NONE,
+    };
     for (uint32_t i = 0; i < rank; i++) {
         p.shape[i] = shape[i];
         p.count *= shape[i];
@@ -25,8 +35,8 @@ static render_parameter *add_named(render_scene *s, const scene_object *o, const
     return &s->parameters.data[s->parameters.count - 1];
 }
 
-uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                          float most, const float *values)
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
+                          uint32_t rank, const uint32_t *shape, float least, float most, const float *values)
 {
     render_parameter *p = add_named(s, o, field, slot, rank, shape);
     p->least = least, p->most = most;
@@ -37,7 +47,8 @@ uint32_t render_add_array(render_scene *s, const scene_object *o, const char *fi
     return s->parameters.count - 1;
 }
 
-uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot, const uint32_t shape[2], uint32_t source)
+uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
+                             const uint32_t shape[2], uint32_t source)
 {
     render_parameter *p = add_named(s, o, field, slot, 2, shape);
     p->least = -INFINITY, p->most = INFINITY, p->source = source;
@@ -46,16 +57,19 @@ uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char 
 
 const float *render_initial(const render_scene *s, const render_parameter *p)
 {
-    return p->source == PLAN_NONE ? s->values.data + p->offset : (const float *)(const void *)(s->geometry.data + p->source);
+    return p->source == PLAN_NONE ? s->values.data + p->offset
+                                  : (const float *)(const void *)(s->geometry.data + p->source);
 }
 
-uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                              float most, const float *values)
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank,
+                              const uint32_t *shape, float least, float most, const float *values)
 {
-    const char *field = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
+    const char *field =
+        slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->data_name : o->cls->params[slot].name;
     BL_ASSERT(field, "%s adds a parameter without a name", o->cls->name);
     uint32_t index = render_add_array(s, o, field, slot, rank, shape, least, most, values);
-    s->parameters.data[index].least_side = slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
+    s->parameters.data[index].least_side =
+        slot == PLAN_DATA_SLOT ? ((const render_class *)o->cls)->least_side : 0;
     return index;
 }
 
@@ -81,32 +95,38 @@ uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uin
 
 enum { RESIZED_MOST = 1 << 30 /* entries */ };
 
-static bl_result check_size(const render_scene *s, uint32_t index, const uint32_t *shape, uint32_t *count, bl_error *err)
+static bl_result check_size(const render_scene *s, uint32_t index, const uint32_t *shape, uint32_t *count,
+                            bl_error *err)
 {
     const render_parameter *p = &s->parameters.data[index];
     uint64_t n = 1;
     if (p->least_side == 0)
-        return error_set(err, BL_ERROR_ARGUMENT, "%s has a fixed size; images and grids can be resized", p->name);
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has a fixed size; images and grids can be resized",
+                         p->name);
     for (uint32_t k = 0; k < p->rank; k++) {
         n *= shape[k];
         if (shape[k] < p->least_side && k + 1 < p->rank)
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: a side of %u is too small, %u is the least", p->name, shape[k], p->least_side);
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: a side of %u is too small, %u is the least",
+                             p->name, shape[k], p->least_side);
         if (n > RESIZED_MOST)
             return error_set(err, BL_ERROR_ARGUMENT, "%s: more than %d entries", p->name, RESIZED_MOST);
     }
     if (shape[p->rank - 1] != p->shape[p->rank - 1])
-        return error_set(err, BL_ERROR_ARGUMENT, "%s has %u channels, which stay", p->name, p->shape[p->rank - 1]);
+        return error_set(err, BL_ERROR_ARGUMENT, "%s has %u channels, which stay", p->name,
+                         p->shape[p->rank - 1]);
     *count = (uint32_t)n;
     return BL_OK;
 }
 
-bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err)
+bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
+                                  bl_error *err)
 {
     render_parameter *p = &s->parameters.data[index];
     uint32_t count = 0, behind = p->offset + p->count;
     TRY(check_size(s, index, shape, &count, err));
     array_reserve(&s->values, s->values.count - p->count + count);
-    memmove(s->values.data + p->offset + count, s->values.data + behind, (s->values.count - behind) * sizeof *values);
+    memmove(s->values.data + p->offset + count, s->values.data + behind,
+            (s->values.count - behind) * sizeof *values);
     memcpy(s->values.data + p->offset, values, count * sizeof *values);
     s->values.count += count - p->count;
     for (uint32_t i = 0; i < s->parameters.count; i++)
@@ -121,9 +141,11 @@ void render_turns(render_scene *s, uint32_t parameter)
 {
     render_parameter *p = &s->parameters.data[parameter];
     p->turns = true;
-    p->reason = s->volumetric ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
-                : s->detached ? "mirrored and refracted directions turn with it, which this integrator leaves out"
-                              : "edges that it moves in mirrors and behind glass are left out";
+    p->reason = s->volumetric
+                    ? "mirrored and refracted directions turn with it, which volumetric integrators leave out"
+                : s->detached
+                    ? "mirrored and refracted directions turn with it, which this integrator leaves out"
+                    : "edges that it moves in mirrors and behind glass are left out";
 }
 
 void render_turns_all(render_scene *s, const scene_object *o)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The words of the scene buffer. See plan.h.
  *
- * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor. Geometry's internal offsets (MESH_FACES ..)
- * are relative to its block in the render_scene and become absolute here. */
+ * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor.
+ * Geometry's internal offsets (MESH_FACES ..) are relative to its block in the render_scene and become
+ * absolute here. */
 #include "render/plan_parts.h"
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 
-const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding", "numbering", "cells", "residual", "sharing", "shape_sharing"};
+const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding",  "numbering", "cells",
+                                                          "residual", "sharing",   "shape_sharing"};
 
 uint32_t plan_reserve(plan *p, uint32_t count)
 {
@@ -32,7 +34,8 @@ static bool lights_differ(const render_scene *s)
 {
     bool differ = s->light_choice == LIGHTS_BY_POWER;
     for (uint32_t i = 1; i < s->emitters.count && s->light_choice == LIGHTS_BY_WEIGHT; i++)
-        differ |= scene_number(s->emitters.data[i], "sampling_weight") != scene_number(s->emitters.data[0], "sampling_weight");
+        differ |= scene_number(s->emitters.data[i], "sampling_weight") !=
+                  scene_number(s->emitters.data[0], "sampling_weight");
     return differ && s->emitters.count > 1;
 }
 
@@ -64,13 +67,15 @@ static uint32_t write_media(plan *p, plan_instance *seen)
     return media;
 }
 
-static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const plan_instance *emitter_of_shape, plan_instance *seen)
+static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const plan_instance *emitter_of_shape,
+                         plan_instance *seen)
 {
     const render_scene *s = p->scene;
     uint32_t media = write_media(p, seen);
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
-        plan_instance bsdf = shape->bsdf ? plan_instantiate(p, &p->bsdfs, shape->bsdf, seen) : (plan_instance){0};
+        plan_instance bsdf =
+            shape->bsdf ? plan_instantiate(p, &p->bsdfs, shape->bsdf, seen) : (plan_instance){0};
         if (shape->bsdf)
             p->needs |= plan_needs(p->bsdfs.data[bsdf.cls]);
         uint32_t *w = p->words.data + shapes + i * SHAPE_WORDS;
@@ -79,7 +84,8 @@ static void write_shapes(plan *p, uint32_t shapes, uint32_t geometry, const plan
         w[SHAPE_EMITTER_CLASS] = emitter_of_shape[i].cls;
         w[SHAPE_EMITTER_RECORD] = emitter_of_shape[i].record;
         w[SHAPE_DATA] = geometry + shape->data;
-        w[SHAPE_INTERIOR] = medium_place(p, media, shape->interior), w[SHAPE_EXTERIOR] = medium_place(p, media, shape->exterior);
+        w[SHAPE_INTERIOR] = medium_place(p, media, shape->interior),
+        w[SHAPE_EXTERIOR] = medium_place(p, media, shape->exterior);
     }
 }
 
@@ -117,7 +123,8 @@ static void write_words(plan *p)
     uint32_t geometry = p->geometry = plan_reserve(p, 0);
     plan_append(p, s->geometry.data, s->geometry.count);
     rebase_geometry(p, geometry);
-    uint32_t shapes = plan_reserve(p, (s->shapes.count + 1) * SHAPE_WORDS), lights = plan_reserve(p, (s->emitters.count + 1) * 2);
+    uint32_t shapes = plan_reserve(p, (s->shapes.count + 1) * SHAPE_WORDS),
+             lights = plan_reserve(p, (s->emitters.count + 1) * 2);
     p->words.data[HEADER_SHAPES] = shapes, p->words.data[HEADER_EMITTERS] = lights;
     plan_instance *of_shape = arena_alloc(&p->memory, (s->shapes.count + 1) * sizeof *of_shape);
     plan_instance *seen = arena_alloc(&p->memory, (s->description->object_count + 1) * sizeof *seen);
@@ -125,7 +132,8 @@ static void write_words(plan *p)
         of_shape[i].cls = PLAN_NONE;
     for (uint32_t i = 0; i < s->emitters.count; i++) {
         uint32_t shape = s->emitter_shape.data[i];
-        plan_instance e = shape == PLAN_NONE ? plan_instantiate(p, &p->emitters, s->emitters.data[i], NULL) : plan_instantiate_area(p, i, geometry);
+        plan_instance e = shape == PLAN_NONE ? plan_instantiate(p, &p->emitters, s->emitters.data[i], NULL)
+                                             : plan_instantiate_area(p, i, geometry);
         p->words.data[lights + 2 * i] = e.cls;
         p->words.data[lights + 2 * i + 1] = e.record;
         if (shape != PLAN_NONE)
@@ -140,7 +148,8 @@ static void write_words(plan *p)
         if (s->channels.data[i].kind == CHANNEL_DP_DU || s->channels.data[i].kind == CHANNEL_DP_DV)
             p->needs |= NEED_TANGENTS;
     class_list filters = {0};
-    uint32_t filter = plan_instantiate(p, &filters, s->filter, NULL).record; /* before the place is taken: it moves the words */
+    uint32_t filter = plan_instantiate(p, &filters, s->filter, NULL)
+                          .record; /* before the place is taken: it moves the words */
     p->words.data[HEADER_FILTER] = filter;
     p->filter = filters.data[0];
     for (uint32_t i = 0; i < s->parameters.count && !p->sensor; i++)
@@ -155,7 +164,9 @@ static void write_words(plan *p)
     p->words.data[HEADER_UPDATES] = p->words.count;
     plan_append(p, p->update_words.data, p->update_words.count);
     plan_write_entries(p);
-    uint32_t sensor = plan_reserve(p, sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (passes.c) */
+    uint32_t sensor = plan_reserve(
+        p,
+        sensor_words(s->sensor)); /* last: what is in front of it may be constant while it moves (passes.c) */
     sensor_record(s, s->sensor, NULL, p->words.data + sensor);
     p->words.data[HEADER_SENSOR] = sensor;
 }
@@ -167,13 +178,17 @@ bool plan_sways(const plan *p)
 {
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)
-        lights |= emitter_of(p->emitters.data[i])->delta && p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->place_params;
+        lights |= emitter_of(p->emitters.data[i])->delta &&
+                  p->emitters.data[i]->requested & emitter_of(p->emitters.data[i])->place_params;
     return p->scene->volumetric && (p->sensor || p->moves & MOVE_SURFACE || lights);
 }
 
 uint32_t plan_sensor_word(const plan *p) { return p->words.data[HEADER_SENSOR]; }
 
-bool plan_can_bake(const render_scene *s) { return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST; }
+bool plan_can_bake(const render_scene *s)
+{
+    return s->groups.count == 0 && s->bvh.count > 0 && s->bvh.count <= BAKED_MOST;
+}
 
 /* Normals that are generated from requested positions get places behind those of all that is requested. */
 static void derive_normals(plan *p)
@@ -185,7 +200,8 @@ static void derive_normals(plan *p)
             continue;
         uint32_t position = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS);
         uint32_t normal = render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
-        if (position == PLAN_NONE || normal == PLAN_NONE || p->gradient_offset[position] == PLAN_NONE || p->gradient_offset[normal] != PLAN_NONE)
+        if (position == PLAN_NONE || normal == PLAN_NONE || p->gradient_offset[position] == PLAN_NONE ||
+            p->gradient_offset[normal] != PLAN_NONE)
             continue;
         p->normals_of[normal] = position, p->normals_derived = true;
         p->value_offset[normal] = p->stored_count, p->stored_count += s->parameters.data[normal].count;
@@ -194,7 +210,8 @@ static void derive_normals(plan *p)
     }
 }
 
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off)
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
+                  uint32_t off)
 {
     plan *p = calloc(1, sizeof *p);
     BL_ASSERT(p, "out of memory");
@@ -203,7 +220,8 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
     p->gradient_offset = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     p->normals_of = arena_alloc(&p->memory, (s->parameters.count + 1) * sizeof(uint32_t));
     for (uint32_t i = 0; i < s->parameters.count; i++) {
-        p->value_offset[i] = s->parameters.data[i].source == PLAN_NONE ? s->parameters.data[i].offset : PLAN_NONE;
+        p->value_offset[i] =
+            s->parameters.data[i].source == PLAN_NONE ? s->parameters.data[i].offset : PLAN_NONE;
         p->gradient_offset[i] = p->normals_of[i] = PLAN_NONE;
     }
     p->stored_count = s->values.count;
@@ -218,7 +236,8 @@ plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t cou
         p->turns |= s->parameters.data[requested[i]].turns;
         uint32_t slot = s->parameters.data[requested[i]].slot;
         if (slot >= PLAN_ARRAY_SLOT)
-            p->moves |= 1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
+            p->moves |=
+                1u << (slot - PLAN_ARRAY_SLOT < MESH_ATTRIBUTE ? slot - PLAN_ARRAY_SLOT : MESH_ATTRIBUTE);
         p->moves |= place_is(s, requested[i]) ? MOVE_PLACES : 0u;
     }
     derive_normals(p);
@@ -260,7 +279,10 @@ bool plan_has_nulls(const plan *p)
 }
 
 bool plan_has_media(const plan *p) { return p->scene->volumetric && p->media.count > 0; }
-bool plan_is_volumetric(const plan *p) { return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p)); }
+bool plan_is_volumetric(const plan *p)
+{
+    return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p));
+}
 
 bool plan_notes_all_crossed(const plan *p)
 {

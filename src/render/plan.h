@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Between a scene's objects and its kernels.
  *
- * A plan is the scene prepared for one set of requested gradients: the words of the scene buffer and the classes (class.h) that kernels are
- * specialised to.
+ * A plan is the scene prepared for one set of requested gradients: the words of the scene buffer and the
+ * classes (class.h) that kernels are specialised to.
  *
- * Derived values (estimators.md 2) are what a class computes from its parameters once instead of at every vertex: its `update`, traced, is a
- * kernel of its own that runs after parameters have changed. They stand behind the parameters in the buffer of values, and, where a
- * parameter they may depend on is requested, behind the parameters' elements in the buffer of gradients; the derivative of `update` is one
- * more kernel (integrator/update.c).
+ * Derived values (estimators.md 2) are what a class computes from its parameters once instead of at every
+ * vertex: its `update`, traced, is a kernel of its own that runs after parameters have changed. They stand
+ * behind the parameters in the buffer of values, and, where a parameter they may depend on is requested,
+ * behind the parameters' elements in the buffer of gradients; the derivative of `update` is one more kernel
+ * (integrator/update.c).
  *
- * Sampling tables are derived, too, but large and detached: distributions over texels, say. They stand behind the derived values and are
- * built in steps by traced functions whenever values have changed (integrator/tables.c). */
+ * Sampling tables are derived, too, but large and detached: distributions over texels, say. They stand behind
+ * the derived values and are built in steps by traced functions whenever values have changed
+ * (integrator/tables.c). */
 #ifndef BL_RENDER_PLAN_H
 #define BL_RENDER_PLAN_H
 
@@ -21,7 +23,8 @@ enum { UPDATE_ELEMENT = 16 /* bits of a class's index in plan.updates */ };
 
 /* One dispatch of building tables: a step of one instance, or of the choice of lights. */
 typedef struct plan_table {
-    uint32_t function; /* index over the steps of the choice, if it has a table, then over classes and their steps: UNIFORM_TABLE_STEP */
+    uint32_t function; /* index over the steps of the choice, if it has a table, then over classes and their
+                          steps: UNIFORM_TABLE_STEP */
     uint32_t record, lanes;
     const uint32_t *follows; /* parameters whose values the table is made of */
     uint32_t follow_count;
@@ -34,116 +37,144 @@ typedef struct plan_group {
 
 typedef struct plan {
     const render_scene *scene;
-    uint32_t off;              /* plan_switch */
+    uint32_t off; /* plan_switch */
     arena memory;
     ARRAY(uint32_t) words;     /* the scene buffer */
-    uint32_t *value_offset;    /* per parameter: in the buffer of values; PLAN_NONE: of geometry that is not requested, which stays in the scene buffer */
+    uint32_t *value_offset;    /* per parameter: in the buffer of values; PLAN_NONE: of geometry that is not
+                                  requested, which stays in the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
-    uint32_t *normals_of;      /* per parameter: requested positions that these normals, not requested themselves, are generated from: derived values with
-                                * gradients (integrator/geometry.c); else PLAN_NONE */
-    bool normals_derived;      /* there are some */
-    uint32_t gradient_count;   /* elements, those of derived values included */
-    uint32_t stored_count;     /* values of parameters: the scene's, then those of requested geometry */
-    uint32_t value_count;      /* of the buffer of values: parameters, then derived values and tables */
+    uint32_t *normals_of; /* per parameter: requested positions that these normals, not requested themselves,
+                             are generated from: derived values with gradients (integrator/geometry.c); else
+                             PLAN_NONE */
+    bool normals_derived; /* there are some */
+    uint32_t gradient_count; /* elements, those of derived values included */
+    uint32_t stored_count;   /* values of parameters: the scene's, then those of requested geometry */
+    uint32_t value_count;    /* of the buffer of values: parameters, then derived values and tables */
     class_list bsdfs, emitters, media, phases;
-    uint32_t needs;            /* of all materials: enum surface_need; */
-    uint32_t light_needs;      /* of all lights on shapes */
-    uint32_t moves;            /* enum mesh_moves: arrays of meshes, of which some are requested */
-    class_list updates;        /* classes with derived values */
-    class_list tables;         /* classes with sampling tables */
+    uint32_t needs;                 /* of all materials: enum surface_need; */
+    uint32_t light_needs;           /* of all lights on shapes */
+    uint32_t moves;                 /* enum mesh_moves: arrays of meshes, of which some are requested */
+    class_list updates;             /* classes with derived values */
+    class_list tables;              /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
-    bool lights_tabled;        /* lights are chosen by a table (integrator/choice.c), whose place is in HEADER_LIGHT_TABLE; else alike */
-    uint32_t update_count;     /* lanes of updating: HEADER_UPDATES points to (index in updates | element << UPDATE_ELEMENT, record) of each:
-                                  objects with derived values, or every single value where the class has update_element */
-    bool update_elements;      /* some class has */
-    bool update_requested;     /* some derived value has a gradient */
+    bool lights_tabled;             /* lights are chosen by a table (integrator/choice.c), whose place is in
+                                       HEADER_LIGHT_TABLE; else alike */
+    uint32_t update_count; /* lanes of updating: HEADER_UPDATES points to (index in updates | element <<
+                              UPDATE_ELEMENT, record) of each: objects with derived values, or every single
+                              value where the class has update_element */
+    bool update_elements;  /* some class has */
+    bool update_requested; /* some derived value has a gradient */
     struct derived_place *derived; /* by object index */
     ARRAY(uint32_t) update_words;  /* while the plan is made */
     class_node *filter;
-    class_node *sensor;        /* where parameters of the sensor are wanted; else NULL */
-    bool turns;                /* some of what is requested turns mirrored or refracted directions */
+    class_node *sensor; /* where parameters of the sensor are wanted; else NULL */
+    bool turns;         /* some of what is requested turns mirrored or refracted directions */
     bool any_request;
-    uint32_t *order;           /* primitive of each entry */
-    uint32_t geometry;         /* where the scene's begins in words */
-    plan_group *groups;        /* of the scene; where it has none, of all its primitives as one */
+    uint32_t *order;    /* primitive of each entry */
+    uint32_t geometry;  /* where the scene's begins in words */
+    plan_group *groups; /* of the scene; where it has none, of all its primitives as one */
     uint32_t group_count;
-    uint32_t *level_places;    /* of each instance: LEVEL_PLACE */
-    scene_bvh *rebuilt;        /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
-    bool baked; /* small static geometry: the scene buffer's words are constants of the kernels */
-    bool sensor_moves; /* but for the sensor's */
-    bool detours; /* the extinction's gradient by differential ratio tracking (integrator/detour.c); set before tracing */
-    bool lists_lanes; /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set before tracing */
-    bool query; /* rays are ray queries: no nodes; entries of triangles follow all others */
+    uint32_t *level_places; /* of each instance: LEVEL_PLACE */
+    scene_bvh *rebuilt; /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
+    bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
+    bool sensor_moves;  /* but for the sensor's */
+    bool detours;       /* the extinction's gradient by differential ratio tracking (integrator/detour.c); set
+                           before tracing */
+    bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
+                           before tracing */
+    bool query;         /* rays are ray queries: no nodes; entries of triangles follow all others */
 } plan;
 
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
-enum level_word { LEVEL_TO_GROUP, LEVEL_GRID = 12, LEVEL_ROOT = 18, LEVEL_PLACE /* as SHAPE_PLACE */, LEVEL_TO_WORLD, LEVEL_WORDS = LEVEL_TO_WORLD + 12 };
+enum level_word {
+    LEVEL_TO_GROUP,
+    LEVEL_GRID = 12,
+    LEVEL_ROOT = 18,
+    LEVEL_PLACE /* as SHAPE_PLACE */,
+    LEVEL_TO_WORLD,
+    LEVEL_WORDS = LEVEL_TO_WORLD + 12
+};
 
 /* How rays find what they hit. */
 typedef enum plan_rays {
     PLAN_RAYS_BVH,
     PLAN_RAYS_BAKED, /* where plan_can_bake, else PLAN_RAYS_BVH */
-    PLAN_RAYS_QUERY  /* whoever runs the kernels builds the acceleration structure and puts its address into words[HEADER_ACCEL] */
+    PLAN_RAYS_QUERY  /* whoever runs the kernels builds the acceleration structure and puts its address into
+                        words[HEADER_ACCEL] */
 } plan_rays;
 
 /* What recording does to make kernels small, and can leave out, for measuring what it is worth. */
 typedef enum plan_switch {
-    PLAN_FOLD = 1,         /* constants fold */
-    PLAN_NUMBER = 2,       /* equal values are one */
-    PLAN_CELLS = 4,        /* densities have bounds in cells, not one for all of a medium */
-    PLAN_RESIDUAL = 8,     /* and bounds from below, so that light sampling tracks only what lies between the two */
+    PLAN_FOLD = 1,   /* constants fold */
+    PLAN_NUMBER = 2, /* equal values are one */
+    PLAN_CELLS = 4,  /* densities have bounds in cells, not one for all of a medium */
+    PLAN_RESIDUAL =
+        8, /* and bounds from below, so that light sampling tracks only what lies between the two */
     /* last, because bench --ablation shows what is left with nothing but these: */
-    PLAN_SHARE = 16,        /* materials and lights of a class share its functions and differ by their records; else each has its own */
-    PLAN_SHARE_SHAPES = 32, /* the same for the interactions of shapes of a kind; where rays hit is asked by kind in any case */
+    PLAN_SHARE = 16, /* materials and lights of a class share its functions and differ by their records; else
+                        each has its own */
+    PLAN_SHARE_SHAPES = 32, /* the same for the interactions of shapes of a kind; where rays hit is asked by
+                               kind in any case */
     PLAN_SWITCH_COUNT = 6
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
-/* Whether tracked evaluations follow the rays that lead to vertices (integrator/follow.c); whether hits move on the surface. */
+/* Whether tracked evaluations follow the rays that lead to vertices (integrator/follow.c); whether hits move
+ * on the surface. */
 bool plan_follows(const plan *p);
 bool plan_hits_move(const plan *p);
-bool plan_sways(const plan *p); /* requested parameters move vertices of volumetric walks, or what lies between them (integrator/sway.c) */
+bool plan_sways(const plan *p); /* requested parameters move vertices of volumetric walks, or what lies
+                                   between them (integrator/sway.c) */
 /* requested: parameter indices. off: plan_switch, what to leave out. */
-plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays, uint32_t off);
+plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
+                  uint32_t off);
 /* Whether the scene is small enough for its geometry to be constants of kernels. */
 bool plan_can_bake(const render_scene *s);
-/* Whether some material lets paths through; whether the integrator knows media and there are some; whether its walks are volumetric (walk.volumetric). */
+/* Whether some material lets paths through; whether the integrator knows media and there are some; whether
+ * its walks are volumetric (walk.volumetric). */
 bool plan_has_nulls(const plan *p);
 bool plan_has_media(const plan *p);
 bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);
-/* Of how many sampled lights a sample notes what its walk has crossed on the way to them (integrator/crossed.c); whether these are all.
- * Planes of BUFFER_SAMPLES (enum sample_plane). */
+/* Of how many sampled lights a sample notes what its walk has crossed on the way to them
+ * (integrator/crossed.c); whether these are all. Planes of BUFFER_SAMPLES (enum sample_plane). */
 uint32_t plan_notes_crossed(const plan *p);
 bool plan_notes_all_crossed(const plan *p);
 uint32_t plan_sample_words(const plan *p);
-/* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is requested, as the scene has it
- * (medium/estimator.c). */
+/* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is
+ * requested, as the scene has it (medium/estimator.c). */
 bool plan_prefers_detours(const plan *p);
 void plan_destroy(plan *p);
 void plan_initial_values(const plan *p, float *values); /* stored_count of them */
 /* How the plan's rays are traced by passes; fields of other concern stay. */
 void plan_ray_options(const plan *p, opt_options *o);
-uint32_t plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
+uint32_t
+plan_sensor_word(const plan *p); /* where the SENSOR_WORDS of the sensor's record begin in the scene buffer */
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
-uint32_t plan_reserve(plan *p, uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
-void plan_align(plan *p); /* the next reservation begins at a multiple of four words: t_aligned */
-void plan_write_entries(plan *p);               /* entries.c: hierarchies, levels, entries and the header's words of them */
+uint32_t plan_reserve(plan *p,
+                      uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
+void plan_align(plan *p);         /* the next reservation begins at a multiple of four words: t_aligned */
+void plan_write_entries(plan *p); /* entries.c: hierarchies, levels, entries and the header's words of them */
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
 const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
 /* Word of the record of an instance's level. */
-static inline uint32_t plan_level(const plan *p, uint32_t instance) { return p->words.data[HEADER_LEVEL] + (1 + instance) * LEVEL_WORDS; }
-/* Other hierarchies in place of those that there are, as plan.rebuilt; takes them. The words behind the updates are written anew. */
+static inline uint32_t plan_level(const plan *p, uint32_t instance)
+{
+    return p->words.data[HEADER_LEVEL] + (1 + instance) * LEVEL_WORDS;
+}
+/* Other hierarchies in place of those that there are, as plan.rebuilt; takes them. The words behind the
+ * updates are written anew. */
 void plan_take_hierarchies(plan *p, scene_bvh *made);
 
 /* ---- plan_read.c: traced reads of parameters ---- */
 
-/* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the record. */
+/* Element `element` (u32) of the number or colour whose (value, gradient) offset pair stands at `word` of the
+ * record. */
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element);
-/* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`, PLAN_NONE: they have none (u32). requested:
- * some gradient is wanted at all. */
+/* Element `element` of values that begin at `value` of BUFFER_VALUES and whose gradients begin at `gradient`,
+ * PLAN_NONE: they have none (u32). requested: some gradient is wanted at all. */
 ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_ref element);
 /* A colour parameter of the class by name; a number parameter. */
 color plan_color(tracer *t, const class_node *n, ir_ref record, const char *param);
@@ -163,13 +194,15 @@ ir_ref color_mean(tracer *t, color v); /* of the three channels; of grey exactly
 color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* The volumetric parameter `param` at a point of the world. */
 color plan_volume(tracer *t, const class_node *n, ir_ref record, const char *param, vec3 p);
-/* The same as one number (Mitsuba's eval_1): of images luminance, of a constant colour the mean; exact for grey. */
+/* The same as one number (Mitsuba's eval_1): of images luminance, of a constant colour the mean; exact for
+ * grey. */
 ir_ref plan_texture_1(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Its derivative with respect to uv; the texture's class has a `slope`. */
 vec2 plan_texture_slope(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
 /* Of an object: the value of a PLUGIN_PART is a plain 0. */
 bool plan_part_is_zero(const scene_object *o, const char *param);
-/* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is differentiated. Known while tracing. */
+/* Whether the part whose weight is `param` (PLUGIN_PART) exists, that is may be other than 0 or is
+ * differentiated. Known while tracing. */
 bool plan_has(const class_node *n, const char *param);
 /* As plan_texture_1 of the weight of a part; 0 where there is none. */
 ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *param, vec2 uv);
@@ -177,8 +210,9 @@ ir_ref plan_weight(tracer *t, const class_node *n, ir_ref record, const char *pa
 bool plan_requests(const class_node *n);
 /* The gradient of the parameter `param`, textured, volumetric or the data, is wanted by some instance. */
 bool plan_wants(const class_node *n, const char *param);
-/* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or the data: the share, but where its gradient is
- * wanted neither part is ever left out (estimators.md 4). The image of such a plan is chosen alike, which the two-walk form needs. */
+/* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or
+ * the data: the share, but where its gradient is wanted neither part is ever left out (estimators.md 4). The
+ * image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
 
 #endif

@@ -21,8 +21,12 @@ static bool wanted(const plan *p, const scene_object *o, uint32_t slot)
     return i != PLAN_NONE && p->gradient_offset[i] != PLAN_NONE;
 }
 
-/* Only materials, phase functions, textures and volumes nest records; a scene_object's other children (a film's filter) are no concern of kernels. */
-static bool nests(const scene_object *o) { return o->cls->category == PLUGIN_BSDF || o->cls->category == PLUGIN_PHASE; }
+/* Only materials, phase functions, textures and volumes nest records; a scene_object's other children (a
+ * film's filter) are no concern of kernels. */
+static bool nests(const scene_object *o)
+{
+    return o->cls->category == PLUGIN_BSDF || o->cls->category == PLUGIN_PHASE;
+}
 
 /* bool: the gradient of a parameter of this class, or of a texture in it, is wanted by some instance */
 bool plan_requests(const class_node *n)

@@ -27,11 +27,13 @@ typedef struct plan_instance {
     uint32_t cls, record;
 } plan_instance;
 
-/* One record per object and list, however many shapes refer to it. seen: by object index; NULL: another one each time. */
+/* One record per object and list, however many shapes refer to it. seen: by object index; NULL: another one
+ * each time. */
 plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen);
 /* Of a light on a shape. geometry_base: where the scene's geometry begins in the words. */
 plan_instance plan_instantiate_area(plan *p, uint32_t emitter, uint32_t geometry_base);
-/* Weights of the lights, room for the table, and the dispatches that build it, behind those of the lights' own tables. */
+/* Weights of the lights, room for the table, and the dispatches that build it, behind those of the lights'
+ * own tables. */
 void plan_place_light_table(plan *p);
 
 /* ---- plan.c ---- */

@@ -19,7 +19,8 @@ ir_ref plan_value(tracer *t, ir_ref value, ir_ref gradient, bool requested, ir_r
 ir_ref plan_load(tracer *t, const class_node *n, ir_ref record, uint32_t word, uint32_t slot, ir_ref element)
 {
     bool requested = n->requested >> slot & 1;
-    ir_ref value = t_word(t, record, word), gradient = t->tracked && requested ? t_word(t, record, word + 1) : value;
+    ir_ref value = t_word(t, record, word),
+           gradient = t->tracked && requested ? t_word(t, record, word + 1) : value;
     return plan_value(t, value, gradient, requested, element);
 }
 
@@ -54,7 +55,10 @@ ir_ref plan_shape_data(tracer *t, uint32_t shape)
     return t_word(t, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape * SHAPE_WORDS + SHAPE_DATA);
 }
 
-ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->table_word); }
+ir_ref plan_table_at(tracer *t, const class_node *n, ir_ref record)
+{
+    return t_word(t, record, n->table_word);
+}
 
 bool plan_given(const class_node *n, const char *param) { return n->param_child[param_of(n, param)] != NULL; }
 
@@ -69,7 +73,8 @@ color plan_texture(tracer *t, const class_node *n, ir_ref record, const char *pa
 ir_ref color_luminance(tracer *t, color v)
 {
     ir_func *f = t->f;
-    ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)), blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
+    ir_ref red = ir_mul(f, ir_sub(f, v.c[0], v.c[1]), t_f32(t, 0.212671f)),
+           blue = ir_mul(f, ir_sub(f, v.c[2], v.c[1]), t_f32(t, 0.072169f));
     return ir_add(f, v.c[1], ir_add(f, red, blue));
 }
 

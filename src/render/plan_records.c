@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Records of a plan: where each instance of a class finds its parameters, derived values and sampling table, and the dispatches that make
- * the last two. */
+ * Records of a plan: where each instance of a class finds its parameters, derived values and sampling table,
+ * and the dispatches that make the last two. */
 #include "render/plan_parts.h"
 
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot)
@@ -13,7 +13,8 @@ uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slo
     return p->gradient_offset[render_find_parameter(p->scene, o, slot)];
 }
 
-/* Room for an object's derived values, and its line in the list of updates. n: its own class, not yet united with others'. */
+/* Room for an object's derived values, and its line in the list of updates. n: its own class, not yet united
+ * with others'. */
 static derived_place place_derived(plan *p, const class_node *n, const scene_object *o, uint32_t record)
 {
     derived_place *d = &p->derived[o->index];
@@ -27,7 +28,9 @@ static derived_place place_derived(plan *p, const class_node *n, const scene_obj
         p->gradient_count += count;
         p->update_requested = true;
     }
-    uint32_t cls = plan_class_add(p, &p->updates, plan_classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
+    uint32_t cls = plan_class_add(
+        p, &p->updates,
+        plan_classify(p, o, NULL)); /* a tree of its own: united with other instances of this list only */
     bool each = n->cls->update_element != NULL;
     p->update_elements |= each;
     for (uint32_t k = 0; k < (each ? count : 1); k++) {
@@ -57,7 +60,8 @@ static void add_parameters(const plan *p, const scene_object *o, uint32_list *ou
 }
 
 /* The same of a light; shape: that carries it, whose attributes it may show, or NULL. */
-static void add_light_parameters(const plan *p, const scene_object *light, const render_shape *shape, uint32_list *out)
+static void add_light_parameters(const plan *p, const scene_object *light, const render_shape *shape,
+                                 uint32_list *out)
 {
     add_parameters(p, light, out);
     if (shape && p->light_needs & NEED_FACE)
@@ -75,7 +79,8 @@ static void set_follows(plan *p, uint32_t count, uint32_list *parameters)
     array_free(parameters);
 }
 
-/* Room for an object's sampling table, one for each shape that carries it, and the dispatches that build it. */
+/* Room for an object's sampling table, one for each shape that carries it, and the dispatches that build
+ * it. */
 static uint32_t place_table(plan *p, const scene_object *o, const render_shape *shape, uint32_t record)
 {
     derived_place *d = &p->derived[o->index];
@@ -84,11 +89,13 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
     const render_class *cls = (const render_class *)o->cls;
     d->table_placed = true, d->table = p->value_count;
     p->value_count += cls->table_words(p->scene, o, shape);
-    uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)), function = p->lights_tabled ? CHOICE_STEPS : 0;
+    uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)),
+             function = p->lights_tabled ? CHOICE_STEPS : 0;
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
-        plan_table step = {.function = function + k, .record = record, .lanes = cls->table_lanes(p->scene, o, k)};
+        plan_table step = {
+            .function = function + k, .record = record, .lanes = cls->table_lanes(p->scene, o, k)};
         array_push(&p->table_builds, step);
     }
     uint32_list follows = {0};
@@ -97,7 +104,8 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
     return d->table;
 }
 
-static void write_record(plan *p, const class_node *n, const scene_object *o, const render_shape *shape, uint32_t at)
+static void write_record(plan *p, const class_node *n, const scene_object *o, const render_shape *shape,
+                         uint32_t at)
 {
     for (uint32_t k = 0; k < n->cls->plugin.param_count; k++) {
         if (n->param_child[k]) {
@@ -137,7 +145,8 @@ void plan_place_light_table(plan *p)
     uint32_list follows = {0};
     for (uint32_t i = 0; i < n && s->light_choice == LIGHTS_BY_POWER; i++) {
         uint32_t shape = s->emitter_shape.data[i];
-        add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape], &follows);
+        add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape],
+                             &follows);
     }
     set_follows(p, CHOICE_STEPS, &follows);
 }
@@ -147,7 +156,10 @@ plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o,
     if (seen && seen[o->index].record)
         return seen[o->index];
     class_node *n = plan_classify(p, o, NULL);
-    plan_instance i = {.cls = plan_class_add(p, list, n), .record = plan_reserve(p, n->words + (n->words == 0))};
+    plan_instance i = {
+        .cls = plan_class_add(p, list, n),
+        .record = plan_reserve(p, n->words + (n->words == 0)),
+    };
     write_record(p, n, o, NULL, i.record);
     if (seen)
         seen[o->index] = i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a plugin of each kind does: texture, volume, phase function, medium, material, light, shape, filter, sensor, sampler.
- * Primitives that shapes are made of: shape/kinds.h. */
+ * What a plugin of each kind does: texture, volume, phase function, medium, material, light, shape, filter,
+ * sensor, sampler. Primitives that shapes are made of: shape/kinds.h. */
 #ifndef BL_RENDER_PLUGIN_KINDS_H
 #define BL_RENDER_PLUGIN_KINDS_H
 
@@ -10,37 +10,45 @@ typedef struct texture_class {
     render_class base;
     bool constant; /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
-    ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record, vec2 uv); /* NULL: the luminance of eval */
-    vec2 (*slope)(tracer *t, const class_node *n, ir_ref record, vec2 uv);    /* d eval_1 / d uv; NULL: it has none to speak of */
+    ir_ref (*eval_1)(tracer *t, const class_node *n, ir_ref record,
+                     vec2 uv); /* NULL: the luminance of eval */
+    vec2 (*slope)(tracer *t, const class_node *n, ir_ref record,
+                  vec2 uv); /* d eval_1 / d uv; NULL: it has none to speak of */
 } texture_class;
 
 typedef struct volume_class {
     render_class base;
-    bool constant; /* the same everywhere */
+    bool constant;                                                        /* the same everywhere */
     color (*eval)(tracer *t, const class_node *n, ir_ref record, vec3 p); /* p: in the world */
-    bool (*grey)(const class_node *n);                                   /* the three channels of eval are one reference */
+    bool (*grey)(const class_node *n); /* the three channels of eval are one reference */
     /* Of grids: how many channels; all of them at p, where there are six. NULL: three. */
     uint32_t (*channels)(const render_scene *s, const scene_object *o);
     void (*six)(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]);
-    /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that eval can interpolate. */
+    /* The largest value of any channel among a share of all: shares 0 .. lanes-1 (u32) cover everything that
+     * eval can interpolate. */
     ir_ref (*most)(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes);
-    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none; then the others are, too. */
+    /* How many cells along each side of the unit cube are worth bounds of their own; 0: none. NULL: none;
+     * then the others are, too. */
     uint32_t (*cells)(const render_scene *s, const scene_object *o);
     /* A ray in coordinates of the unit cube. */
     void (*into)(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
-    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells at the border have no end outwards. */
+    /* The largest value of any channel that eval may give in one of cells^3 cells and a little beyond; cells
+     * at the border have no end outwards. */
     ir_ref (*most_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells);
-    ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells); /* the smallest */
+    ir_ref (*least_in)(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
+                       uint32_t cells); /* the smallest */
 } volume_class;
 
-/* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes from as the path is walked, wo
- * onward; p the place. */
+/* Phase functions, densities over solid angle. Directions in the world, unit: wi back to where light comes
+ * from as the path is walked, wo onward; p the place. */
 typedef struct phase_class {
     render_class base;
     vec3 (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3]);
-    ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* may run tracked */
-    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p);   /* of sample */
-    /* Of flakes: the area that they show in a direction, to which extinction is proportional, which may run tracked; and a bound of it. NULL: 1 */
+    ir_ref (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo,
+                    vec3 p); /* may run tracked */
+    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p); /* of sample */
+    /* Of flakes: the area that they show in a direction, to which extinction is proportional, which may run
+     * tracked; and a bound of it. NULL: 1 */
     ir_ref (*area)(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p);
     ir_ref (*most_area)(tracer *t, const class_node *n, ir_ref record);
 } phase_class;
@@ -51,22 +59,24 @@ typedef struct medium_class {
     bool homogeneous; /* sigma_t is the same everywhere */
 } medium_class;
 
-/* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on, raised by the count of its own.
- * The bit LOBE_NULL, which no addition reaches, says that the lobe goes straight through as if there were no surface. Mixtures number their parts,
- * too, where samples are attached; LOBE_HELD then says that the sample is of a part that is not (integrator/attached.c). LOBE_RIM: the directions lie on
- * a curve, and pdf is the density along it (bsdf/rim.h); to the integrators a discrete lobe like others. */
+/* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on,
+ * raised by the count of its own. The bit LOBE_NULL, which no addition reaches, says that the lobe goes
+ * straight through as if there were no surface. Mixtures number their parts, too, where samples are attached;
+ * LOBE_HELD then says that the sample is of a part that is not (integrator/attached.c). LOBE_RIM: the
+ * directions lie on a curve, and pdf is the density along it (bsdf/rim.h); to the integrators a discrete lobe
+ * like others. */
 enum { LOBE_NULL = 0x40000000, LOBE_HELD = 0x20000000, LOBE_RIM = 0x10000000 };
 
 typedef struct bsdf_sample {
     vec3 wo;
-    ir_ref pdf;    /* solid angle, or probability of the discrete lobe; 0: no sample */
-    ir_ref eta;    /* relative index of refraction along the sample; 1 for reflection */
-    ir_ref delta;  /* bool: the sample is of a discrete lobe */
-    ir_ref lobe;   /* u32; means something where delta is true */
+    ir_ref pdf;   /* solid angle, or probability of the discrete lobe; 0: no sample */
+    ir_ref eta;   /* relative index of refraction along the sample; 1 for reflection */
+    ir_ref delta; /* bool: the sample is of a discrete lobe */
+    ir_ref lobe;  /* u32; means something where delta is true */
 } bsdf_sample;
 
-/* What made a sample: where it leads, its discrete lobe (or, of a mixture, which part), and the two numbers that a
- * continuous lobe was sampled with. */
+/* What made a sample: where it leads, its discrete lobe (or, of a mixture, which part), and the two numbers
+ * that a continuous lobe was sampled with. */
 typedef struct bsdf_draw {
     vec3 wo;
     ir_ref lobe, u1, u2;
@@ -74,41 +84,49 @@ typedef struct bsdf_draw {
 
 typedef struct bsdf_attached {
     vec3 wo;
-    /* Of wo in solid angle, given the choices, up to a factor that no parameter moves. Of mixtures, whose parts may lead to the same wo: what f is to
-     * be divided by so that these estimates of all parts add up to the integral of f, whatever parameters are. */
+    /* Of wo in solid angle, given the choices, up to a factor that no parameter moves. Of mixtures, whose
+     * parts may lead to the same wo: what f is to be divided by so that these estimates of all parts add up
+     * to the integral of f, whatever parameters are. */
     ir_ref density;
 } bsdf_attached;
 
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
-    bool transmits; /* has a lobe to the other side, were it the null lobe */
+    bool transmits;           /* has a lobe to the other side, were it the null lobe */
     const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
-    bool null;      /* has a null lobe */
-    bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+    bool null;                /* has a null lobe */
+    bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                          ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
-    /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of all non-delta lobes, else
-     * the coefficient of the discrete lobe. May run tracked. */
-    color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
-    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe given. NULL: it has no such lobe. */
+    /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of
+     * all non-delta lobes, else the coefficient of the discrete lobe. May run tracked. */
+    color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
+                   ir_ref lobe);
+    /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe
+     * given. NULL: it has no such lobe. */
     vec3 (*turned)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-    /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of parameters
-     * and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
-    bsdf_attached (*attached)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
-    bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what is held may move */
-    /* Attached where this is at most render_scene.attach_below. Of mixtures, that of the part in the lobe's number; of none, the least. With
-     * `attached`. */
+    /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of
+     * parameters and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
+    bsdf_attached (*attached)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                              const bsdf_draw *draw);
+    bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what
+                   is held may move */
+    /* Attached where this is at most render_scene.attach_below. Of mixtures, that of the part in the lobe's
+     * number; of none, the least. With `attached`. */
     ir_ref (*roughness)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-    /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a class
-     * that holds no materials. */
+    /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a
+     * class that holds no materials. */
     bool (*attaches)(const render_scene *s, const scene_object *o);
-    /* Whether lobes of the object turn with texture coordinates, or with dp/du: if they turn at all. NULL: they do not. */
+    /* Whether lobes of the object turn with texture coordinates, or with dp/du: if they turn at all. NULL:
+     * they do not. */
     bool (*turns_by_uv)(const scene_object *o);
-    /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run tracked. */
+    /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
+     * tracked. */
     color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
-    /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what holds materials, what it makes of theirs. Both
-     * NULL: pi times the value toward the normal. */
+    /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what
+     * holds materials, what it makes of theirs. Both NULL: pi times the value toward the normal. */
     const char *albedo_param;
     color (*albedo)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 } bsdf_class;
@@ -127,40 +145,45 @@ typedef struct emitter_sample {
 
 /* Where a ray has met a light. */
 typedef struct emitter_hit {
-    vec3 ref, d;     /* the ray */
+    vec3 ref, d; /* the ray */
     ir_ref distance;
-    vec3 normal;     /* geometric */
+    vec3 normal; /* geometric */
     vec2 uv;
-    ir_ref entry;    /* word offset of the primitive's entry in the hierarchy, */
-    vec2 at;         /* and where on it: what the kind's `intersect` returns behind the distance */
-    bool smooth;     /* the density is wanted without the steps of a table: emitter_sample.smooth */
+    ir_ref entry; /* word offset of the primitive's entry in the hierarchy, */
+    vec2 at;      /* and where on it: what the kind's `intersect` returns behind the distance */
+    bool smooth;  /* the density is wanted without the steps of a table: emitter_sample.smooth */
 } emitter_hit;
 
 /* How light leaves an emitter: a ray, for paths that begin there. */
 typedef struct emitter_ray {
-    vec3 p, d;           /* starts on the light itself and goes along d, unit */
-    vec3 n;              /* geometric normal of a light on a shape, else 0 */
-    vec3 ns;             /* of a light on a shape, a vector on the side of the surface that shines; else none */
-    vec2 uv;             /* where radiance(.., uv, 1, true) is what goes along d */
-    ir_ref face;         /* as emitter_sample's, and b */
+    vec3 p, d;   /* starts on the light itself and goes along d, unit */
+    vec3 n;      /* geometric normal of a light on a shape, else 0 */
+    vec3 ns;     /* of a light on a shape, a vector on the side of the surface that shines; else none */
+    vec2 uv;     /* where radiance(.., uv, 1, true) is what goes along d */
+    ir_ref face; /* as emitter_sample's, and b */
     vec2 b;
-    ir_ref weight;       /* |cos| over the density of the ray: area times solid angle, or what the light has of these */
-    ir_ref point_weight; /* for what can be seen: 1 over the density of p by area, of an environment over that of -d by solid angle; else 0 */
+    ir_ref weight; /* |cos| over the density of the ray: area times solid angle, or what the light has of
+                      these */
+    ir_ref point_weight; /* for what can be seen: 1 over the density of p by area, of an environment over that
+                            of -d by solid angle; else 0 */
 } emitter_ray;
 
 typedef struct emitter_class {
     render_class base;
-    bool delta;       /* cannot be hit by a ray */
-    bool environment; /* at infinity */
-    bool on_shape;    /* carried by a shape (its extra words are enum area_word) */
-    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run tracked, an environment whose `locate` may */
+    bool delta;            /* cannot be hit by a ray */
+    bool environment;      /* at infinity */
+    bool on_shape;         /* carried by a shape (its extra words are enum area_word) */
+    uint32_t place_params; /* bit per parameter that moves the light: a delta light whose `sample` may run
+                              tracked, an environment whose `locate` may */
     emitter_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2);
-    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run tracked. Of lights on shapes whose textures
-     * need it, tracer.surface says where on the shape: mesh, face, b, p. */
+    /* Radiance (delta lights: radiant intensity over squared distance) toward the reference point. May run
+     * tracked. Of lights on shapes whose textures need it, tracer.surface says where on the shape: mesh,
+     * face, b, p. */
     color (*radiance)(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing);
     /* Solid-angle density with which `sample` would have chosen the point a ray hit. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
-    /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of lights by power. Untracked. */
+    /* About how much light it sends into the scene (luminance of the flux), at least 0: for the choice of
+     * lights by power. Untracked. */
     ir_ref (*power)(tracer *t, const class_node *n, ir_ref record);
     /* Light tracing: a ray by four uniform numbers. Untracked. NULL: paths cannot begin there. */
     emitter_ray (*ray)(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4]);
@@ -171,22 +194,29 @@ typedef struct emitter_class {
 } emitter_class;
 
 /* Extra words of an emitter class: filled by plan.c for area lights. */
-enum area_word { AREA_SHAPE_DATA, AREA_INVERSE_AREA, AREA_SHAPE /* word of its record: enum shape_word */, AREA_WORDS };
+enum area_word {
+    AREA_SHAPE_DATA,
+    AREA_INVERSE_AREA,
+    AREA_SHAPE /* word of its record: enum shape_word */,
+    AREA_WORDS
+};
 
 typedef struct shape_class {
     render_class base; /* load appends to shapes, primitives, geometry */
 } shape_class;
 
-/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. Where the class is weighted, *weight is multiplied by
- * the sample's, whose mean is 1. */
+/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. Where the class
+ * is weighted, *weight is multiplied by the sample's, whose mean is 1. */
 typedef struct filter_class {
     render_class base;
     bool weighted;
     vec2 (*sample)(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight);
-    /* For splats: the filter of one dimension at a distance >= 0 in pixels, not normalised, and where it ends. NULL: the box. */
+    /* For splats: the filter of one dimension at a distance >= 0 in pixels, not normalised, and where it
+     * ends. NULL: the box. */
     ir_ref (*value)(tracer *t, ir_ref record, ir_ref distance);
     double (*radius)(const scene_object *filter);
-    uint32_t edges; /* word of the record where the FILTER_EDGES * 4 words of filter_within begin; 0: no sample leaves its pixel */
+    uint32_t edges; /* word of the record where the FILTER_EDGES * 4 words of filter_within begin; 0: no
+                       sample leaves its pixel */
 } filter_class;
 
 #endif

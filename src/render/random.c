@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counter-based random numbers: pcg4d of Jarzynski and Olano 2020, "Hash Functions for GPU Rendering", section 4. The state is the
- * counter (pixel, sample, seed, stream and block), so a number depends on where it is used and on nothing else. */
+ * Counter-based random numbers: pcg4d of Jarzynski and Olano 2020, "Hash Functions for GPU Rendering",
+ * section 4. The state is the counter (pixel, sample, seed, stream and block), so a number depends on where
+ * it is used and on nothing else. */
 #include "render/trace.h"
 
 static void cross_add(ir_func *f, ir_ref v[4])
@@ -10,7 +11,8 @@ static void cross_add(ir_func *f, ir_ref v[4])
         v[from[k][0]] = ir_add(f, v[from[k][0]], ir_mul(f, v[from[k][1]], v[from[k][2]]));
 }
 
-void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block, ir_ref v[4])
+void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block,
+                  ir_ref v[4])
 {
     ir_func *f = t->f;
     ir_ref counter = ir_or(f, block, ir_shl(f, stream, t_u32(t, 24)));

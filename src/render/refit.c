@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The lists behind refit.h, made on the host; and new hierarchies where moved vertices have made the old ones bad. */
+ * The lists behind refit.h, made on the host; and new hierarchies where moved vertices have made the old ones
+ * bad. */
 #include "render/refit.h"
 
 #include "render/classes.h"
@@ -7,8 +8,10 @@
 enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
 static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
-const char *const refit_step_names[REFIT_STEP_COUNT] = {"place", "place inverse", "instance", "settle", "solid", "normal values", "normals", "area blocks", "area sums", "area table", "entries", "round",
-                                                        "grid",    "level",       "pack",      "cost",       "corner"};
+const char *const refit_step_names[REFIT_STEP_COUNT] = {
+    "place",   "place inverse", "instance",  "settle",     "solid",   "normal values",
+    "normals", "area blocks",   "area sums", "area table", "entries", "round",
+    "grid",    "level",         "pack",      "cost",       "corner"};
 
 /* ---- lists ---- */
 
@@ -37,7 +40,10 @@ static void add(refit *r, refit_step step, uint32_t record, uint32_t lanes, uint
 
 /* ---- nodes ---- */
 
-static const uint32_t *node_at(const plan *p, uint32_t slot) { return p->words.data + p->words.data[HEADER_NODES] + NODE_WORDS * (size_t)slot; }
+static const uint32_t *node_at(const plan *p, uint32_t slot)
+{
+    return p->words.data + p->words.data[HEADER_NODES] + NODE_WORDS * (size_t)slot;
+}
 
 /* Of the nodes behind a grid; children stand behind their parents. Returns the greatest. */
 static uint32_t find_heights(lists *l, uint32_t grid, uint32_t count)
@@ -97,11 +103,13 @@ static void add_fixed(lists *l, uint32_t slots)
     for (uint32_t i = 0; i < 2 * slots; i++) {
         float box[6];
         memcpy(box, empty, sizeof box);
-        uint32_t reference = l->height[i / 2] ? node_at(p, i / 2)[FIRST_REFERENCE + i % 2] : no_child, first = reference & 0x0FFFFFFFu;
+        uint32_t reference = l->height[i / 2] ? node_at(p, i / 2)[FIRST_REFERENCE + i % 2] : no_child,
+                 first = reference & 0x0FFFFFFFu;
         bool entries = reference != no_child && reference & leaf_bit && !(reference & leaf_bit >> 1);
         for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
-            if (primitive->entry[9] != SHAPE_TRIANGLES && !place_requested(p, p->scene->shapes.data[primitive->entry[10]].object))
+            if (primitive->entry[9] != SHAPE_TRIANGLES &&
+                !place_requested(p, p->scene->shapes.data[primitive->entry[10]].object))
                 join(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
@@ -130,7 +138,8 @@ static double cost_of(const scene_bvh *b)
 /* An entry's primitive in its shape. */
 static uint32_t number_of(const plan *p, uint32_t entry)
 {
-    return p->order[entry] - p->scene->shapes.data[p->scene->primitives.data[p->order[entry]].entry[10]].first_entry_primitive;
+    return p->order[entry] -
+           p->scene->shapes.data[p->scene->primitives.data[p->order[entry]].entry[10]].first_entry_primitive;
 }
 
 static void add_numbers(const plan *p, refit *r)
@@ -194,7 +203,8 @@ static void add_nodes(lists *l)
 /* Corners around each vertex. */
 static void add_corners(const plan *p, const render_shape *shape, uint32_t record, refit *r)
 {
-    const uint32_t *mesh = p->words.data + p->geometry + shape->data, n = shape->vertex_count, corners = 3 * mesh[MESH_FACE_COUNT];
+    const uint32_t *mesh = p->words.data + p->geometry + shape->data, n = shape->vertex_count,
+                   corners = 3 * mesh[MESH_FACE_COUNT];
     const uint32_t *faces = p->words.data + mesh[MESH_FACES];
     uint32_t starts = room(r, n + 2), list = room(r, corners), *count = r->work.data + starts + 1;
     r->work.data[record + REFIT_MESH_STARTS] = starts, r->work.data[record + REFIT_MESH_CORNERS] = list;
@@ -209,16 +219,22 @@ static void add_corners(const plan *p, const render_shape *shape, uint32_t recor
 /* What moves a shape, of the parameters that move; PLAN_NONE: nothing. */
 static uint32_t mover(const plan *p, const render_shape *shape, const bool *moves)
 {
-    uint32_t position = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS), place = place_parameter(p->scene, shape->object);
-    return position != PLAN_NONE && moves[position] ? position : place != PLAN_NONE && moves[place] ? place : PLAN_NONE;
+    uint32_t position =
+                 render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_POSITIONS),
+             place = place_parameter(p->scene, shape->object);
+    return position != PLAN_NONE && moves[position] ? position
+           : place != PLAN_NONE && moves[place]     ? place
+                                                    : PLAN_NONE;
 }
 
 /* Where 1 / area of a shape stands; PLAN_NONE: it is no light. */
 static uint32_t inverse_area(const plan *p, uint32_t index)
 {
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
-    return own[SHAPE_EMITTER_CLASS] == PLAN_NONE ? PLAN_NONE
-                                                 : own[SHAPE_EMITTER_RECORD] + p->emitters.data[own[SHAPE_EMITTER_CLASS]]->extra_word + AREA_INVERSE_AREA;
+    return own[SHAPE_EMITTER_CLASS] == PLAN_NONE
+               ? PLAN_NONE
+               : own[SHAPE_EMITTER_RECORD] + p->emitters.data[own[SHAPE_EMITTER_CLASS]]->extra_word +
+                     AREA_INVERSE_AREA;
 }
 
 static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *r)
@@ -227,13 +243,15 @@ static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *
     uint32_t record = room(r, REFIT_SOLID_WORDS), entries = room(r, shape->primitive_count);
     for (uint32_t e = 0; e < p->scene->primitives.count; e++)
         if (p->order[e] - shape->first_entry_primitive < shape->primitive_count)
-            r->work.data[entries + p->order[e] - shape->first_entry_primitive] = p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * e;
+            r->work.data[entries + p->order[e] - shape->first_entry_primitive] =
+                p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * e;
     uint32_t *w = r->work.data + record;
     w[REFIT_SOLID_PLACE] = p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_PLACE];
     w[REFIT_SOLID_ENTRIES] = entries;
     w[REFIT_SOLID_INVERSE_AREA] = inverse_area(p, index), w[REFIT_SOLID_KIND] = shape->kind;
     add(r, REFIT_SETTLE, record, shape_kinds[shape->kind]->settle ? shape->vertex_count : 0, parameter);
-    add(r, REFIT_SOLID, record, shape->primitive_count, PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
+    add(r, REFIT_SOLID, record, shape->primitive_count,
+        PLAN_NONE); /* as entries of triangles: new hierarchies begin with the loaded scene's */
     add(r, REFIT_PLACE_INVERSE, r->work.data[record + REFIT_SOLID_PLACE], 1, parameter);
 }
 
@@ -241,22 +259,27 @@ static void add_mesh(const plan *p, uint32_t index, uint32_t parameter, refit *r
 {
     const render_shape *shape = &p->scene->shapes.data[index];
     bool placed = place_requested(p, shape->object); /* and its normals go along */
-    uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count, data = p->geometry + shape->data;
+    uint32_t record = room(r, REFIT_MESH_WORDS), faces = shape->primitive_count,
+             data = p->geometry + shape->data;
     const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS;
-    uint32_t light = inverse_area(p, index), normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
+    uint32_t light = inverse_area(p, index),
+             normals = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + MESH_ARRAY_NORMALS);
     faces = p->words.data[data + MESH_FACE_COUNT];
-    uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK, blocks = room(r, block_count + 1);
+    uint32_t block_count = (faces + REFIT_AREA_BLOCK - 1) / REFIT_AREA_BLOCK,
+             blocks = room(r, block_count + 1);
     r->work.data[record + REFIT_MESH_DATA] = data, r->work.data[record + REFIT_MESH_INVERSE_AREA] = light;
     r->work.data[record + REFIT_MESH_BLOCKS] = blocks;
     if (placed) {
         add(r, REFIT_PLACE, own[SHAPE_PLACE], shape->vertex_count, parameter);
         add(r, REFIT_PLACE_INVERSE, own[SHAPE_PLACE], 1, parameter);
     }
-    if (!placed && shape->normals_made && normals != PLAN_NONE && (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
+    if (!placed && shape->normals_made && normals != PLAN_NONE &&
+        (p->gradient_offset[normals] == PLAN_NONE || p->normals_of[normals] != PLAN_NONE)) {
         add_corners(p, shape, record, r);
         r->work.data[record + REFIT_MESH_NORMAL_VALUES] = p->value_offset[normals];
         r->work.data[record + REFIT_MESH_NORMAL_GRADIENTS] = p->gradient_offset[normals];
-        add(r, REFIT_NORMAL_VALUES, record, p->normals_of[normals] != PLAN_NONE ? shape->vertex_count : 0, parameter);
+        add(r, REFIT_NORMAL_VALUES, record, p->normals_of[normals] != PLAN_NONE ? shape->vertex_count : 0,
+            parameter);
         add(r, REFIT_NORMALS, record, shape->vertex_count, parameter);
     }
     add(r, REFIT_AREA_BLOCKS, record, block_count, parameter);
@@ -286,8 +309,10 @@ static void add_queries(const plan *p, const bool *moves, refit *r)
         if (mover(p, shape, moves) == PLAN_NONE || r->corners[group])
             continue;
         const plan_group *g = &p->groups[group];
-        uint32_t triangles = g->count - g->box_count, record = room(r, REFIT_GROUP_WORDS), corners = room(r, 9 * triangles);
-        r->work.data[record + REFIT_GROUP_ENTRY] = g->first + g->box_count, r->work.data[record + REFIT_GROUP_CORNERS] = corners;
+        uint32_t triangles = g->count - g->box_count, record = room(r, REFIT_GROUP_WORDS),
+                 corners = room(r, 9 * triangles);
+        r->work.data[record + REFIT_GROUP_ENTRY] = g->first + g->box_count,
+                              r->work.data[record + REFIT_GROUP_CORNERS] = corners;
         r->corners[group] = corners;
         add(r, REFIT_CORNER, record, triangles, PLAN_NONE);
     }
@@ -324,7 +349,8 @@ void refit_free(refit *r)
 
 /* ---- new hierarchies ---- */
 
-static void triangle_bounds(const uint32_t *words, const plan *p, const render_primitive *primitive, float bounds[6])
+static void triangle_bounds(const uint32_t *words, const plan *p, const render_primitive *primitive,
+                            float bounds[6])
 {
     const uint32_t *mesh = words + p->geometry + p->scene->shapes.data[primitive->entry[10]].data;
     const uint32_t *face = words + mesh[MESH_FACES] + 3 * (size_t)primitive->entry[11];
@@ -347,16 +373,21 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
     BL_ASSERT(bounds, "out of memory");
     for (uint32_t i = 0; i < g->count; i++) {
         const render_primitive *primitive = &p->scene->primitives.data[p->order[g->first + i]];
-        const uint32_t *own = p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[10] * SHAPE_WORDS;
+        const uint32_t *own =
+            p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[10] * SHAPE_WORDS;
         if (primitive->entry[9] == SHAPE_TRIANGLES)
             triangle_bounds(p->words.data, p, primitive, bounds[i]);
         else if (own[SHAPE_PLACE])
-            memcpy(bounds[i], p->words.data + p->words.data[own[SHAPE_PLACE] + PLACE_BOXES] + 6 * (size_t)number_of(p, g->first + i), sizeof *bounds);
+            memcpy(bounds[i],
+                   p->words.data + p->words.data[own[SHAPE_PLACE] + PLACE_BOXES] +
+                       6 * (size_t)number_of(p, g->first + i),
+                   sizeof *bounds);
         else
             memcpy(bounds[i], primitive->bounds, sizeof *bounds);
         join(whole, bounds[i]);
     }
-    bl_result r = bvh_build_within((const float(*)[6])bounds, g->count, BVH_LEAF_MAX, plan_group_bvh(p, group)->depth, out, err);
+    bl_result r = bvh_build_within((const float(*)[6])bounds, g->count, BVH_LEAF_MAX,
+                                   plan_group_bvh(p, group)->depth, out, err);
     for (uint32_t i = 0; r == BL_OK && i < g->count; i++)
         out->order[i] = p->order[g->first + out->order[i]];
     free(bounds);
@@ -373,7 +404,8 @@ static bl_result rebuild_outer(const plan *p, const float (*groups)[6], scene_bv
         memcpy(to_world, p->words.data + plan_level(p, k) + LEVEL_TO_WORLD, sizeof to_world);
         render_map_box(to_world, groups[s->instances.data[k].group], bounds[k]);
     }
-    bl_result r = bvh_build_within((const float(*)[6])bounds, s->instances.count, 1, plan_outer_bvh(p)->depth, out, err);
+    bl_result r = bvh_build_within((const float(*)[6])bounds, s->instances.count, 1, plan_outer_bvh(p)->depth,
+                                   out, err);
     free(bounds);
     return r;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What has to be done anew on the device when vertices have moved (integrator/geometry.c does it): a list of dispatches in their order, and the
- * work buffer that they share, whose lists are made on the host once.
+ * What has to be done anew on the device when vertices have moved (integrator/geometry.c does it): a list of
+ * dispatches in their order, and the work buffer that they share, whose lists are made on the host once.
  *
- * A slot is a place of 8 words behind HEADER_NODES: a hierarchy's grid, or a node. Nodes are listed as pairs (slot, slot of the grid), in rounds: the
- * children of a node are leaves or nodes of earlier rounds; the outer hierarchy's rounds come after those of all groups. */
+ * A slot is a place of 8 words behind HEADER_NODES: a hierarchy's grid, or a node. Nodes are listed as pairs
+ * (slot, slot of the grid), in rounds: the children of a node are leaves or nodes of earlier rounds; the
+ * outer hierarchy's rounds come after those of all groups. */
 #ifndef BL_RENDER_REFIT_H
 #define BL_RENDER_REFIT_H
 
@@ -11,8 +12,8 @@
 
 /* The first words of the work buffer. Places are words of the work buffer but for REFIT_LEVELS. */
 enum refit_header {
-    REFIT_BOXES,       /* f32, 12 a slot: the left child's least and most corner, the right one's */
-    REFIT_FIXED,       /* the same of what is no triangle, where there is any (refit_has_fixed) */
+    REFIT_BOXES, /* f32, 12 a slot: the left child's least and most corner, the right one's */
+    REFIT_FIXED, /* the same of what is no triangle, where there is any (refit_has_fixed) */
     REFIT_NODE_COUNT,
     REFIT_COSTS,       /* f32: REFIT_COST_PARTS sums */
     REFIT_LEVELS,      /* word of the scene buffer: the outer level's record, then those of all instances */
@@ -23,35 +24,50 @@ enum refit_header {
 enum { REFIT_COST_PARTS = 64, REFIT_AREA_BLOCK = 64 };
 
 /* A mesh's words. */
-enum refit_mesh { REFIT_MESH_DATA /* in the scene buffer */, REFIT_MESH_INVERSE_AREA /* in the scene buffer; PLAN_NONE: no light */,
-                  REFIT_MESH_BLOCKS /* f32: room for 1 + the number of blocks of faces */,
-                  REFIT_MESH_STARTS /* of each vertex's corners, and the end */, REFIT_MESH_CORNERS /* 3 face + corner */,
-                  REFIT_MESH_NORMAL_VALUES, REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */, REFIT_MESH_WORDS };
-/* A shape that is no mesh. Its place record and where 1 / area is, in the scene buffer (PLAN_NONE: no light); where its entries are listed; enum shape_kind. */
-enum refit_solid { REFIT_SOLID_PLACE, REFIT_SOLID_ENTRIES, REFIT_SOLID_INVERSE_AREA, REFIT_SOLID_KIND, REFIT_SOLID_WORDS };
+enum refit_mesh {
+    REFIT_MESH_DATA /* in the scene buffer */,
+    REFIT_MESH_INVERSE_AREA /* in the scene buffer; PLAN_NONE: no light */,
+    REFIT_MESH_BLOCKS /* f32: room for 1 + the number of blocks of faces */,
+    REFIT_MESH_STARTS /* of each vertex's corners, and the end */,
+    REFIT_MESH_CORNERS /* 3 face + corner */,
+    REFIT_MESH_NORMAL_VALUES,
+    REFIT_MESH_NORMAL_GRADIENTS /* where plan.normals_of: of the first */,
+    REFIT_MESH_WORDS
+};
+/* A shape that is no mesh. Its place record and where 1 / area is, in the scene buffer (PLAN_NONE: no light);
+ * where its entries are listed; enum shape_kind. */
+enum refit_solid {
+    REFIT_SOLID_PLACE,
+    REFIT_SOLID_ENTRIES,
+    REFIT_SOLID_INVERSE_AREA,
+    REFIT_SOLID_KIND,
+    REFIT_SOLID_WORDS
+};
 /* An instance that moves: its place record and its level's, in the scene buffer. */
 enum refit_instance { REFIT_INSTANCE_PLACE, REFIT_INSTANCE_LEVEL, REFIT_INSTANCE_WORDS };
-/* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a triangle. */
+/* A group's, where rays are queries: the first entry of a triangle, and where corners go, 9 f32 a
+ * triangle. */
 enum refit_group { REFIT_GROUP_ENTRY, REFIT_GROUP_CORNERS, REFIT_GROUP_WORDS };
 
 typedef enum refit_step {
-    REFIT_PLACE,       /* a place record in the scene buffer; vertices. From the shape's own space to the world */
+    REFIT_PLACE, /* a place record in the scene buffer; vertices. From the shape's own space to the world */
     REFIT_PLACE_INVERSE, /* the same; 1 */
-    REFIT_INSTANCE,    /* an instance's; 1: the maps of its level */
-    REFIT_SETTLE,      /* a solid's; points that describe it, where its kind has `settle` */
-    REFIT_SOLID,       /* a solid's; primitives: of what moves and is no mesh, everything */
-    REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and nothing else */
-    REFIT_NORMALS,     /* a mesh; vertices. To the scene buffer */
-    REFIT_AREA_BLOCKS, /* a mesh; blocks of faces */
-    REFIT_AREA_SUMS,   /* a mesh; 1 */
-    REFIT_AREA_TABLE,  /* a mesh; faces */
-    REFIT_ENTRIES,     /* none; entries */
-    REFIT_ROUND,       /* the first of its pairs; pairs */
-    REFIT_GRID,        /* the first of a list of slots of grids; grids */
-    REFIT_LEVEL,       /* none; levels */
-    REFIT_PACK,        /* the first of all pairs; pairs */
-    REFIT_COST,        /* the first of all pairs; parts */
-    REFIT_CORNER,      /* a group; triangles */
+    REFIT_INSTANCE,      /* an instance's; 1: the maps of its level */
+    REFIT_SETTLE,        /* a solid's; points that describe it, where its kind has `settle` */
+    REFIT_SOLID,         /* a solid's; primitives: of what moves and is no mesh, everything */
+    REFIT_NORMAL_VALUES, /* record: a mesh; lanes: vertices. To the values; from those that are bound, and
+                            nothing else */
+    REFIT_NORMALS,       /* a mesh; vertices. To the scene buffer */
+    REFIT_AREA_BLOCKS,   /* a mesh; blocks of faces */
+    REFIT_AREA_SUMS,     /* a mesh; 1 */
+    REFIT_AREA_TABLE,    /* a mesh; faces */
+    REFIT_ENTRIES,       /* none; entries */
+    REFIT_ROUND,         /* the first of its pairs; pairs */
+    REFIT_GRID,          /* the first of a list of slots of grids; grids */
+    REFIT_LEVEL,         /* none; levels */
+    REFIT_PACK,          /* the first of all pairs; pairs */
+    REFIT_COST,          /* the first of all pairs; parts */
+    REFIT_CORNER,        /* a group; triangles */
     REFIT_STEP_COUNT
 } refit_step;
 extern const char *const refit_step_names[REFIT_STEP_COUNT];
@@ -65,16 +81,17 @@ typedef struct refit_dispatch {
 typedef struct refit {
     ARRAY(uint32_t) work; /* the buffer as it is before the first dispatch */
     ARRAY(refit_dispatch) dispatches;
-    uint32_t *corners;    /* per group of a plan for queries: REFIT_GROUP_CORNERS */
-    double cost;          /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
+    uint32_t *corners; /* per group of a plan for queries: REFIT_GROUP_CORNERS */
+    double cost;       /* of the hierarchies as they were built: what REFIT_COSTS would add up to */
 } refit;
 
-/* moves: by parameter of the scene, the positions and to_world of shapes and instances that may have changed. */
+/* moves: by parameter of the scene, the positions and to_world of shapes and instances that may have
+ * changed. */
 void refit_create(const plan *p, const bool *moves, refit *out);
 void refit_free(refit *r);
-/* New hierarchies over the triangles as the plan's words have them, which were read back from the device; no deeper than the old ones, so kernels
- * stay as they are. The plan's words change, and may be more, behind the records. Entries of moved triangles are then for dispatches to bring up to
- * date. */
+/* New hierarchies over the triangles as the plan's words have them, which were read back from the device; no
+ * deeper than the old ones, so kernels stay as they are. The plan's words change, and may be more, behind the
+ * records. Entries of moved triangles are then for dispatches to bring up to date. */
 bl_result refit_rebuild(plan *p, bl_error *err);
 
 static inline bool refit_has_fixed(const render_scene *s)

@@ -1,47 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A render_scene is a loaded scene: geometry, parameters and their initial values, structure. What it looks like is the same for all
- * plans made of it. */
+ * A render_scene is a loaded scene: geometry, parameters and their initial values, structure. What it looks
+ * like is the same for all plans made of it. */
 #ifndef BL_RENDER_RENDER_SCENE_H
 #define BL_RENDER_RENDER_SCENE_H
 
 #include "scene/scene.h"
 
-enum { PLAN_NONE = 0xFFFFFFFFu, PLAN_DERIVED_SLOT = 30, PLAN_DATA_SLOT = 31, PLAN_MAX_CHILDREN = 8,
-       PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */ };
+enum {
+    PLAN_NONE = 0xFFFFFFFFu,
+    PLAN_DERIVED_SLOT = 30,
+    PLAN_DATA_SLOT = 31,
+    PLAN_MAX_CHILDREN = 8,
+    PLAN_ARRAY_SLOT = 64 /* of a mesh, the first of its arrays: enum mesh_array */
+};
 
-/* What the parameters of an object are called before their last dot: by the nearest id, its own or of what holds it; and (path) as in Mitsuba's traverse, where
- * the ids of nested objects do not count: by the way to it from an object of the scene. "" for the scene. */
+/* What the parameters of an object are called before their last dot: by the nearest id, its own or of what
+ * holds it; and (path) as in Mitsuba's traverse, where the ids of nested objects do not count: by the way to
+ * it from an object of the scene. "" for the scene. */
 typedef struct object_name {
     const char *name, *path;
 } object_name;
 
 typedef struct render_parameter {
     const char *name, *path; /* the same if there is no other */
-    uint32_t offset, count; /* in the flat array of values; of geometry, behind all that are in it, where it would stand */
-    uint32_t source;       /* of geometry, positions, normals and uv of a mesh: its words in render_scene.geometry, which plans take values from that
-                              need them; PLAN_NONE: all others, whose values are in render_scene.values */
+    uint32_t offset,
+        count; /* in the flat array of values; of geometry, behind all that are in it, where it would stand */
+    uint32_t source; /* of geometry, positions, normals and uv of a mesh: its words in render_scene.geometry,
+                        which plans take values from that need them; PLAN_NONE: all others, whose values are
+                        in render_scene.values */
     uint32_t rank, shape[4];
     uint32_t least_side; /* the class's, of its data array; 0: the shape is fixed */
     float least, most;
-    uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array, PLAN_ARRAY_SLOT + array of a mesh */
+    uint32_t object, slot; /* owner; parameter index of its class, PLAN_DATA_SLOT for its data array,
+                              PLAN_ARRAY_SLOT + array of a mesh */
     bool turns;            /* mirrored or refracted directions depend on it */
     const char *reason;    /* why its gradient is incomplete or missing; NULL: complete */
     bool emits;            /* radiance, intensity: what everything else is lit by */
     uint32_t factor;       /* parameter that multiplies it, PLAN_NONE: none. Of those that emit */
     bool absent;           /* 0, of a part that kernels leave out unless this is requested (PLUGIN_PART) */
-    int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an intensity */
+    int length_power;      /* a typical derivative of radiance is the scene's radius to this power: -2 for an
+                              intensity */
 } render_parameter;
 
 typedef struct render_shape {
     const scene_object *object;
-    uint32_t kind;         /* index of the intersection function: enum shape_kind */
+    uint32_t kind; /* index of the intersection function: enum shape_kind */
     uint32_t first_entry_primitive, primitive_count;
     uint32_t vertex_count; /* of a mesh */
     bool normals_made;     /* of a mesh: generated from its positions */
-    const scene_object *bsdf, *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
+    const scene_object *bsdf,
+        *emitter; /* bsdf: NULL where the shape cannot be hit, being there for its points alone */
     const scene_object *interior, *exterior; /* media; NULL: vacuum */
-    uint32_t data;         /* word offset of the kind's data, relative to the geometry block */
-    uint32_t group;        /* where there are groups: which one it stands in */
+    uint32_t data;  /* word offset of the kind's data, relative to the geometry block */
+    uint32_t group; /* where there are groups: which one it stands in */
     float area;
 } render_shape;
 
@@ -59,7 +70,17 @@ typedef struct render_instance {
     float to_world[12], to_group[12];
 } render_instance;
 
-enum shape_kind { SHAPE_TRIANGLES, SHAPE_SPHERE, SHAPE_DISK, SHAPE_CYLINDER, SHAPE_SDF, SHAPE_LINEAR_CURVE, SHAPE_BSPLINE, SHAPE_ELLIPSOID, SHAPE_KIND_COUNT };
+enum shape_kind {
+    SHAPE_TRIANGLES,
+    SHAPE_SPHERE,
+    SHAPE_DISK,
+    SHAPE_CYLINDER,
+    SHAPE_SDF,
+    SHAPE_LINEAR_CURVE,
+    SHAPE_BSPLINE,
+    SHAPE_ELLIPSOID,
+    SHAPE_KIND_COUNT
+};
 
 /* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
 typedef struct render_primitive {
@@ -68,8 +89,20 @@ typedef struct render_primitive {
 } render_primitive;
 
 /* Further channels of the image: of the first hit (integrator/channels.c). */
-enum channel_kind { CHANNEL_ALPHA, CHANNEL_DEPTH, CHANNEL_POSITION, CHANNEL_UV, CHANNEL_GEO_NORMAL, CHANNEL_SH_NORMAL, CHANNEL_DP_DU, CHANNEL_DP_DV, CHANNEL_PRIM_INDEX, CHANNEL_SHAPE_INDEX,
-                    CHANNEL_ALBEDO, CHANNEL_KIND_COUNT };
+enum channel_kind {
+    CHANNEL_ALPHA,
+    CHANNEL_DEPTH,
+    CHANNEL_POSITION,
+    CHANNEL_UV,
+    CHANNEL_GEO_NORMAL,
+    CHANNEL_SH_NORMAL,
+    CHANNEL_DP_DU,
+    CHANNEL_DP_DV,
+    CHANNEL_PRIM_INDEX,
+    CHANNEL_SHAPE_INDEX,
+    CHANNEL_ALBEDO,
+    CHANNEL_KIND_COUNT
+};
 enum { CHANNELS_MOST = 60 };
 typedef struct render_channel {
     const char *name; /* "A", "nn.X" */
@@ -77,7 +110,11 @@ typedef struct render_channel {
     uint32_t component;
 } render_channel;
 /* With which probability a light is sampled. */
-enum light_choice { LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */, LIGHTS_UNIFORM, LIGHTS_BY_POWER /* times their power */ };
+enum light_choice {
+    LIGHTS_BY_WEIGHT /* their sampling_weight (Mitsuba) */,
+    LIGHTS_UNIFORM,
+    LIGHTS_BY_POWER /* times their power */
+};
 
 /* What a gradient pass takes for the radiance that is still to come at a vertex. */
 enum gradient_method {
@@ -94,40 +131,44 @@ typedef struct render_scene {
     ARRAY(float) values;
     ARRAY(render_shape) shapes;
     ARRAY(render_primitive) primitives;
-    ARRAY(uint32_t) geometry;          /* words: shape data */
-    ARRAY(const char *) attributes;    /* names of all meshes' attributes, each once; a shape's are its object's arrays */
+    ARRAY(uint32_t) geometry; /* words: shape data */
+    ARRAY(const char *)
+    attributes; /* names of all meshes' attributes, each once; a shape's are its object's arrays */
     ARRAY(const scene_object *) emitters; /* in order of the scene; area emitters once per shape */
-    ARRAY(uint32_t) emitter_shape;     /* shape of an area emitter, or PLAN_NONE */
-    scene_bvh bvh;                     /* over the primitives; where there are groups, over the instances, one a leaf */
-    bool has_groups;                   /* shapegroups: two levels */
-    ARRAY(render_group) groups;        /* else empty */
+    ARRAY(uint32_t) emitter_shape;        /* shape of an area emitter, or PLAN_NONE */
+    scene_bvh bvh;   /* over the primitives; where there are groups, over the instances, one a leaf */
+    bool has_groups; /* shapegroups: two levels */
+    ARRAY(render_group) groups; /* else empty */
     ARRAY(render_instance) instances;
-    object_name *names;                /* by object index; name NULL: it is nowhere in the scene */
-    bool has_normals, has_uvs;         /* any mesh with vertex normals; with uvs */
+    object_name *names;        /* by object index; name NULL: it is nowhere in the scene */
+    bool has_normals, has_uvs; /* any mesh with vertex normals; with uvs */
     bool has_smooth_sdf;
     bool kind_used[SHAPE_KIND_COUNT];
-    float center[3], radius;           /* bounding sphere */
-    const scene_object *sensor, *film, *filter, *sampler, *integrator; /* sensor: the one to look through; film, filter, sampler: its */
+    float center[3], radius; /* bounding sphere */
+    const scene_object *sensor, *film, *filter, *sampler,
+        *integrator;                     /* sensor: the one to look through; film, filter, sampler: its */
     ARRAY(const scene_object *) sensors; /* in order of the scene */
-    uint32_t sensor_index;             /* of `sensor` */
-    uint32_t environment;              /* index of the emitter at infinity, or PLAN_NONE */
+    uint32_t sensor_index;               /* of `sensor` */
+    uint32_t environment;                /* index of the emitter at infinity, or PLAN_NONE */
     enum light_choice light_choice;
-    uint32_t width, height, spp;       /* of the image: the film's crop window */
+    uint32_t width, height, spp;                      /* of the image: the film's crop window */
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
-    int32_t max_depth, rr_depth;       /* max_depth < 0: unbounded */
+    int32_t max_depth, rr_depth;                      /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
-    bool sees_through;                 /* alpha and hide_emitters look behind null lobes */
-    float attach_below;                /* rough lobes of this alpha or less are sampled attached (integrator/attached.c); */
-    uint32_t look_ahead;               /* so many in a chain, */
-    bool attaches;                     /* and there are such */
-    uint32_t paths_per_sample;         /* of direct with more than one sample of a kind: as many paths stand in for one sample */
-    bool depth_image; /* the image is the depth of the first hit */
+    bool sees_through;   /* alpha and hide_emitters look behind null lobes */
+    float attach_below;  /* rough lobes of this alpha or less are sampled attached (integrator/attached.c); */
+    uint32_t look_ahead; /* so many in a chain, */
+    bool attaches;       /* and there are such */
+    uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
+                                  one sample */
+    bool depth_image;          /* the image is the depth of the first hit */
     enum gradient_method method;
     bool detached;  /* directions stay, whatever turns mirrors and glass */
-    bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation */
-    bool light_tracing; /* paths begin at lights; the image is a sum of splats */
-    bool no_image;    /* channels are all there is */
-    ARRAY(render_channel) channels; /* alpha first, if the film has it */
+    bool pipelined; /* dL/dI of a gradient is that of the image before: biased II of radiative backpropagation
+                     */
+    bool light_tracing;                /* paths begin at lights; the image is a sum of splats */
+    bool no_image;                     /* channels are all there is */
+    ARRAY(render_channel) channels;    /* alpha first, if the film has it */
     bool volumetric;                   /* the integrator knows media, and surfaces that are not there */
     ARRAY(const scene_object *) media; /* those that bound shapes or hold the sensor, each once */
     const scene_object *sensor_medium; /* NULL: vacuum */
@@ -152,28 +193,35 @@ void render_map_box(const float m[12], const float box[6], float out[6]);
 /* ---- scene_build.c ---- */
 
 /* Takes ownership of the description (also on failure). */
-bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err);
+bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out,
+                              bl_error *err);
 void render_scene_destroy(render_scene *s);
 
 /* ---- parameters.c ---- */
 
 /* For load hooks: registers a parameter of o with initial values and returns its index. */
-uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                              float most, const float *values);
+uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank,
+                              const uint32_t *shape, float least, float most, const float *values);
 /* Discrete lobes turn with a parameter: paths follow it (integrator/follow.c). */
 void render_turns(render_scene *s, uint32_t parameter);
 /* With all of an object and of the textures it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);
 /* The same with a name of its own. */
-uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot, uint32_t rank, const uint32_t *shape, float least,
-                          float most, const float *values);
-object_name render_name_below(render_scene *s, object_name of, const char *child); /* of what is called `child` there */
-uint32_t render_parameter_called(const render_scene *s, const char *name); /* by its name or, if there is none, by its path; PLAN_NONE: none */
-uint32_t render_find_parameter(const render_scene *s, const scene_object *o, uint32_t slot); /* PLAN_NONE: none */
+uint32_t render_add_array(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
+                          uint32_t rank, const uint32_t *shape, float least, float most, const float *values);
+object_name render_name_below(render_scene *s, object_name of,
+                              const char *child); /* of what is called `child` there */
+uint32_t render_parameter_called(
+    const render_scene *s,
+    const char *name); /* by its name or, if there is none, by its path; PLAN_NONE: none */
+uint32_t render_find_parameter(const render_scene *s, const scene_object *o,
+                               uint32_t slot); /* PLAN_NONE: none */
 /* Gives a data array other sides, all but the channels, and new values; plans made before are void. */
-bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values, bl_error *err);
+bl_result render_resize_parameter(render_scene *s, uint32_t index, const uint32_t *shape, const float *values,
+                                  bl_error *err);
 /* Of geometry: its values stay where they are, in s->geometry from `source` on. */
-uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot, const uint32_t shape[2], uint32_t source);
+uint32_t render_add_geometry(render_scene *s, const scene_object *o, const char *field, uint32_t slot,
+                             const uint32_t shape[2], uint32_t source);
 const float *render_initial(const render_scene *s, const render_parameter *p); /* count values */
 
 #endif

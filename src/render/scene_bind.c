@@ -13,20 +13,29 @@ static scene_object *default_bsdf(render_scene *s, const render_shape *shape)
     return bsdf;
 }
 
-static bool on_shape(const scene_object *emitter) { return ((const emitter_class *)(const void *)emitter->cls)->on_shape; }
+static bool on_shape(const scene_object *emitter)
+{
+    return ((const emitter_class *)(const void *)emitter->cls)->on_shape;
+}
 
-/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or light; NULL: a light without. */
-static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o, bl_error *err)
+/* A texture that reads more of a surface than uv needs one that has it. shape: that carries the material or
+ * light; NULL: a light without. */
+static bl_result check_textures(render_scene *s, const render_shape *shape, const scene_object *o,
+                                bl_error *err)
 {
     bool attribute = scene_is(o, &texture_mesh_attribute.base.plugin);
     if (!shape && (attribute || scene_is(o, &texture_volume.base.plugin)))
-        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: it needs a surface, and this light is on no shape", o->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "%s: it needs a surface, and this light is on no shape", o->cls->name);
     if (attribute) {
         const char *name = scene_get(o, "name")->text;
         uint32_t k = mesh_find_attribute(s, name);
-        if (k == PLAN_NONE || render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
-            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "this %s has no attribute \"%.60s\", which its material or light asks for (line %u)",
-                               shape->object->cls->name, name, o->where.line);
+        if (k == PLAN_NONE ||
+            render_find_parameter(s, shape->object, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + k) == PLAN_NONE)
+            return scene_error(
+                err, BL_ERROR_SCENE, shape->object->where,
+                "this %s has no attribute \"%.60s\", which its material or light asks for (line %u)",
+                shape->object->cls->name, name, o->where.line);
     }
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         if (o->cls->params[k].kind == PLUGIN_TEXTURED && o->values[k].object)
@@ -46,19 +55,22 @@ bl_result render_bind_shapes(render_scene *s, bl_error *err)
         shape->emitter = scene_child(shape->object, PLUGIN_EMITTER);
         if (!shape->bsdf) {
             shape->bsdf = default_bsdf(s, shape);
-            TRY(render_visit(s, shape->bsdf, render_name_below(s, s->names[shape->object->index], "bsdf"), NULL, err));
+            TRY(render_visit(s, shape->bsdf, render_name_below(s, s->names[shape->object->index], "bsdf"),
+                             NULL, err));
         }
         TRY(check_textures(s, shape, shape->bsdf, err));
         if (!shape->emitter)
             continue;
         TRY(check_textures(s, shape, shape->emitter, err));
         if (!on_shape(shape->emitter))
-            return scene_error(err, BL_ERROR_SCENE, shape->emitter->where, "a shape can carry an area emitter, not \"%s\"",
-                               shape->emitter->cls->name);
+            return scene_error(err, BL_ERROR_SCENE, shape->emitter->where,
+                               "a shape can carry an area emitter, not \"%s\"", shape->emitter->cls->name);
         if (!shape_kinds[shape->kind]->sample)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where, "%s: this shape cannot be a light", shape->object->cls->name);
+            return scene_error(err, BL_ERROR_UNSUPPORTED, shape->object->where,
+                               "%s: this shape cannot be a light", shape->object->cls->name);
         if (!(shape->area > 0))
-            return scene_error(err, BL_ERROR_SCENE, shape->object->where, "a light needs a surface, this shape's area is 0");
+            return scene_error(err, BL_ERROR_SCENE, shape->object->where,
+                               "a light needs a surface, this shape's area is 0");
         array_push(&s->emitters, shape->emitter);
         array_push(&s->emitter_shape, i);
     }
@@ -82,7 +94,9 @@ void render_bind_media(render_scene *s)
         for (uint32_t k = 0; k < shape->object->child_count; k++) {
             const scene_object *child = shape->object->children[k];
             if (child->cls->category == PLUGIN_MEDIUM)
-                *(strcmp(shape->object->child_names[k], "interior") == 0 ? &shape->interior : &shape->exterior) = add_medium(s, child);
+                *(strcmp(shape->object->child_names[k], "interior") == 0 ? &shape->interior
+                                                                         : &shape->exterior) =
+                    add_medium(s, child);
         }
     }
     s->sensor_medium = add_medium(s, scene_child(s->sensor, PLUGIN_MEDIUM));
@@ -98,7 +112,8 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
             continue; /* an area emitter at the top only serves references */
         if (((const emitter_class *)(const void *)o->cls)->environment) {
             if (s->environment != PLAN_NONE)
-                return scene_error(err, BL_ERROR_SCENE, o->where, "a second environment: a scene can have one");
+                return scene_error(err, BL_ERROR_SCENE, o->where,
+                                   "a second environment: a scene can have one");
             s->environment = s->emitters.count;
         }
         TRY(check_textures(s, NULL, o, err));
@@ -109,6 +124,7 @@ bl_result render_bind_lights(render_scene *s, bl_error *err)
     for (uint32_t i = 0; i < s->emitters.count; i++)
         weights += scene_number(s->emitters.data[i], "sampling_weight");
     if (s->emitters.count > 0 && !(weights > 0))
-        return scene_error(err, BL_ERROR_SCENE, s->emitters.data[0]->where, "every light has a \"sampling_weight\" of 0");
+        return scene_error(err, BL_ERROR_SCENE, s->emitters.data[0]->where,
+                           "every light has a \"sampling_weight\" of 0");
     return BL_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From a validated object tree to a render_scene: every object gets its name, registers its parameters and loads what it has; then come
- * bindings (scene_bind.c), the hierarchy (levels.c) and checks.
+ * From a validated object tree to a render_scene: every object gets its name, registers its parameters and
+ * loads what it has; then come bindings (scene_bind.c), the hierarchy (levels.c) and checks.
  *
- * An object with an id is called by it, any other by its path from the nearest such object. Mitsuba's traverse goes by ids only of objects that the scene itself
- * (or a group) holds, and by the first way to an object from there: that name is kept, too. */
+ * An object with an id is called by it, any other by its path from the nearest such object. Mitsuba's
+ * traverse goes by ids only of objects that the scene itself (or a group) holds, and by the first way to an
+ * object from there: that name is kept, too. */
 #include "render/scene_parts.h"
 
 bool scene_is(const scene_object *o, const plugin_class *c) { return o && o->cls == c; }
@@ -18,7 +19,8 @@ scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_
     return o;
 }
 
-/* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound, nor has a pattern's colour above 1. */
+/* Every parent's rules for a colour hold for the constant texture it became; emission has no upper bound, nor
+ * has a pattern's colour above 1. */
 static float upper_bound(const plugin_param *owner_param, float value)
 {
     if (owner_param && (owner_param->flags & PLUGIN_REFLECTANCE))
@@ -37,17 +39,20 @@ static void add_values(render_scene *s, const scene_object *o, const plugin_para
         if (p->kind == PLUGIN_COLOR) {
             float rgb[3] = {(float)v->vector[0], (float)v->vector[1], (float)v->vector[2]};
             bool scalar = v->grey && owner_param && (owner_param->flags & PLUGIN_SCALAR);
-            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0, upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2])), rgb);
+            render_add_parameter(s, o, k, 1, scalar ? &one : &three, 0,
+                                 upper_bound(owner_param, fmaxf(fmaxf(rgb[0], rgb[1]), rgb[2])), rgb);
         } else if (p->kind == PLUGIN_FLOAT) {
             float number = (float)v->number;
             bool ranged = p->least != 0 || p->most != 0;
-            render_add_parameter(s, o, k, 1, &one, ranged ? (float)p->least : -INFINITY, ranged ? (float)p->most : INFINITY, &number);
+            render_add_parameter(s, o, k, 1, &one, ranged ? (float)p->least : -INFINITY,
+                                 ranged ? (float)p->most : INFINITY, &number);
         } else if (p->kind == PLUGIN_POINT || p->kind == PLUGIN_TRANSFORM) {
             uint32_t count = plugin_value_count(p->kind), shape[4] = {p->kind == PLUGIN_POINT ? 3 : 4, 4};
             float numbers[16];
             for (uint32_t i = 0; i < count; i++)
                 numbers[i] = (float)(p->kind == PLUGIN_POINT ? v->vector[i] : v->matrix[i]);
-            render_add_parameter(s, o, k, p->kind == PLUGIN_POINT ? 1 : 2, shape, -INFINITY, INFINITY, numbers);
+            render_add_parameter(s, o, k, p->kind == PLUGIN_POINT ? 1 : 2, shape, -INFINITY, INFINITY,
+                                 numbers);
         }
     }
 }
@@ -74,7 +79,8 @@ static bl_result load_for_points(render_scene *s, const scene_object *o, bl_erro
     return BL_OK;
 }
 
-/* What the parent's k-th child is called in parameter names: Mitsuba's traverse has names of its own for media and phase functions. */
+/* What the parent's k-th child is called in parameter names: Mitsuba's traverse has names of its own for
+ * media and phase functions. */
 static const char *child_name(render_scene *s, const scene_object *o, uint32_t k)
 {
     plugin_category parent = o->cls->category, child = o->children[k]->cls->category;
@@ -89,7 +95,8 @@ static const char *child_name(render_scene *s, const scene_object *o, uint32_t k
 static object_name name_of_child(render_scene *s, const scene_object *o, uint32_t k)
 {
     const scene_object *child = o->children[k];
-    bool by_id = o->cls->category == PLUGIN_SCENE || scene_is(o, &shape_merge.base.plugin) || scene_is(o, &shape_shapegroup.base.plugin);
+    bool by_id = o->cls->category == PLUGIN_SCENE || scene_is(o, &shape_merge.base.plugin) ||
+                 scene_is(o, &shape_shapegroup.base.plugin);
     object_name of = s->names[o->index], name = render_name_below(s, of, child_name(s, o, k));
     if (scene_is(child, &shape_merge.base.plugin))
         name.path = of.path; /* its shapes are the scene's */
@@ -98,7 +105,8 @@ static object_name name_of_child(render_scene *s, const scene_object *o, uint32_
     return name;
 }
 
-bl_result render_visit(render_scene *s, const scene_object *o, object_name name, const plugin_param *owner_param, bl_error *err)
+bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
+                       const plugin_param *owner_param, bl_error *err)
 {
     if (s->names[o->index].name)
         return BL_OK; /* shared, and visited before */
@@ -112,17 +120,21 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
         TRY(cls->load(s, o, err));
     for (uint32_t i = first; i < s->parameters.count && owner_param; i++) {
         if (owner_param->kind == PLUGIN_VOLUMETRIC)
-            s->parameters.data[i].least = (float)owner_param->least, s->parameters.data[i].most = upper_bound(owner_param, 0);
+            s->parameters.data[i].least = (float)owner_param->least,
+            s->parameters.data[i].most = upper_bound(owner_param, 0);
         s->parameters.data[i].emits = (owner_param->flags & PLUGIN_EMISSION) != 0;
         s->parameters.data[i].length_power = owner_param->flags & PLUGIN_INTENSITY ? -2 : 0;
     }
-    bool within = owner_param && owner_param->kind == PLUGIN_VOLUMETRIC; /* a volume's values obey the rules for the medium's parameter */
+    bool within = owner_param &&
+                  owner_param->kind ==
+                      PLUGIN_VOLUMETRIC; /* a volume's values obey the rules for the medium's parameter */
     for (uint32_t k = 0; k < o->cls->param_count; k++) {
         const plugin_param *param = &o->cls->params[k];
         if (!o->values[k].object)
             continue;
         first = s->parameters.count;
-        TRY(render_visit(s, o->values[k].object, render_name_below(s, name, param->name), within ? owner_param : param, err));
+        TRY(render_visit(s, o->values[k].object, render_name_below(s, name, param->name),
+                         within ? owner_param : param, err));
         for (uint32_t i = first; i < s->parameters.count; i++)
             s->parameters.data[i].absent = (param->flags & PLUGIN_PART) && plan_part_is_zero(o, param->name);
     }
@@ -139,7 +151,8 @@ bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
         cls->mark(s, o);
     return BL_OK;
 }
-bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out, bl_error *err)
+bl_result render_scene_create(scene_description *d, const render_overrides *o, render_scene **out,
+                              bl_error *err)
 {
     render_scene *s = calloc(1, sizeof *s);
     BL_ASSERT(s, "out of memory");

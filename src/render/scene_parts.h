@@ -8,14 +8,17 @@
 bool scene_is(const scene_object *o, const plugin_class *c); /* false of NULL */
 /* An object that the description lacks, its values all 0. */
 scene_object *render_new_object(render_scene *s, const plugin_class *cls, scene_place where);
-/* Depth first: names the object (its own id goes before `name`), registers its parameters, runs its class's load hook, goes on to what it holds. */
-bl_result render_visit(render_scene *s, const scene_object *o, object_name name, const plugin_param *owner_param, bl_error *err);
+/* Depth first: names the object (its own id goes before `name`), registers its parameters, runs its class's
+ * load hook, goes on to what it holds. */
+bl_result render_visit(render_scene *s, const scene_object *o, object_name name,
+                       const plugin_param *owner_param, bl_error *err);
 
 /* ---- scene_structure.c ---- */
 
 /* Integrator, sensor, film, filter, sampler; first of all steps. */
 bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_error *err);
-/* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are bound. */
+/* Light tracing needs to know how rays leave the lights and how the sensor sees places. After lights are
+ * bound. */
 bl_result render_check_light_tracing(const render_scene *s, bl_error *err);
 
 /* ---- scene_bind.c: after all objects were visited, in this order ---- */

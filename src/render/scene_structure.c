@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What kernels are specialised to, of the scene's integrator, sensor and film, and what a call says instead. */
+ * What kernels are specialised to, of the scene's integrator, sensor and film, and what a call says
+ * instead. */
 #include "render/scene_parts.h"
 
-static const scene_object *default_child(const scene_object *o, plugin_category c) { return o ? scene_child(o, c) : NULL; }
+static const scene_object *default_child(const scene_object *o, plugin_category c)
+{
+    return o ? scene_child(o, c) : NULL;
+}
 
-/* What an integrator is, and the depths of its paths where the scene's integrator, another one, says nothing of them. */
+/* What an integrator is, and the depths of its paths where the scene's integrator, another one, says nothing
+ * of them. */
 typedef struct integrator_kind {
     const char *name;
     int32_t max_depth, rr_depth;
-    bool own_depths;    /* these stand, whatever the scene says */
+    bool own_depths; /* these stand, whatever the scene says */
     bool no_next_event;
-    bool sees_through;  /* alpha and hide_emitters look behind null lobes; else they ask what the camera ray meets first (Mitsuba) */
-    bool volumetric;    /* knows media, and surfaces that are not there */
+    bool sees_through; /* alpha and hide_emitters look behind null lobes; else they ask what the camera ray
+                          meets first (Mitsuba) */
+    bool volumetric;   /* knows media, and surfaces that are not there */
     bool light_tracing, depth_image;
     enum gradient_method method;
     bool detached, pipelined;
-    bool attached;      /* every rough lobe that can be sampled attached is, not only the smoothest */
+    bool attached; /* every rough lobe that can be sampled attached is, not only the smoothest */
 } integrator_kind;
 
 enum { NO_ROULETTE = 1 << 20 };
@@ -28,7 +34,12 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "prb_detached", .max_depth = 6, .rr_depth = 5, .detached = true},
     {.name = "rb", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true},
     {.name = "rb_biased1", .max_depth = 6, .rr_depth = 5, .method = METHOD_UNIT, .detached = true},
-    {.name = "rb_biased2", .max_depth = 6, .rr_depth = 5, .method = METHOD_RECURSIVE, .detached = true, .pipelined = true},
+    {.name = "rb_biased2",
+     .max_depth = 6,
+     .rr_depth = 5,
+     .method = METHOD_RECURSIVE,
+     .detached = true,
+     .pipelined = true},
     {.name = "tape", .max_depth = 6, .rr_depth = 5, .method = METHOD_TAPE, .detached = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
@@ -43,26 +54,38 @@ static bl_result find_integrator(const char *name, const integrator_kind **out, 
 {
     text known = {0};
     for (size_t k = 0; k < INTEGRATOR_KINDS; k++) {
-        text_add(&known, "%s%s", k == 0 ? "" : k + 1 < INTEGRATOR_KINDS ? ", " : " and ", integrator_kinds[k].name);
+        text_add(&known, "%s%s",
+                 k == 0                     ? ""
+                 : k + 1 < INTEGRATOR_KINDS ? ", "
+                                            : " and ",
+                 integrator_kinds[k].name);
         if (strcmp(integrator_kinds[k].name, name) == 0)
             *out = &integrator_kinds[k];
     }
-    bl_result r = *out ? BL_OK : error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are", name, known.data);
+    bl_result r = *out ? BL_OK
+                       : error_set(err, BL_ERROR_UNSUPPORTED, "integrator \"%s\" is not implemented; %s are",
+                                   name, known.data);
     text_free(&known);
     return r;
 }
 
 /* Whether the integrator has the depths of paths among its parameters. */
-static bool scene_walks(const scene_object *i) { return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin); }
+static bool scene_walks(const scene_object *i)
+{
+    return i && !scene_is(i, &integrator_direct.plugin) && !scene_is(i, &integrator_depth.plugin);
+}
 
-/* By measurement (docs/measurements.md): the roughness below which detached gradients are the noisier ones by far. */
+/* By measurement (docs/measurements.md): the roughness below which detached gradients are the noisier ones by
+ * far. */
 static const float attach_below = 0.05f;
 enum { LOOK_AHEAD = 4 };
 
 static void read_attached(render_scene *s, const integrator_kind *kind)
 {
     bool theirs = scene_is(s->integrator, &integrator_prb_attached.plugin);
-    s->attach_below = !kind->attached ? attach_below : theirs ? (float)scene_number(s->integrator, "attach_below") : INFINITY;
+    s->attach_below = !kind->attached ? attach_below
+                      : theirs        ? (float)scene_number(s->integrator, "attach_below")
+                                      : INFINITY;
     s->look_ahead = theirs ? (uint32_t)scene_number(s->integrator, "look_ahead") : LOOK_AHEAD;
 }
 
@@ -72,7 +95,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     const integrator_kind *kind = NULL;
     TRY(find_integrator(o && o->integrator ? o->integrator : i ? i->cls->name : "path", &kind, err));
     bool theirs = scene_walks(i) && !kind->own_depths;
-    s->volumetric = kind->volumetric, s->depth_image = kind->depth_image, s->light_tracing = kind->light_tracing;
+    s->volumetric = kind->volumetric, s->depth_image = kind->depth_image,
+    s->light_tracing = kind->light_tracing;
     s->sees_through = kind->sees_through;
     s->method = kind->method, s->detached = kind->detached, s->pipelined = kind->pipelined;
     s->max_depth = theirs ? (int32_t)scene_number(i, "max_depth") : kind->max_depth;
@@ -81,7 +105,8 @@ static bl_result read_integrator(render_scene *s, const render_overrides *o, bl_
     s->use_next_event = !kind->no_next_event, s->use_bsdf_sampling = true, s->paths_per_sample = 1;
     if (scene_is(i, &integrator_direct.plugin) && kind->own_depths) {
         const scene_value *e = scene_get(i, "emitter_samples"), *b = scene_get(i, "bsdf_samples");
-        double both = scene_number(i, "shading_samples"), lights = e->given ? e->number : both, materials = b->given ? b->number : both;
+        double both = scene_number(i, "shading_samples"), lights = e->given ? e->number : both,
+               materials = b->given ? b->number : both;
         s->use_next_event = lights > 0, s->use_bsdf_sampling = materials > 0;
         s->paths_per_sample = (uint32_t)fmax(lights, materials);
     }
@@ -98,12 +123,17 @@ static bl_result read_film(render_scene *s, bl_error *err)
     if (!s->film)
         return BL_OK;
     const scene_value *width = scene_get(s->film, "crop_width"), *height = scene_get(s->film, "crop_height");
-    s->full_width = (uint32_t)scene_number(s->film, "width"), s->full_height = (uint32_t)scene_number(s->film, "height");
-    s->crop_x = (uint32_t)scene_number(s->film, "crop_offset_x"), s->crop_y = (uint32_t)scene_number(s->film, "crop_offset_y");
-    s->width = width->given ? (uint32_t)width->number : s->full_width, s->height = height->given ? (uint32_t)height->number : s->full_height;
+    s->full_width = (uint32_t)scene_number(s->film, "width"),
+    s->full_height = (uint32_t)scene_number(s->film, "height");
+    s->crop_x = (uint32_t)scene_number(s->film, "crop_offset_x"),
+    s->crop_y = (uint32_t)scene_number(s->film, "crop_offset_y");
+    s->width = width->given ? (uint32_t)width->number : s->full_width,
+    s->height = height->given ? (uint32_t)height->number : s->full_height;
     if (s->crop_x + s->width > s->full_width || s->crop_y + s->height > s->full_height)
-        return scene_error(err, BL_ERROR_SCENE, s->film->where, "hdrfilm: the crop window of %u x %u pixels at (%u, %u) does not lie within the film of %u x %u",
-                           s->width, s->height, s->crop_x, s->crop_y, s->full_width, s->full_height);
+        return scene_error(
+            err, BL_ERROR_SCENE, s->film->where,
+            "hdrfilm: the crop window of %u x %u pixels at (%u, %u) does not lie within the film of %u x %u",
+            s->width, s->height, s->crop_x, s->crop_y, s->full_width, s->full_height);
     return BL_OK;
 }
 
@@ -122,12 +152,15 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
 {
     const scene_object *root = s->description->root;
     s->integrator = scene_child(root, PLUGIN_INTEGRATOR);
-    while (scene_is(s->integrator, &integrator_moment.plugin) || scene_is(s->integrator, &integrator_aov.plugin)) {
+    while (scene_is(s->integrator, &integrator_moment.plugin) ||
+           scene_is(s->integrator, &integrator_aov.plugin)) {
         s->no_image |= !scene_child(s->integrator, PLUGIN_INTEGRATOR);
         s->integrator = scene_child(s->integrator, PLUGIN_INTEGRATOR);
     }
     for (uint32_t i = 0; i < root->child_count; i++) {
-        const scene_object *child = root->children[i], *on = child->cls->category == PLUGIN_SHAPE ? scene_child(child, PLUGIN_SENSOR) : NULL;
+        const scene_object *child = root->children[i], *on = child->cls->category == PLUGIN_SHAPE
+                                                                 ? scene_child(child, PLUGIN_SENSOR)
+                                                                 : NULL;
         if (child->cls->category == PLUGIN_SENSOR || on)
             array_push(&s->sensors, on ? on : child);
     }
@@ -135,7 +168,8 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
         return scene_error(err, BL_ERROR_SCENE, root->where, "the scene has no sensor");
     uint32_t sensor = o ? o->sensor : 0;
     if (sensor >= s->sensors.count)
-        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0", sensor, s->sensors.count);
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0",
+                         sensor, s->sensors.count);
     s->sensor = s->sensors.data[sensor], s->sensor_index = sensor;
     s->film = default_child(s->sensor, PLUGIN_FILM);
     s->sampler = default_child(s->sensor, PLUGIN_SAMPLER);
@@ -146,10 +180,12 @@ bl_result render_read_structure(render_scene *s, const render_overrides *o, bl_e
     if (film_has_alpha(s))
         render_add_channels(s, "", CHANNEL_ALPHA);
     if (sensor_of(s->sensor)->one_pixel && s->full_width * s->full_height != 1)
-        return scene_error(err, BL_ERROR_SCENE, s->film ? s->film->where : s->sensor->where, "%s: its film must be 1 x 1 pixels", s->sensor->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, s->film ? s->film->where : s->sensor->where,
+                           "%s: its film must be 1 x 1 pixels", s->sensor->cls->name);
     s->spp = sampler_count(s, s->sampler ? (uint32_t)scene_number(s->sampler, "sample_count") : 4);
     if ((uint64_t)s->width * s->height > 1u << 26)
-        return scene_error(err, BL_ERROR_SCENE, s->film->where, "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
+        return scene_error(err, BL_ERROR_SCENE, s->film->where,
+                           "a film of %u x %u pixels is larger than the limit of 2^26 pixels", s->width,
                            s->height);
     return read_integrator(s, o, err);
 }
@@ -161,11 +197,13 @@ bl_result render_check_light_tracing(const render_scene *s, bl_error *err)
     if (s->emitters.count == 0)
         return error_set(err, BL_ERROR_SCENE, "ptracer: the scene has no light that paths could begin at");
     if (!sensor_of(s->sensor)->link)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, s->sensor->where, "ptracer: paths cannot be connected to the sensor \"%s\"", s->sensor->cls->name);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, s->sensor->where,
+                           "ptracer: paths cannot be connected to the sensor \"%s\"", s->sensor->cls->name);
     for (uint32_t i = 0; i < s->emitters.count; i++) {
         const scene_object *o = s->emitters.data[i];
         if (!((const emitter_class *)(const void *)o->cls)->ray)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ptracer: paths cannot begin at the light \"%s\"", o->cls->name);
+            return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                               "ptracer: paths cannot begin at the light \"%s\"", o->cls->name);
     }
     return BL_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The renderer's types while tracing: vectors, colours and frames as C structs of trace references, and the tracer that carries the
- * function being recorded. A `record` is a word offset (u32 reference) into the scene buffer where an instance keeps its data. */
+ * The renderer's types while tracing: vectors, colours and frames as C structs of trace references, and the
+ * tracer that carries the function being recorded. A `record` is a word offset (u32 reference) into the scene
+ * buffer where an instance keeps its data. */
 #ifndef BL_RENDER_TRACE_H
 #define BL_RENDER_TRACE_H
 
@@ -14,44 +15,67 @@ enum render_buffer {
     BUFFER_FILM,     /* f32: per lane, 3 sums (and 3 sums of squares) */
     BUFFER_STATUS,   /* u32 counters: enum status_word */
     BUFFER_ADJOINT,  /* f32: dL/dI per pixel and channel; or a list of lanes: enum lane_word */
-    BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path evaluation */
+    BUFFER_FROZEN,   /* f32: parameter and derived values that weights are taken from in a frozen-path
+                        evaluation */
     BUFFER_SCALE,    /* f32: fixed-point scale per gradient element */
-    BUFFER_SAMPLES,  /* what a replay pass leaves for the adjoint pass: planes of `slots` words (enum sample_plane) */
+    BUFFER_SAMPLES,  /* what a replay pass leaves for the adjoint pass: planes of `slots` words (enum
+                        sample_plane) */
     BUFFER_TANGENT,  /* f32: of parameter and derived values, in forward mode */
     BUFFER_COUNT
 };
 
 enum { SINGULAR_DEPTHS = 8 }; /* the last counts all that are deeper */
-enum status_word { STATUS_DRIFT, STATUS_OVERFLOW, STATUS_UNDERFLOW, STATUS_NON_FINITE,
-                   STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (follow.c) */,
-                   STATUS_COUNT = STATUS_SINGULAR + SINGULAR_DEPTHS };
+enum status_word {
+    STATUS_DRIFT,
+    STATUS_OVERFLOW,
+    STATUS_UNDERFLOW,
+    STATUS_NON_FINITE,
+    STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (follow.c) */,
+    STATUS_COUNT = STATUS_SINGULAR + SINGULAR_DEPTHS
+};
 
 /* Words at the start of the scene buffer. */
-enum scene_header { HEADER_NODES, HEADER_ENTRIES, HEADER_SHAPES, HEADER_EMITTERS, HEADER_SENSOR, HEADER_FILTER, HEADER_UPDATES,
-                    HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
-                    HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
-                    HEADER_INSTANCES /* their table, where rays are queries, too */, HEADER_MEDIA, HEADER_SENSOR_MEDIUM,
-                    HEADER_VIEW /* the sensor's record where its parameters are wanted */,
-                    HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */, HEADER_LIGHT_WEIGHTS, HEADER_COUNT = 16 };
+enum scene_header {
+    HEADER_NODES,
+    HEADER_ENTRIES,
+    HEADER_SHAPES,
+    HEADER_EMITTERS,
+    HEADER_SENSOR,
+    HEADER_FILTER,
+    HEADER_UPDATES,
+    HEADER_ACCEL /* two words: device address of the acceleration structure, where rays are queries */,
+    HEADER_LEVEL = HEADER_ACCEL + 2 /* record of the outer level, where there are two */,
+    HEADER_INSTANCES /* their table, where rays are queries, too */,
+    HEADER_MEDIA,
+    HEADER_SENSOR_MEDIUM,
+    HEADER_VIEW /* the sensor's record where its parameters are wanted */,
+    HEADER_LIGHT_TABLE /* lights_tabled: in BUFFER_VALUES */,
+    HEADER_LIGHT_WEIGHTS,
+    HEADER_COUNT = 16
+};
 
 /* Words of a sample in BUFFER_SAMPLES: word of slot s in plane k is k * slots + s. */
 enum sample_plane {
-    SAMPLE_RADIANCE,         /* f32, 3 */
-    SAMPLE_BUT_ONE = 3,      /* f32, 3: contributions that miss exactly one factor */
-    SAMPLE_SEEN = 6,         /* u32: bit k, the light that vertex k sampled is visible */
-    SAMPLE_HASH,             /* u32: of the path's decisions */
-    SAMPLE_WORDS, /* behind them CROSSED_WORDS for each of plan_notes_crossed sampled lights: integrator/crossed.c */
-    CROSSED_MOST = 16, CROSSED_WORDS = 4,
+    SAMPLE_RADIANCE,    /* f32, 3 */
+    SAMPLE_BUT_ONE = 3, /* f32, 3: contributions that miss exactly one factor */
+    SAMPLE_SEEN = 6,    /* u32: bit k, the light that vertex k sampled is visible */
+    SAMPLE_HASH,        /* u32: of the path's decisions */
+    SAMPLE_WORDS,       /* behind them CROSSED_WORDS for each of plan_notes_crossed sampled lights:
+                           integrator/crossed.c */
+    CROSSED_MOST = 16,
+    CROSSED_WORDS = 4,
     SAMPLE_WORDS_MOST = SAMPLE_WORDS + CROSSED_WORDS * CROSSED_MOST,
-    TAPE_VERTEX_WORDS = 78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
+    TAPE_VERTEX_WORDS =
+        78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };
 
-/* BUFFER_ADJOINT where lanes are listed: of each, dL/dI of one sample, times the sample's weight (3 f32); behind all of these, of each: */
+/* BUFFER_ADJOINT where lanes are listed: of each, dL/dI of one sample, times the sample's weight (3 f32);
+ * behind all of these, of each: */
 enum lane_word { LANE_PIXEL, LANE_FIRST /* of the pixel's samples */, LANE_SAMPLES, LANE_WORDS };
 
 /* Push-constant words: one range of work (contracts.md, A pass is a range). */
 enum render_uniform {
-    UNIFORM_FIRST_LANE,  /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
+    UNIFORM_FIRST_LANE, /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
     UNIFORM_LANE_COUNT,
     UNIFORM_FIRST_SAMPLE, /* of each strip: samples [first, last) of the strip's own */
     UNIFORM_LAST_SAMPLE,
@@ -61,8 +85,9 @@ enum render_uniform {
     UNIFORM_STREAM, /* 0: image, 1: gradient */
     UNIFORM_WIDTH,
     UNIFORM_HEIGHT,
-    UNIFORM_HALVES,      /* 2: samples of even strips take dL/dI from the second image of BUFFER_ADJOINT, of odd strips from the first */
-    UNIFORM_TILE_LANE,   /* what BUFFER_SAMPLES holds: from this lane */
+    UNIFORM_HALVES,    /* 2: samples of even strips take dL/dI from the second image of BUFFER_ADJOINT, of odd
+                          strips from the first */
+    UNIFORM_TILE_LANE, /* what BUFFER_SAMPLES holds: from this lane */
     UNIFORM_TILE_LANES,  /* on so many, */
     UNIFORM_TILE_SAMPLE, /* from this sample of each strip's own on, */
     UNIFORM_TILE_SLOTS,  /* lanes times samples in all */
@@ -78,7 +103,8 @@ typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
     const struct surface *surface; /* in functions of materials */
-    const struct affine_map *motion; /* of the points that describe the shape that is looked at (shape/place.c); NULL: they stay */
+    const struct affine_map *
+        motion; /* of the points that describe the shape that is looked at (shape/place.c); NULL: they stay */
     bool tracked; /* parameter reads carry derivatives (or come from the frozen values) */
     bool frozen;  /* tracked reads come from BUFFER_FROZEN instead */
 } tracer;
@@ -113,7 +139,10 @@ static inline ir_ref t_clamp(tracer *t, ir_ref v, float least, float most)
     return ir_min(t->f, ir_max(t->f, v, t_f32(t, least)), t_f32(t, most));
 }
 /* a*b + c, as two rounded operations */
-static inline ir_ref t_mad(tracer *t, ir_ref a, ir_ref b, ir_ref c) { return ir_add(t->f, ir_mul(t->f, a, b), c); }
+static inline ir_ref t_mad(tracer *t, ir_ref a, ir_ref b, ir_ref c)
+{
+    return ir_add(t->f, ir_mul(t->f, a, b), c);
+}
 /* sqrt(max(v, 0)) */
 static inline ir_ref t_safe_sqrt(tracer *t, ir_ref v) { return ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 0))); }
 static inline ir_ref t_sqr(tracer *t, ir_ref v) { return ir_mul(t->f, v, v); }
@@ -124,34 +153,69 @@ static inline ir_ref t_ratio(tracer *t, ir_ref a, ir_ref b)
     return ir_select(t->f, positive, ir_div(t->f, a, ir_select(t->f, positive, b, t_f32(t, 1))), t_f32(t, 0));
 }
 /* bool: some of these bits are set. */
-static inline ir_ref t_has_bit(tracer *t, ir_ref word, uint32_t bits) { return ir_ne(t->f, ir_and(t->f, word, t_u32(t, bits)), t_u32(t, 0)); }
-static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by) { return by ? ir_add(t->f, word, t_u32(t, by)) : word; }
-/* A place that is known to be a multiple of four words: what is read around it are vectors (spirv_gen/spv/vector_loads.c). */
+static inline ir_ref t_has_bit(tracer *t, ir_ref word, uint32_t bits)
+{
+    return ir_ne(t->f, ir_and(t->f, word, t_u32(t, bits)), t_u32(t, 0));
+}
+static inline ir_ref t_offset(tracer *t, ir_ref word, uint32_t by)
+{
+    return by ? ir_add(t->f, word, t_u32(t, by)) : word;
+}
+/* A place that is known to be a multiple of four words: what is read around it are vectors
+ * (spirv_gen/spv/vector_loads.c). */
 static inline ir_ref t_aligned(tracer *t, ir_ref word) { return ir_and(t->f, word, t_u32(t, ~3u)); }
-static inline ir_ref t_word(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_U32, BUFFER_SCENE, t_offset(t, record, word)); }
-static inline ir_ref t_real(tracer *t, ir_ref record, uint32_t word) { return ir_load(t->f, IR_F32, BUFFER_SCENE, t_offset(t, record, word)); }
+static inline ir_ref t_word(tracer *t, ir_ref record, uint32_t word)
+{
+    return ir_load(t->f, IR_U32, BUFFER_SCENE, t_offset(t, record, word));
+}
+static inline ir_ref t_real(tracer *t, ir_ref record, uint32_t word)
+{
+    return ir_load(t->f, IR_F32, BUFFER_SCENE, t_offset(t, record, word));
+}
 
 /* ---- vectors ---- */
 
 static inline vec3 v3(ir_ref x, ir_ref y, ir_ref z) { return (vec3){x, y, z}; }
 static inline vec3 vec3_at(const ir_ref *r) { return v3(r[0], r[1], r[2]); }
 static inline void vec3_put(vec3 v, ir_ref *out) { out[0] = v.x, out[1] = v.y, out[2] = v.z; }
-static inline vec3 v3_detach(tracer *t, vec3 v) { return v3(ir_detach(t->f, v.x), ir_detach(t->f, v.y), ir_detach(t->f, v.z)); }
+static inline vec3 v3_detach(tracer *t, vec3 v)
+{
+    return v3(ir_detach(t->f, v.x), ir_detach(t->f, v.y), ir_detach(t->f, v.z));
+}
 static inline vec3 v3_zero(tracer *t) { return v3(t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)); }
 static inline vec3 v3_none(void) { return (vec3){{0}, {0}, {0}}; } /* no references */
-static inline vec3 v3_add(tracer *t, vec3 a, vec3 b) { return v3(ir_add(t->f, a.x, b.x), ir_add(t->f, a.y, b.y), ir_add(t->f, a.z, b.z)); }
-static inline vec3 v3_sub(tracer *t, vec3 a, vec3 b) { return v3(ir_sub(t->f, a.x, b.x), ir_sub(t->f, a.y, b.y), ir_sub(t->f, a.z, b.z)); }
-static inline vec3 v3_scale(tracer *t, vec3 a, ir_ref s) { return v3(ir_mul(t->f, a.x, s), ir_mul(t->f, a.y, s), ir_mul(t->f, a.z, s)); }
-static inline vec3 v3_neg(tracer *t, vec3 a) { return v3(ir_neg(t->f, a.x), ir_neg(t->f, a.y), ir_neg(t->f, a.z)); }
-static inline ir_ref v3_dot(tracer *t, vec3 a, vec3 b) { return t_mad(t, a.x, b.x, t_mad(t, a.y, b.y, ir_mul(t->f, a.z, b.z))); }
+static inline vec3 v3_add(tracer *t, vec3 a, vec3 b)
+{
+    return v3(ir_add(t->f, a.x, b.x), ir_add(t->f, a.y, b.y), ir_add(t->f, a.z, b.z));
+}
+static inline vec3 v3_sub(tracer *t, vec3 a, vec3 b)
+{
+    return v3(ir_sub(t->f, a.x, b.x), ir_sub(t->f, a.y, b.y), ir_sub(t->f, a.z, b.z));
+}
+static inline vec3 v3_scale(tracer *t, vec3 a, ir_ref s)
+{
+    return v3(ir_mul(t->f, a.x, s), ir_mul(t->f, a.y, s), ir_mul(t->f, a.z, s));
+}
+static inline vec3 v3_neg(tracer *t, vec3 a)
+{
+    return v3(ir_neg(t->f, a.x), ir_neg(t->f, a.y), ir_neg(t->f, a.z));
+}
+static inline ir_ref v3_dot(tracer *t, vec3 a, vec3 b)
+{
+    return t_mad(t, a.x, b.x, t_mad(t, a.y, b.y, ir_mul(t->f, a.z, b.z)));
+}
 static inline vec3 v3_cross(tracer *t, vec3 a, vec3 b)
 {
     ir_func *f = t->f;
-    return v3(ir_sub(f, ir_mul(f, a.y, b.z), ir_mul(f, a.z, b.y)), ir_sub(f, ir_mul(f, a.z, b.x), ir_mul(f, a.x, b.z)),
+    return v3(ir_sub(f, ir_mul(f, a.y, b.z), ir_mul(f, a.z, b.y)),
+              ir_sub(f, ir_mul(f, a.z, b.x), ir_mul(f, a.x, b.z)),
               ir_sub(f, ir_mul(f, a.x, b.y), ir_mul(f, a.y, b.x)));
 }
 static inline ir_ref v3_length(tracer *t, vec3 a) { return ir_sqrt(t->f, v3_dot(t, a, a)); }
-static inline vec3 v3_normalize(tracer *t, vec3 a) { return v3_scale(t, a, ir_div(t->f, t_f32(t, 1), v3_length(t, a))); }
+static inline vec3 v3_normalize(tracer *t, vec3 a)
+{
+    return v3_scale(t, a, ir_div(t->f, t_f32(t, 1), v3_length(t, a)));
+}
 static inline vec3 v3_select(tracer *t, ir_ref c, vec3 a, vec3 b)
 {
     return v3(ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y), ir_select(t->f, c, a.z, b.z));
@@ -193,21 +257,28 @@ static inline color color_select(tracer *t, ir_ref condition, color a, color b)
     COLOR_EACH(r, ir_select(t->f, condition, a.c[c], b.c[c]));
     return r;
 }
-static inline ir_ref color_max(tracer *t, color a) { return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2])); }
+static inline ir_ref color_max(tracer *t, color a)
+{
+    return ir_max(t->f, a.c[0], ir_max(t->f, a.c[1], a.c[2]));
+}
 
-/* What a material may ask of the surface beyond uv: enum surface_need. Vectors but p are in the frame of the shading normal. */
+/* What a material may ask of the surface beyond uv: enum surface_need. Vectors but p are in the frame of the
+ * shading normal. */
 typedef struct surface {
     vec2 du, dv; /* dp/du and dp/dv without their parts along the normal; du lies along the first axis */
     vec3 ng;     /* geometric normal */
     ir_ref mesh, face; /* u32: data words of the mesh; index */
-    vec2 b;      /* barycentrics of the face's second and third vertex */
-    vec3 p;      /* in the world */
+    vec2 b;            /* barycentrics of the face's second and third vertex */
+    vec3 p;            /* in the world */
 } surface;
 
 /* ---- frames ---- */
 
 frame frame_around(tracer *t, vec3 n); /* vec.c */
-static inline vec3 frame_to_local(tracer *t, frame fr, vec3 v) { return v3(v3_dot(t, v, fr.s), v3_dot(t, v, fr.t), v3_dot(t, v, fr.n)); }
+static inline vec3 frame_to_local(tracer *t, frame fr, vec3 v)
+{
+    return v3(v3_dot(t, v, fr.s), v3_dot(t, v, fr.t), v3_dot(t, v, fr.n));
+}
 static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
 {
     return v3_add(t, v3_scale(t, fr.s, v.x), v3_add(t, v3_scale(t, fr.t, v.y), v3_scale(t, fr.n, v.z)));
@@ -223,26 +294,33 @@ vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d);
 typedef struct random4 {
     ir_ref u[4]; /* f32 in [0, 1), 24 bits */
 } random4;
-/* pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, stream and block). Block 0 is the camera, vertex k owns 1 + 2k and 2 + 2k. */
+/* pcg4d (Jarzynski and Olano 2020) of (pixel, sample, seed, stream and block). Block 0 is the camera, vertex
+ * k owns 1 + 2k and 2 + 2k. */
 random4 random_block(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block);
 /* The block's four words, of 32 bits. */
-void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block, ir_ref words[4]);
+void random_words(tracer *t, ir_ref pixel, ir_ref sample, ir_ref seed, ir_ref stream, ir_ref block,
+                  ir_ref words[4]);
 
 /* ---- warp.c: u in [0,1)^2 to directions and points; densities where not obvious ---- */
 
 vec2 warp_disk_concentric(tracer *t, ir_ref u1, ir_ref u2);
 vec3 warp_cosine_hemisphere(tracer *t, ir_ref u1, ir_ref u2); /* pdf cos/pi */
 vec3 warp_uniform_sphere(tracer *t, ir_ref u1, ir_ref u2);    /* pdf 1/(4 pi) */
-vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine, ir_ref u); /* this cosine to the unit axis, azimuth 2 pi u; any density over cosines */
-vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos); /* around +z; pdf 1/(2 pi one_minus_cos) */
-vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2);          /* uniform barycentrics of the second and third vertex */
-/* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds u, which is below the last. */
+vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine,
+                ir_ref u); /* this cosine to the unit axis, azimuth 2 pi u; any density over cosines */
+vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2,
+                       ir_ref one_minus_cos);        /* around +z; pdf 1/(2 pi one_minus_cos) */
+vec2 warp_triangle(tracer *t, ir_ref u1, ir_ref u2); /* uniform barycentrics of the second and third vertex */
+/* Index of the interval of a cumulative table (count f32 words at `table` of a buffer, ascending) that holds
+ * u, which is below the last. */
 ir_ref warp_discrete(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref count, ir_ref u);
 /* The same of u * sum in BUFFER_VALUES; *inside: where in the interval, uniform in [0, 1] again. */
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside);
-/* The same with a guide (Chen and Asau 1974), which leaves few intervals to search: steps + 1 words of BUFFER_VALUES, entry g the interval (as f32) that
- * u = g / steps lies in. steps (u32): a power of two, about the number of intervals. */
-ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u, ir_ref *inside);
+/* The same with a guide (Chen and Asau 1974), which leaves few intervals to search: steps + 1 words of
+ * BUFFER_VALUES, entry g the interval (as f32) that u = g / steps lies in. steps (u32): a power of two, about
+ * the number of intervals. */
+ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u,
+                        ir_ref *inside);
 ir_ref warp_guide_entry(tracer *t, ir_ref table, ir_ref count, ir_ref steps, ir_ref sum, ir_ref g);
 
 #endif

@@ -9,7 +9,8 @@ frame frame_around(tracer *t, vec3 n)
     ir_ref one = t_f32(t, 1), sign = ir_select(f, ir_ge(f, n.z, t_f32(t, 0)), one, t_f32(t, -1));
     ir_ref a = ir_neg(f, ir_div(f, one, ir_add(f, sign, n.z)));
     ir_ref b = ir_mul(f, ir_mul(f, n.x, n.y), a);
-    vec3 s = v3(t_mad(t, ir_mul(f, sign, t_sqr(t, n.x)), a, one), ir_mul(f, sign, b), ir_neg(f, ir_mul(f, sign, n.x)));
+    vec3 s = v3(t_mad(t, ir_mul(f, sign, t_sqr(t, n.x)), a, one), ir_mul(f, sign, b),
+                ir_neg(f, ir_mul(f, sign, n.x)));
     vec3 u = v3(b, t_mad(t, t_sqr(t, n.y), a, sign), ir_neg(f, n.y));
     return (frame){s, u, n};
 }

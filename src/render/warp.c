@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From the unit square to disks, hemispheres, cones and triangles. Densities stand at the prototypes in trace.h. */
+ * From the unit square to disks, hemispheres, cones and triangles. Densities stand at the prototypes in
+ * trace.h. */
 #include "render/trace.h"
 
 static const float pi = 3.14159265358979323846f;
 
-/* Shirley and Chiu 1997, in the branchless form: the larger coordinate is the radius, the ratio an angle below pi/4. */
+/* Shirley and Chiu 1997, in the branchless form: the larger coordinate is the radius, the ratio an angle
+ * below pi/4. */
 vec2 warp_disk_concentric(tracer *t, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    ir_ref x = ir_sub(f, ir_mul(f, t_f32(t, 2), u1), t_f32(t, 1)), y = ir_sub(f, ir_mul(f, t_f32(t, 2), u2), t_f32(t, 1));
+    ir_ref x = ir_sub(f, ir_mul(f, t_f32(t, 2), u1), t_f32(t, 1)),
+           y = ir_sub(f, ir_mul(f, t_f32(t, 2), u2), t_f32(t, 1));
     ir_ref wide = ir_gt(f, ir_abs(f, x), ir_abs(f, y));
     ir_ref r = ir_select(f, wide, x, y), other = ir_select(f, wide, y, x);
     ir_ref zero = ir_eq(f, r, t_f32(t, 0));
@@ -49,7 +52,10 @@ vec3 warp_about(tracer *t, vec3 axis, ir_ref cosine, ir_ref u)
 vec3 warp_uniform_cone(tracer *t, ir_ref u1, ir_ref u2, ir_ref one_minus_cos)
 {
     ir_func *f = t->f;
-    ir_ref x = ir_mul(f, u1, one_minus_cos), sine = ir_sqrt(f, ir_mul(f, x, ir_sub(f, t_f32(t, 2), x))); /* of a narrow cone 1 - cos^2 has few digits left */
+    ir_ref x = ir_mul(f, u1, one_minus_cos),
+           sine = ir_sqrt(
+               f,
+               ir_mul(f, x, ir_sub(f, t_f32(t, 2), x))); /* of a narrow cone 1 - cos^2 has few digits left */
     return at_azimuth(t, sine, ir_sub(f, t_f32(t, 1), x), u2);
 }
 
@@ -69,7 +75,8 @@ static ir_ref search(tracer *t, enum render_buffer buffer, ir_ref table, ir_ref 
     ir_while(f, ir_lt(f, state[0], state[1]));
     ir_ref middle = ir_shr(f, ir_add(f, state[0], state[1]), one);
     ir_ref below = ir_lt(f, u, ir_load(f, IR_F32, buffer, ir_add(f, table, middle)));
-    ir_ref next[2] = {ir_select(f, below, state[0], ir_add(f, middle, one)), ir_select(f, below, middle, state[1])};
+    ir_ref next[2] = {ir_select(f, below, state[0], ir_add(f, middle, one)),
+                      ir_select(f, below, middle, state[1])};
     ir_endloop(f, loop, next, 2);
     return state[0];
 }
@@ -84,8 +91,10 @@ static ir_ref within(tracer *t, ir_ref table, ir_ref k, ir_ref at)
 {
     ir_func *f = t->f;
     ir_ref before = ir_add(f, table, ir_sub(f, ir_max(f, k, t_u32(t, 1)), t_u32(t, 1)));
-    ir_ref low = ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
-    return t_ratio(t, ir_sub(f, at, low), ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
+    ir_ref low =
+        ir_select(f, ir_eq(f, k, t_u32(t, 0)), t_f32(t, 0), ir_load(f, IR_F32, BUFFER_VALUES, before));
+    return t_ratio(t, ir_sub(f, at, low),
+                   ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), low));
 }
 
 ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_ref u, ir_ref *inside)
@@ -95,12 +104,15 @@ ir_ref warp_discrete_rest(tracer *t, ir_ref table, ir_ref count, ir_ref sum, ir_
     return k;
 }
 
-/* u * steps is exact, and rounding keeps order, so the guide's entries on either side of u hold the interval between them. */
-ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u, ir_ref *inside)
+/* u * steps is exact, and rounding keeps order, so the guide's entries on either side of u hold the interval
+ * between them. */
+ir_ref warp_guided_rest(tracer *t, ir_ref table, ir_ref guide, ir_ref steps, ir_ref sum, ir_ref u,
+                        ir_ref *inside)
 {
     ir_func *f = t->f;
     ir_ref at = ir_mul(f, u, sum), entry = ir_add(f, guide, ir_to_u32(f, ir_mul(f, u, ir_to_f32(f, steps))));
-    ir_ref first = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, entry)), last = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, t_offset(t, entry, 1)));
+    ir_ref first = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, entry)),
+           last = ir_to_u32(f, ir_load(f, IR_F32, BUFFER_VALUES, t_offset(t, entry, 1)));
     ir_ref k = search(t, BUFFER_VALUES, table, first, last, at);
     *inside = within(t, table, k, at);
     return k;

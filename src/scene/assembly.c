@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes from calls in place of a file. Calls make the raw tree that xml.c makes of text, so that binding, with its checks, defaults and messages, is
- * the same: numbers become text that reads back as the same number. An object is made on its own and then added to one or several others; every
- * adding is a reference, whose target is known, so ids are for names alone. The first mistake sticks and is what assembly_finish says.
+ * Scenes from calls in place of a file. Calls make the raw tree that xml.c makes of text, so that binding,
+ * with its checks, defaults and messages, is the same: numbers become text that reads back as the same
+ * number. An object is made on its own and then added to one or several others; every adding is a reference,
+ * whose target is known, so ids are for names alone. The first mistake sticks and is what assembly_finish
+ * says.
  *
  * In messages an object stands for file and line: <bsdf "diffuse">:4 is the fourth that was made. */
 #include "scene/scene_internal.h"
@@ -56,7 +58,8 @@ static void set_attributes(scene_assembly *a, raw_node *node, uint32_t count, co
     node->attribute_count = 0;
     for (uint32_t k = 0; k < count; k++)
         if (from[k].value)
-            list[node->attribute_count++] = (raw_attribute){from[k].name, arena_strdup(memory_of(a), from[k].value)};
+            list[node->attribute_count++] =
+                (raw_attribute){from[k].name, arena_strdup(memory_of(a), from[k].value)};
     node->attributes = list;
 }
 
@@ -65,14 +68,16 @@ raw_node *assembly_object(scene_assembly *a, plugin_category category, const cha
     raw_node *node = raw_child_create(memory_of(a), NULL, RAW_OBJECT, plugin_category_names[category], NULL);
     const raw_attribute attributes[] = {{"type", category == PLUGIN_SCENE ? NULL : type}, {"id", id}};
     node->category = category;
-    node->where = (scene_place){arena_printf(memory_of(a), "<%s \"%.60s\">", plugin_category_names[category], type), ++a->objects};
+    node->where = (scene_place){
+        arena_printf(memory_of(a), "<%s \"%.60s\">", plugin_category_names[category], type), ++a->objects};
     set_attributes(a, node, 2, attributes);
     if (id && !broken(a))
         raw_add_id(&a->raw, raw_attribute_get(node, "id"), node, node->where, &a->err);
     return node;
 }
 
-static raw_node *new_property(scene_assembly *a, raw_node *object, raw_kind kind, const char *tag, const char *name)
+static raw_node *new_property(scene_assembly *a, raw_node *object, raw_kind kind, const char *tag,
+                              const char *name)
 {
     return raw_child_create(memory_of(a), object, kind, tag, name ? arena_strdup(memory_of(a), name) : NULL);
 }
@@ -82,8 +87,9 @@ void assembly_text(scene_assembly *a, raw_node *object, plugin_kind kind, const 
     static const struct {
         raw_kind kind;
         const char *tag;
-    } tags[] = {[PLUGIN_FLOAT] = {RAW_FLOAT, "float"},    [PLUGIN_INTEGER] = {RAW_INTEGER, "integer"}, [PLUGIN_BOOLEAN] = {RAW_BOOLEAN, "boolean"},
-                [PLUGIN_STRING] = {RAW_STRING, "string"}, [PLUGIN_POINT] = {RAW_POINT, "point"},       [PLUGIN_COLOR] = {RAW_RGB, "rgb"}};
+    } tags[] = {[PLUGIN_FLOAT] = {RAW_FLOAT, "float"},       [PLUGIN_INTEGER] = {RAW_INTEGER, "integer"},
+                [PLUGIN_BOOLEAN] = {RAW_BOOLEAN, "boolean"}, [PLUGIN_STRING] = {RAW_STRING, "string"},
+                [PLUGIN_POINT] = {RAW_POINT, "point"},       [PLUGIN_COLOR] = {RAW_RGB, "rgb"}};
     if (!name || !value) {
         assembly_fail(a, object, "a property needs a name and a value");
         return;
@@ -102,11 +108,14 @@ static char *numbers_text(scene_assembly *a, const double *numbers, uint32_t cou
     return kept;
 }
 
-void assembly_numbers(scene_assembly *a, raw_node *object, plugin_kind kind, const char *name, const double *numbers, uint32_t count)
+void assembly_numbers(scene_assembly *a, raw_node *object, plugin_kind kind, const char *name,
+                      const double *numbers, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
         if (!isfinite(numbers[k])) {
-            assembly_fail(a, object, arena_printf(memory_of(a), "\"%.60s\": number %u is not finite", name ? name : "", k));
+            assembly_fail(
+                a, object,
+                arena_printf(memory_of(a), "\"%.60s\": number %u is not finite", name ? name : "", k));
             return;
         }
     if (kind != PLUGIN_TRANSFORM) {
@@ -127,7 +136,8 @@ void assembly_add(scene_assembly *a, raw_node *parent, const char *name, raw_nod
 
 void assembly_mesh(raw_node *object, const scene_mesh *mesh) { object->mesh = mesh; }
 
-bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options, scene_description **out, bl_error *err)
+bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options,
+                          scene_description **out, bl_error *err)
 {
     *out = NULL;
     if (broken(a)) {

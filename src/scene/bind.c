@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From the raw tree to objects of registered classes: every property and nested object must be asked for by the class's tables, every
- * required one must be there, references are resolved (an object referenced twice is one object), and what is missing gets its default.
+ * From the raw tree to objects of registered classes: every property and nested object must be asked for by
+ * the class's tables, every required one must be there, references are resolved (an object referenced twice
+ * is one object), and what is missing gets its default.
  *
- * Nested objects: one whose name is that of a textured or volumetric parameter gives that parameter; all others go to the class's slots, by category.
- * A class with several slots of one category (a shape's media, interior and exterior) needs the name of the slot.
- * Indices follow the order in which objects are created, which is depth-first in document order. */
+ * Nested objects: one whose name is that of a textured or volumetric parameter gives that parameter; all
+ * others go to the class's slots, by category. A class with several slots of one category (a shape's media,
+ * interior and exterior) needs the name of the slot. Indices follow the order in which objects are created,
+ * which is depth-first in document order. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>
@@ -138,10 +140,13 @@ static bl_result give_texture(binder *b, scene_object *object, uint32_t index, s
                            value->where.line, value->where.file);
     if (texture->cls == b->constant)
         TRY(colour_check(node->where, object->cls, param, texture->values[0].vector, b->err));
-    if (texture->use && has_flag(texture->cls, PLUGIN_BY_USE) && spectrum_rule_of(texture->use->flags) != spectrum_rule_of(param->flags))
+    if (texture->use && has_flag(texture->cls, PLUGIN_BY_USE) &&
+        spectrum_rule_of(texture->use->flags) != spectrum_rule_of(param->flags))
         return scene_error(b->err, BL_ERROR_SCENE, node->where,
-                           "\"%s\" of %s \"%s\" and \"%s\" share a %s, which is a different colour as light, reflectance or neither: write it twice",
-                           param->name, category_name(object), object->cls->name, texture->use->name, texture->cls->name);
+                           "\"%s\" of %s \"%s\" and \"%s\" share a %s, which is a different colour as light, "
+                           "reflectance or neither: write it twice",
+                           param->name, category_name(object), object->cls->name, texture->use->name,
+                           texture->cls->name);
     texture->use = texture->use ? texture->use : param;
     value->given = true;
     value->where = node->where;
@@ -185,7 +190,8 @@ typedef struct slot_counts {
 } slot_counts;
 
 /* How a child of a slot is called in parameter names. An id wins over it (and needs no number). */
-static const char *child_name(binder *b, const plugin_slot *s, const raw_node *node, const scene_object *child, slot_counts *counts)
+static const char *child_name(binder *b, const plugin_slot *s, const raw_node *node,
+                              const scene_object *child, slot_counts *counts)
 {
     size_t length = strlen(s->name);
     if (s->name[length - 1] == '#')
@@ -220,7 +226,8 @@ static bl_result bind_nested(binder *b, scene_object *object, raw_node *node, sl
     int index = node->name ? find_param(object->cls, node->name) : -1;
     if (index < 0 && child->cls->category == PLUGIN_TEXTURE)
         index = find_any_name(object->cls);
-    if (index >= 0 && (child->cls->category == PLUGIN_TEXTURE || !has_slot(object->cls, child->cls->category)))
+    if (index >= 0 &&
+        (child->cls->category == PLUGIN_TEXTURE || !has_slot(object->cls, child->cls->category)))
         return give_texture(b, object, (uint32_t)index, child, node);
     int slot = find_slot(b, object, child, node);
     if (slot < 0)
@@ -250,7 +257,8 @@ static bl_result check_complete(binder *b, scene_object *object, const slot_coun
         if (counts[i].children < s->least)
             return scene_error(b->err, BL_ERROR_SCENE, object->where, "%s \"%s\" needs %u %s%s, and has %u",
                                category_name(object), object->cls->name, s->least,
-                               plugin_category_names[s->category], s->least > 1 ? "s" : "", counts[i].children);
+                               plugin_category_names[s->category], s->least > 1 ? "s" : "",
+                               counts[i].children);
     }
     return BL_OK;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A two-wide bounding volume hierarchy: binned surface area heuristic (Wald 2007) with 16 bins on each axis, leaves of 1 to leaf_most (4).
+ * A two-wide bounding volume hierarchy: binned surface area heuristic (Wald 2007) with 16 bins on each axis,
+ * leaves of 1 to leaf_most (4).
  *
- * Node = 16 words: [0..2] left child's box minimum, [3..5] its maximum, [6..8] and [9..11] the right child's (f32), [12] left and
- * [13] right reference, [14] and [15] zero. A reference is the number of an inner node; or BVH_LEAF (bit 31) with count - 1 in bits
- * 28..30 and the index of the first entry of `order` in bits 0..27; or BVH_NONE, with the inverted box (+inf, -inf). Node 0 is the
- * root, and nodes follow each other depth first, so that near memory is near in space.
+ * Node = 16 words: [0..2] left child's box minimum, [3..5] its maximum, [6..8] and [9..11] the right child's
+ * (f32), [12] left and [13] right reference, [14] and [15] zero. A reference is the number of an inner node;
+ * or BVH_LEAF (bit 31) with count - 1 in bits 28..30 and the index of the first entry of `order` in bits
+ * 0..27; or BVH_NONE, with the inverted box (+inf, -inf). Node 0 is the root, and nodes follow each other
+ * depth first, so that near memory is near in space.
  *
- * Depth: a node with r levels left below and including itself may hold at most leaf_most * 2^r primitives; a split that would break this is
- * replaced by the median, which never does.
+ * Depth: a node with r levels left below and including itself may hold at most leaf_most * 2^r primitives; a
+ * split that would break this is replaced by the median, which never does.
  *
- * Threads take ranges of primitives from a shared stack. A range of n primitives owns 2n - 1 places of the temporary tree, so where a
- * subtree lands, and so every byte of the result, does not depend on who built it or when. */
+ * Threads take ranges of primitives from a shared stack. A range of n primitives owns 2n - 1 places of the
+ * temporary tree, so where a subtree lands, and so every byte of the result, does not depend on who built it
+ * or when. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -181,7 +184,8 @@ static bool before(const builder *b, int axis, uint32_t p, uint32_t q)
     return x < y || (x == y && p < q);
 }
 
-/* Quickselect (Hoare), middle element as pivot: afterwards the lower half of the range comes before the upper one. */
+/* Quickselect (Hoare), middle element as pivot: afterwards the lower half of the range comes before the upper
+ * one. */
 static uint32_t split_median(builder *b, const task *t, const span *s)
 {
     int axis = 0;
@@ -232,7 +236,8 @@ static bool divide(builder *b, const task *t, task children[2])
         (by.axis < 0 || t->level == 0 ||
          primitive_cost * t->count * area <= traversal_cost * area + primitive_cost * by.cost))
         return false;
-    BL_ASSERT(t->level > 0 && t->count <= capacity(b, t->level), "%u primitives, %u levels", t->count, t->level);
+    BL_ASSERT(t->level > 0 && t->count <= capacity(b, t->level), "%u primitives, %u levels", t->count,
+              t->level);
     uint32_t left = by.axis >= 0 ? partition(b, t, &s, by) : 0;
     uint32_t more = left > t->count - left ? left : t->count - left;
     if (left == 0 || left == t->count || more > capacity(b, t->level - 1))
@@ -356,14 +361,21 @@ static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error
     return BL_OK;
 }
 
-static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, uint32_t threads, scene_bvh *out,
-                       bl_error *err)
+static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
+                       uint32_t threads, scene_bvh *out, bl_error *err)
 {
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));
     BL_ASSERT(leaf_most >= 1 && leaf_most <= BVH_LEAF_MAX, "leaves of %u", leaf_most);
-    BL_ASSERT(depth_most <= BVH_DEPTH_MAX && count <= (uint64_t)leaf_most << depth_most, "%u primitives, depth %u", count, depth_most);
-    builder b = {.bounds = bounds, .leaf_most = leaf_most, .depth_most = depth_most, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    BL_ASSERT(depth_most <= BVH_DEPTH_MAX && count <= (uint64_t)leaf_most << depth_most,
+              "%u primitives, depth %u", count, depth_most);
+    builder b = {
+        .bounds = bounds,
+        .leaf_most = leaf_most,
+        .depth_most = depth_most,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+    };
     b.order = malloc((count ? count : 1) * sizeof *b.order);
     b.tree = count ? malloc((2 * (size_t)count - 1) * sizeof *b.tree) : NULL;
     if (!b.order || (count && !b.tree)) {
@@ -391,19 +403,22 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
     return BL_OK;
 }
 
-bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads, scene_bvh *out,
-                            bl_error *err)
+bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
+                            scene_bvh *out, bl_error *err)
 {
     return build(bounds, count, leaf_most, BVH_DEPTH_MAX, threads, out, err);
 }
 
-bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, scene_bvh *out, bl_error *err)
+bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
+                           scene_bvh *out, bl_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return build(bounds, count, leaf_most, depth_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1, out, err);
+    return build(bounds, count, leaf_most, depth_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1,
+                 out, err);
 }
 
-bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err)
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out,
+                    bl_error *err)
 {
     return bvh_build_within(bounds, count, leaf_most, BVH_DEPTH_MAX, out, err);
 }

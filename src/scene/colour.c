@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Colours in linear sRGB, by the rules of Mitsuba's RGB mode. A float or integer is grey. <rgb> is taken as it stands. A uniform
- * spectrum is grey as a reflectance, and as an emission the colour of equal-energy white, which is not sRGB's white: constant spectral
- * power c through the CIE 1931 curves and XYZ -> sRGB gives c * (1.204794, .948290, .908915). Sampled spectra: spectrum.c. */
+ * Colours in linear sRGB, by the rules of Mitsuba's RGB mode. A float or integer is grey. <rgb> is taken as
+ * it stands. A uniform spectrum is grey as a reflectance, and as an emission the colour of equal-energy
+ * white, which is not sRGB's white: constant spectral power c through the CIE 1931 curves and XYZ -> sRGB
+ * gives c * (1.204794, .948290, .908915). Sampled spectra: spectrum.c. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file, spectrum_rule rule, double out[3], bl_error *err)
+static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, const char *file,
+                               spectrum_rule rule, double out[3], bl_error *err)
 {
     enum { BYTES_MAX = 1 << 20 };
     const char *path = paths_find(paths, file, node->folder, false);
@@ -15,7 +17,8 @@ static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, c
     size_t size = 0;
     bl_error reason = {0};
     if (!path)
-        return scene_error(err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)", file, node->name);
+        return scene_error(err, BL_ERROR_IO, node->where, "cannot find the file \"%.200s\" (%s)", file,
+                           node->name);
     bl_result r = file_read(path, BYTES_MAX, &data, &size, &reason);
     if (r == BL_OK)
         r = spectrum_decode(data, size, 0, rule, out, &reason);
@@ -23,7 +26,8 @@ static bl_result spectrum_load(const raw_node *node, const scene_paths *paths, c
     return r == BL_OK ? BL_OK : scene_error(err, r, node->where, "\"%.200s\": %s", file, reason.text);
 }
 
-static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err)
+static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3],
+                                bl_error *err)
 {
     static const double equal_energy_white[3] = {1.204794, 0.948290, 0.908915};
     const char *value = raw_attribute_get(node, "value"), *file = raw_attribute_get(node, "filename");
@@ -37,7 +41,9 @@ static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, 
     if (strchr(value, ':')) {
         bl_error reason = {0};
         bl_result r = spectrum_decode(value, strlen(value), ':', rule, out, &reason);
-        return r == BL_OK ? BL_OK : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name, reason.text);
+        return r == BL_OK ? BL_OK
+                          : scene_error(err, BL_ERROR_SCENE, node->where, "<spectrum> \"%s\": %s", node->name,
+                                        reason.text);
     }
     double c = 0;
     if (!number_parse(value, &c))
@@ -48,7 +54,8 @@ static bl_result spectrum_parse(const raw_node *node, const scene_paths *paths, 
     return BL_OK;
 }
 
-bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3], bl_error *err)
+bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned flags, double out[3],
+                       bl_error *err)
 {
     const char *malformed = NULL, *value = raw_attribute_get(node, "value");
     if (node->kind == RAW_SPECTRUM)
@@ -70,12 +77,14 @@ bl_result colour_parse(const raw_node *node, const scene_paths *paths, unsigned 
 bl_result colour_check(scene_place where, const plugin_class *cls, const plugin_param *param,
                        const double colour[3], bl_error *err)
 {
-    bool reflectance = param->flags & PLUGIN_REFLECTANCE, bright = param->flags & PLUGIN_PATTERN, ranged = param->least != 0 || param->most != 0;
+    bool reflectance = param->flags & PLUGIN_REFLECTANCE, bright = param->flags & PLUGIN_PATTERN,
+         ranged = param->least != 0 || param->most != 0;
     for (int i = 0; i < 3; i++) {
         if (reflectance && !(colour[i] >= 0 && (colour[i] <= 1 || bright)))
             return scene_error(err, BL_ERROR_SCENE, where,
-                               bright ? "\"%s\" of %s \"%s\": %g is negative" : "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]", param->name,
-                               plugin_category_names[cls->category], cls->name, colour[i]);
+                               bright ? "\"%s\" of %s \"%s\": %g is negative"
+                                      : "\"%s\" of %s \"%s\" is a reflectance: %g is outside [0, 1]",
+                               param->name, plugin_category_names[cls->category], cls->name, colour[i]);
         if (ranged && !(colour[i] >= param->least && colour[i] <= param->most))
             return scene_error(err, BL_ERROR_SCENE, where, "\"%s\" of %s \"%s\": %g is outside [%g, %g]",
                                param->name, plugin_category_names[cls->category], cls->name, colour[i],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lists of control points as text, one `x y z radius` a line; further columns are ignored. An empty line ends a curve (Mitsuba). */
+ * Lists of control points as text, one `x y z radius` a line; further columns are ignored. An empty line ends
+ * a curve (Mitsuba). */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ static bl_result end_curve(curve_reader *r)
 {
     uint32_t count = r->points.count / COLUMNS;
     if (r->open && count - r->firsts.data[r->firsts.count - 1] < r->least)
-        return error_set(r->err, BL_ERROR_FORMAT, "line %u: a curve of %u control points ends here, %u is the least", r->line,
+        return error_set(r->err, BL_ERROR_FORMAT,
+                         "line %u: a curve of %u control points ends here, %u is the least", r->line,
                          count - r->firsts.data[r->firsts.count - 1], r->least);
     r->open = false;
     return BL_OK;
@@ -79,7 +81,12 @@ bl_result curves_parse(const char *chars, size_t size, uint32_t least, scene_cur
     bl_result result = read_all(&r, chars, chars + size);
     if (result == BL_OK) {
         array_push(&r.firsts, r.points.count / COLUMNS);
-        *out = (scene_curves){.points = r.points.data, .firsts = r.firsts.data, .point_count = r.points.count / COLUMNS, .curve_count = r.firsts.count - 1};
+        *out = (scene_curves){
+            .points = r.points.data,
+            .firsts = r.firsts.data,
+            .point_count = r.points.count / COLUMNS,
+            .curve_count = r.firsts.count - 1,
+        };
         return BL_OK;
     }
     array_free(&r.points);

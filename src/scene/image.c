@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images: which format (by content when reading, by extension when writing), limits, and atomic files. The decoders and encoders work on
- * bytes in memory.
+ * Images: which format (by content when reading, by extension when writing), limits, and atomic files. The
+ * decoders and encoders work on bytes in memory.
  *
- * Limits: at most 2^28 pixels, and no more than the bytes of the file can stand for. The densest format is a single-coloured PIZ image,
- * where a few hundred bytes stand for a chunk of 32 lines; PIXELS_PER_BYTE leaves room above it. */
+ * Limits: at most 2^28 pixels, and no more than the bytes of the file can stand for. The densest format is a
+ * single-coloured PIZ image, where a few hundred bytes stand for a chunk of 32 lines; PIXELS_PER_BYTE leaves
+ * room above it. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -90,10 +91,12 @@ bl_result image_decode(const void *data, size_t size, bool raw, scene_image *out
         result = image_decode_pfm(data, size, out, err);
     else if (starts_with(data, size, "\xFF\xD8\xFF", 3))
         result = image_decode_jpeg(data, size, raw, out, err);
-    else if (starts_with(data, size, "#?RADIANCE", 10) || starts_with(data, size, "#?RGBE", 6) || starts_with(data, size, "BM", 2))
+    else if (starts_with(data, size, "#?RADIANCE", 10) || starts_with(data, size, "#?RGBE", 6) ||
+             starts_with(data, size, "BM", 2))
         result = image_decode_stb(data, size, raw, out, err);
     else
-        result = error_set(err, BL_ERROR_FORMAT, "neither an EXR, PNG, JPEG, Radiance HDR, BMP nor PFM image");
+        result =
+            error_set(err, BL_ERROR_FORMAT, "neither an EXR, PNG, JPEG, Radiance HDR, BMP nor PFM image");
     if (result == BL_OK)
         result = check_finite(out, err);
     if (result != BL_OK)
@@ -145,7 +148,8 @@ static bl_result encode_colours(const char *path, const scene_image *image, text
     return image_encode_hdr(image, out, err);
 }
 
-static bl_result encode(const char *path, const scene_image *image, uint32_t colours, const char *const *names, image_components components, text *out, bl_error *err)
+static bl_result encode(const char *path, const scene_image *image, uint32_t colours,
+                        const char *const *names, image_components components, text *out, bl_error *err)
 {
     scene_image part;
     if (has_extension(path, ".exr"))
@@ -160,11 +164,13 @@ static bl_result encode(const char *path, const scene_image *image, uint32_t col
     return r;
 }
 
-bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels, uint32_t colours, const char *const *names,
-                              const float *pixels, image_components components, bl_error *err)
+bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels,
+                              uint32_t colours, const char *const *names, const float *pixels,
+                              image_components components, bl_error *err)
 {
     /* The encoders only read the pixels. */
-    const scene_image image = {.width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
+    const scene_image image = {
+        .width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
     if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width,
                          height);
@@ -185,5 +191,6 @@ bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t
     static const char *const rgb[] = {"R", "G", "B"}, *const grey[] = {"Y"};
     if (channels != 1 && channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
-    return image_save_channels(path, width, height, channels, channels, channels == 3 ? rgb : grey, pixels, half ? IMAGE_FLOAT16 : IMAGE_FLOAT32, err);
+    return image_save_channels(path, width, height, channels, channels, channels == 3 ? rgb : grey, pixels,
+                               half ? IMAGE_FLOAT16 : IMAGE_FLOAT32, err);
 }

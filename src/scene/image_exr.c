@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * OpenEXR by its C core, from and to memory: the first part of a file, scanline or tiled (the finest level), the data window, channels
- * R G B, or Y, or the only one there is. Deep data and subsampled channels are refused before anything of them is decoded.
+ * OpenEXR by its C core, from and to memory: the first part of a file, scanline or tiled (the finest level),
+ * the data window, channels R G B, or Y, or the only one there is. Deep data and subsampled channels are
+ * refused before anything of them is decoded.
  *
- * The core reads and decompresses chunks; taking them apart is done here. Its own routines for that (3.1.5) write through null pointers
- * where a channel is not wanted, and our loop checks every size against the image. A decompressed chunk holds, line by line, all samples
- * of the first channel, then of the next (in alphabetical order), little-endian. The core's allocations are capped, because chunk sizes
- * follow from what a file declares.
- */
+ * The core reads and decompresses chunks; taking them apart is done here. Its own routines for that (3.1.5)
+ * write through null pointers where a channel is not wanted, and our loop checks every size against the
+ * image. A decompressed chunk holds, line by line, all samples of the first channel, then of the next (in
+ * alphabetical order), little-endian. The core's allocations are capped, because chunk sizes follow from what
+ * a file declares. / */
 #include "scene/scene_internal.h"
 
 #include <openexr.h>
@@ -336,7 +337,8 @@ static uint32_t channel_named(const exr_picture *p, const char *name)
 
 typedef exr_result_t (*exr_compress)(exr_encode_pipeline_t *pipeline);
 
-/* OpenEXR 3.1.5 writes a compressed chunk that is just as large as it was, which readers take for one that is not compressed. */
+/* OpenEXR 3.1.5 writes a compressed chunk that is just as large as it was, which readers take for one that is
+ * not compressed. */
 static exr_result_t compress_if_smaller(exr_encode_pipeline_t *pipeline)
 {
     exr_result_t code = (*(const exr_compress *)pipeline->encoding_user_data)(pipeline);
@@ -347,8 +349,8 @@ static exr_result_t compress_if_smaller(exr_encode_pipeline_t *pipeline)
     return code;
 }
 
-static exr_result_t write_chunk(exr_context_t context, int part, const exr_picture *p, uint32_t y, exr_encode_pipeline_t *pipeline,
-                                exr_compress *theirs)
+static exr_result_t write_chunk(exr_context_t context, int part, const exr_picture *p, uint32_t y,
+                                exr_encode_pipeline_t *pipeline, exr_compress *theirs)
 {
     const scene_image *image = p->image;
     exr_chunk_info_t chunk = {0};
@@ -361,7 +363,8 @@ static exr_result_t write_chunk(exr_context_t context, int part, const exr_pictu
     for (uint32_t c = 0; c < image->channels; c++) {
         exr_coding_channel_info_t *channel = &pipeline->channels[c];
         size_t first = (size_t)y * image->width * image->channels + channel_named(p, channel->channel_name);
-        channel->encode_from_ptr = p->integers ? (const uint8_t *)(p->integers + first) : (const uint8_t *)(image->pixels + first);
+        channel->encode_from_ptr =
+            p->integers ? (const uint8_t *)(p->integers + first) : (const uint8_t *)(image->pixels + first);
         channel->user_pixel_stride = (int32_t)(4 * image->channels);
         channel->user_line_stride = (int32_t)(4 * image->channels * image->width);
         channel->user_bytes_per_element = 4;
@@ -402,9 +405,11 @@ static uint32_t *integers_of(const scene_image *image)
     return integers;
 }
 
-bl_result image_encode_exr(const scene_image *image, const char *const *names, image_components components, text *out, bl_error *err)
+bl_result image_encode_exr(const scene_image *image, const char *const *names, image_components components,
+                           text *out, bl_error *err)
 {
-    static const exr_pixel_type_t types[] = {[IMAGE_FLOAT32] = EXR_PIXEL_FLOAT, [IMAGE_FLOAT16] = EXR_PIXEL_HALF, [IMAGE_UINT32] = EXR_PIXEL_UINT};
+    static const exr_pixel_type_t types[] = {
+        [IMAGE_FLOAT32] = EXR_PIXEL_FLOAT, [IMAGE_FLOAT16] = EXR_PIXEL_HALF, [IMAGE_UINT32] = EXR_PIXEL_UINT};
     uint32_t *integers = components == IMAGE_UINT32 ? integers_of(image) : NULL;
     if (components == IMAGE_UINT32 && !integers)
         return error_set(err, BL_ERROR_MEMORY, "no memory for the image");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * JPEG by libjpeg-turbo: grey or YCbCr, baseline or progressive, always 8 bits and sRGB-encoded unless the user says raw; embedded colour
- * profiles and the orientation tag do not matter, as in Mitsuba. CMYK is refused.
+ * JPEG by libjpeg-turbo: grey or YCbCr, baseline or progressive, always 8 bits and sRGB-encoded unless the
+ * user says raw; embedded colour profiles and the orientation tag do not matter, as in Mitsuba. CMYK is
+ * refused.
  *
- * libjpeg reports errors by longjmp: everything that must survive it lives in jpeg_job. It also makes up an end where a file is cut off;
- * our source manager makes that an error. The number of scans is bounded, since each one costs a pass over the whole image however
- * short it is. */
+ * libjpeg reports errors by longjmp: everything that must survive it lives in jpeg_job. It also makes up an
+ * end where a file is cut off; our source manager makes that an error. The number of scans is bounded, since
+ * each one costs a pass over the whole image however short it is. */
 #include "scene/scene_internal.h"
 
 #include <setjmp.h>
@@ -73,9 +74,15 @@ static void job_begin(jpeg_job *job, const uint8_t *data, size_t size)
     job->errors.error_exit = on_error;
     job->errors.emit_message = on_message;
     job->jpeg.client_data = job;
-    job->source = (struct jpeg_source_mgr){.next_input_byte = data, .bytes_in_buffer = size, .init_source = on_source,
-                                           .fill_input_buffer = on_empty, .skip_input_data = on_skip,
-                                           .resync_to_restart = jpeg_resync_to_restart, .term_source = on_source};
+    job->source = (struct jpeg_source_mgr){
+        .next_input_byte = data,
+        .bytes_in_buffer = size,
+        .init_source = on_source,
+        .fill_input_buffer = on_empty,
+        .skip_input_data = on_skip,
+        .resync_to_restart = jpeg_resync_to_restart,
+        .term_source = on_source,
+    };
 }
 
 static bl_result read_header(jpeg_job *job, size_t size, scene_image *out, bl_error *err)
@@ -88,9 +95,11 @@ static bl_result read_header(jpeg_job *job, size_t size, scene_image *out, bl_er
     jpeg->progress = &job->progress;
     jpeg_read_header(jpeg, TRUE);
     if (jpeg->num_components != 1 && jpeg->num_components != 3)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "JPEG images with %d channels are not supported, grey and RGB are",
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "JPEG images with %d channels are not supported, grey and RGB are",
                          jpeg->num_components);
-    return image_create(out, jpeg->image_width, jpeg->image_height, (uint32_t)jpeg->num_components, size, err);
+    return image_create(out, jpeg->image_width, jpeg->image_height, (uint32_t)jpeg->num_components, size,
+                        err);
 }
 
 static bl_result read_rows(jpeg_job *job, bool raw, scene_image *out, bl_error *err)

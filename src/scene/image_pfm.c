@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PFM (portable float map): "PF" (RGB) or "Pf" (grey), width, height, scale, one whitespace, then rows of floats, the bottom one first;
- * a negative scale means little-endian. Its magnitude multiplies the values, as in Mitsuba. */
+ * PFM (portable float map): "PF" (RGB) or "Pf" (grey), width, height, scale, one whitespace, then rows of
+ * floats, the bottom one first; a negative scale means little-endian. Its magnitude multiplies the values, as
+ * in Mitsuba. */
 #include "scene/scene_internal.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped. As in Mitsuba all data, 16-bit data too, is sRGB-encoded unless
- * the user says raw, and gamma chunks do not matter. libpng reports errors by longjmp: everything that must survive it
- * lives in png_job, and the functions that libpng may jump out of hold nothing of their own. */
+ * PNG by libpng. Palettes and low bit depths become 8 bits, alpha is dropped. As in Mitsuba all data, 16-bit
+ * data too, is sRGB-encoded unless the user says raw, and gamma chunks do not matter. libpng reports errors
+ * by longjmp: everything that must survive it lives in png_job, and the functions that libpng may jump out of
+ * hold nothing of their own. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -92,7 +93,8 @@ static void convert_rows(const png_job *job, uint32_t stored_channels, uint32_t 
                 const uint8_t *row = job->rows[y];
                 double long_value = depth == 16 ? (row[2 * from] << 8 | row[2 * from + 1]) / 65535.0 : 0;
                 image->pixels[(y * image->width + x) * image->channels + c] =
-                    depth == 8 ? eight_bit[row[from]] : (float)(job->raw ? long_value : image_srgb_to_linear(long_value));
+                    depth == 8 ? eight_bit[row[from]]
+                               : (float)(job->raw ? long_value : image_srgb_to_linear(long_value));
             }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writing Radiance HDR (Ward 1991, "Real Pixels"): three mantissas of 8 bits and a common exponent a pixel. Lines of 8 to 32767 pixels are written
- * plane by plane in runs of literal bytes, others pixel by pixel, so that no line can be taken for the other kind. */
+ * Writing Radiance HDR (Ward 1991, "Real Pixels"): three mantissas of 8 bits and a common exponent a pixel.
+ * Lines of 8 to 32767 pixels are written plane by plane in runs of literal bytes, others pixel by pixel, so
+ * that no line can be taken for the other kind. */
 #include "scene/scene_internal.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Radiance HDR and BMP by stb_image, of which nothing else is compiled. It takes zeros for what is missing in a truncated file, and up to
- * version 2.27 (Debian 12) a run of length zero keeps its HDR reader in a loop for ever. So it reads through callbacks: they notice when it
- * asks for more than there is, and then hand out line feeds and 255 in turn, which end every loop. Alpha is dropped; palettes become colours. */
+ * Radiance HDR and BMP by stb_image, of which nothing else is compiled. It takes zeros for what is missing in
+ * a truncated file, and up to version 2.27 (Debian 12) a run of length zero keeps its HDR reader in a loop
+ * for ever. So it reads through callbacks: they notice when it asks for more than there is, and then hand out
+ * line feeds and 255 in turn, which end every loop. Alpha is dropped; palettes become colours. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>
@@ -29,7 +30,9 @@
 #pragma GCC diagnostic pop
 #endif
 
-enum { BUFFER_SIZE = sizeof((stbi__context *)0)->buffer_start }; /* what stb asks for to read ahead; less is what it needs */
+enum {
+    BUFFER_SIZE = sizeof((stbi__context *)0)->buffer_start
+}; /* what stb asks for to read ahead; less is what it needs */
 
 typedef struct stb_source {
     const uint8_t *data;
@@ -56,7 +59,7 @@ static void on_skip(void *user, int count)
     stb_source *s = user;
     size_t left = s->size - s->at;
     if (count < 0) /* back, within what stb holds in its buffer */
-        s->at = (size_t)-(int64_t)count < s->at ? s->at - (size_t)-(int64_t)count : 0;
+        s->at = (size_t) - (int64_t)count < s->at ? s->at - (size_t) - (int64_t)count : 0;
     else
         s->at = (size_t)count < left ? s->at + (size_t)count : s->size;
 }
@@ -68,7 +71,8 @@ static const stbi_io_callbacks callbacks = {on_read, on_skip, on_end};
 static bl_result bad(const stb_source *s, const char *format, bl_error *err)
 {
     const char *reason = s->truncated ? "the file is truncated" : stbi_failure_reason();
-    return error_set(err, BL_ERROR_FORMAT, "bad %s image: %s", format, reason ? reason : "it cannot be decoded");
+    return error_set(err, BL_ERROR_FORMAT, "bad %s image: %s", format,
+                     reason ? reason : "it cannot be decoded");
 }
 
 bl_result image_decode_stb(const uint8_t *data, size_t size, bool raw, scene_image *out, bl_error *err)
@@ -79,7 +83,8 @@ bl_result image_decode_stb(const uint8_t *data, size_t size, bool raw, scene_ima
     int width = 0, height = 0, stored = 0;
     if (!stbi_info_from_callbacks(&callbacks, &source, &width, &height, &stored) || source.truncated)
         return bad(&source, format, err);
-    TRY(image_create(out, (uint64_t)width, (uint64_t)llabs(height), 3, size, err)); /* a BMP may be stored top-down */
+    TRY(image_create(out, (uint64_t)width, (uint64_t)llabs(height), 3, size,
+                     err)); /* a BMP may be stored top-down */
     source = (stb_source){.data = data, .size = size};
     void *pixels = hdr ? (void *)stbi_loadf_from_callbacks(&callbacks, &source, &width, &height, &stored, 3)
                        : (void *)stbi_load_from_callbacks(&callbacks, &source, &width, &height, &stored, 3);

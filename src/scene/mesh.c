@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Triangle meshes: transforms, vertex normals, memory; and what else is done with 4x4 matrices. Computed in double, stored in float. */
+ * Triangle meshes: transforms, vertex normals, memory; and what else is done with 4x4 matrices. Computed in
+ * double, stored in float. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Gauss-Jordan with full column pivots. Singular: a pivot that vanishes beside the largest entry of the matrix. */
+/* Gauss-Jordan with full column pivots. Singular: a pivot that vanishes beside the largest entry of the
+ * matrix. */
 bool matrix_invert(const double m[16], double out[16])
 {
     double a[4][8] = {{0}}, largest = 0;
@@ -55,10 +57,12 @@ void matrix_apply(const double m[16], const double v[3], double w, double out[3]
 
 double matrix_determinant3(const double m[16])
 {
-    return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
+    return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) +
+           m[2] * (m[4] * m[9] - m[5] * m[8]);
 }
 
-/* The affine part acts on points; a perspective row is refused, as Mitsuba's transform_affine would silently ignore it. */
+/* The affine part acts on points; a perspective row is refused, as Mitsuba's transform_affine would silently
+ * ignore it. */
 static bl_result check_matrix(const double m[16], double inverse[16], bl_error *err)
 {
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)

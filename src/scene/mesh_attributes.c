@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attributes of meshes: which further properties of a PLY element make one, by Mitsuba's rules. r, g, b (or red, green, blue) are the
- * attribute "color"; an alpha beside them is left out. Properties NAME_x NAME_y NAME_z, NAME_0 .. NAME_2 or NAME_1 .. NAME_3 that follow each
- * other are the attribute NAME, and NAME_r NAME_g NAME_b is NAME_color. Attributes have one channel or three; whatever else there is, and a
- * name that was there before, is nobody's. */
+ * Attributes of meshes: which further properties of a PLY element make one, by Mitsuba's rules. r, g, b (or
+ * red, green, blue) are the attribute "color"; an alpha beside them is left out. Properties NAME_x NAME_y
+ * NAME_z, NAME_0 .. NAME_2 or NAME_1 .. NAME_3 that follow each other are the attribute NAME, and NAME_r
+ * NAME_g NAME_b is NAME_color. Attributes have one channel or three; whatever else there is, and a name that
+ * was there before, is nobody's. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static bool is(property_name n, const char *expected)
 }
 
 /* Index of the new attribute; ATTRIBUTE_NONE where the mesh has it already, or too many. */
-static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, const char *ending, uint32_t channels)
+static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, const char *ending,
+                    uint32_t channels)
 {
     text name = {0};
     text_add(&name, "%s_%.*s%s", faces ? "face" : "vertex", (int)length, stem, ending);
@@ -35,8 +37,8 @@ static uint32_t add(scene_mesh *m, bool faces, const char *stem, size_t length, 
 }
 
 /* Three properties of these names, wherever they stand. */
-static void group_color(scene_mesh *m, bool faces, const property_name *names, bool *taken, uint32_t count, uint32_t *slots,
-                        const char *const color[4])
+static void group_color(scene_mesh *m, bool faces, const property_name *names, bool *taken, uint32_t count,
+                        uint32_t *slots, const char *const color[4])
 {
     uint32_t at[4] = {count, count, count, count};
     for (uint32_t i = 0; i < count; i++)
@@ -58,7 +60,8 @@ static void group_color(scene_mesh *m, bool faces, const property_name *names, b
 static const char *sequence_of(property_name n)
 {
     static const char *const sequences[] = {"xyzw", "rgba", "0123", "1234"};
-    for (size_t k = 0; k < sizeof sequences / sizeof *sequences && n.length > 2 && n.chars[n.length - 2] == '_'; k++)
+    for (size_t k = 0;
+         k < sizeof sequences / sizeof *sequences && n.length > 2 && n.chars[n.length - 2] == '_'; k++)
         if (n.chars[n.length - 1] == sequences[k][0])
             return sequences[k];
     return NULL;
@@ -67,10 +70,12 @@ static const char *sequence_of(property_name n)
 /* Whether b is called as a but for its last character, which is `ending`. */
 static bool continues(property_name a, property_name b, char ending)
 {
-    return a.length == b.length && memcmp(a.chars, b.chars, a.length - 1) == 0 && b.chars[b.length - 1] == ending;
+    return a.length == b.length && memcmp(a.chars, b.chars, a.length - 1) == 0 &&
+           b.chars[b.length - 1] == ending;
 }
 
-void attributes_group(scene_mesh *m, bool faces, const property_name *names, const bool *taken_before, uint32_t count, uint32_t *slots)
+void attributes_group(scene_mesh *m, bool faces, const property_name *names, const bool *taken_before,
+                      uint32_t count, uint32_t *slots)
 {
     static const char *const colors[2][4] = {{"r", "g", "b", "a"}, {"red", "green", "blue", "alpha"}};
     bool *taken = malloc(count + 1u);
@@ -82,11 +87,13 @@ void attributes_group(scene_mesh *m, bool faces, const property_name *names, con
     for (uint32_t i = 0, length; i < count; i += length) {
         const char *sequence = taken[i] ? NULL : sequence_of(names[i]);
         length = 1;
-        while (sequence && length < 4 && i + length < count && !taken[i + length] && continues(names[i], names[i + length], sequence[length]))
+        while (sequence && length < 4 && i + length < count && !taken[i + length] &&
+               continues(names[i], names[i + length], sequence[length]))
             length++;
         if (!sequence || (length != 1 && length != 3))
             continue;
-        uint32_t index = add(m, faces, names[i].chars, names[i].length - 2, sequence[0] == 'r' ? "_color" : "", length);
+        uint32_t index =
+            add(m, faces, names[i].chars, names[i].length - 2, sequence[0] == 'r' ? "_color" : "", length);
         for (uint32_t k = 0; k < length && index != ATTRIBUTE_NONE; k++)
             slots[i + k] = 3 * index + k;
     }

@@ -19,15 +19,18 @@ void mesh_rectangle(scene_mesh *out)
     static const float normals[4][3] = {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}};
     static const float uvs[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
     static const uint32_t faces[2][3] = {{0, 1, 3}, {3, 1, 2}};
-    *out = (scene_mesh){.vertex_count = 4,
-                        .face_count = 2,
-                        .positions = copy(positions, sizeof positions),
-                        .normals = copy(normals, sizeof normals),
-                        .uvs = copy(uvs, sizeof uvs),
-                        .faces = copy(faces, sizeof faces)};
+    *out = (scene_mesh){
+        .vertex_count = 4,
+        .face_count = 2,
+        .positions = copy(positions, sizeof positions),
+        .normals = copy(normals, sizeof normals),
+        .uvs = copy(uvs, sizeof uvs),
+        .faces = copy(faces, sizeof faces),
+    };
 }
 
-/* One side of the cube: its normal, and where its four corners lie. Corner k has the texture coordinates corner_uvs[k]. */
+/* One side of the cube: its normal, and where its four corners lie. Corner k has the texture coordinates
+ * corner_uvs[k]. */
 typedef struct cube_side {
     float normal[3];
     float corners[4][3];
@@ -56,10 +59,12 @@ void mesh_cube(scene_mesh *out)
     for (uint32_t f = 0; f < 12; f++)
         for (uint32_t k = 0; k < 3; k++)
             faces[f][k] = 4 * (f / 2) + side_faces[f % 2][k];
-    *out = (scene_mesh){.vertex_count = 24,
-                        .face_count = 12,
-                        .positions = copy(positions, sizeof positions),
-                        .normals = copy(normals, sizeof normals),
-                        .uvs = copy(uvs, sizeof uvs),
-                        .faces = copy(faces, sizeof faces)};
+    *out = (scene_mesh){
+        .vertex_count = 24,
+        .face_count = 12,
+        .positions = copy(positions, sizeof positions),
+        .normals = copy(normals, sizeof normals),
+        .uvs = copy(uvs, sizeof uvs),
+        .faces = copy(faces, sizeof faces),
+    };
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wavefront OBJ, as much of it as Mitsuba 3 reads: v, vn, vt and f lines, all others skipped; the whole file is one mesh. Polygons become
- * fans. A vertex of the mesh is a triple (position, texture coordinate, normal) of indices, found again through a hash table, and
- * numbered in the order in which faces first name it. Stricter than Mitsuba where a file is plainly broken: a face of two corners and
- * an index that is not followed by a separator are errors. */
+ * Wavefront OBJ, as much of it as Mitsuba 3 reads: v, vn, vt and f lines, all others skipped; the whole file
+ * is one mesh. Polygons become fans. A vertex of the mesh is a triple (position, texture coordinate, normal)
+ * of indices, found again through a hash table, and numbered in the order in which faces first name it.
+ * Stricter than Mitsuba where a file is plainly broken: a face of two corners and an index that is not
+ * followed by a separator are errors. */
 #include "scene/scene_internal.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Meshes from Stanford PLY: positions, normals and texture coordinates (u v, texture_u texture_v or s t) of `vertex`, vertex_index or
- * vertex_indices of `face`; other numbers of vertices and faces become attributes (mesh_attributes.c). As in Mitsuba 3 faces must be
- * triangles, and nothing may follow the last element. What is left is skipped, lists too. */
+ * Meshes from Stanford PLY: positions, normals and texture coordinates (u v, texture_u texture_v or s t) of
+ * `vertex`, vertex_index or vertex_indices of `face`; other numbers of vertices and faces become attributes
+ * (mesh_attributes.c). As in Mitsuba 3 faces must be triangles, and nothing may follow the last element. What
+ * is left is skipped, lists too. */
 #include "scene/ply.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 /* ---- roles ---- */
 
 /* All of the names or none. */
-static bool assign_roles(ply_reader *r, const ply_element *e, const char *const *names, uint32_t count, uint32_t role)
+static bool assign_roles(ply_reader *r, const ply_element *e, const char *const *names, uint32_t count,
+                         uint32_t role)
 {
     ply_property *found[3] = {NULL};
     for (uint32_t i = 0; i < count; i++) {
@@ -69,16 +71,19 @@ static bl_result assign_face(ply_reader *r, const ply_element *e)
     if (!corners)
         corners = ply_find_property(r, e, "vertex_indices", true);
     if (!corners)
-        return error_set(r->err, BL_ERROR_FORMAT, "%s: the faces have no vertex_index or vertex_indices", r->name);
+        return error_set(r->err, BL_ERROR_FORMAT, "%s: the faces have no vertex_index or vertex_indices",
+                         r->name);
     corners->role = ROLE_CORNERS;
     r->mesh.face_count = e->count;
     r->mesh.faces = malloc((size_t)e->count * 12 + 1);
-    return r->mesh.faces ? assign_attributes(r, e) : error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
+    return r->mesh.faces ? assign_attributes(r, e)
+                         : error_set(r->err, BL_ERROR_MEMORY, "%s: out of memory", r->name);
 }
 
 /* ---- items ---- */
 
-static void store_item(ply_reader *r, const ply_element *e, size_t index, const float *row, const uint32_t *corners)
+static void store_item(ply_reader *r, const ply_element *e, size_t index, const float *row,
+                       const uint32_t *corners)
 {
     scene_mesh *m = &r->mesh;
     for (uint32_t k = 0; k < m->attribute_count && e->kind != PLY_OTHER; k++) {
@@ -129,23 +134,31 @@ static bl_result read_body(ply_reader *r)
         return error_set(r->err, BL_ERROR_FORMAT, "%s: the mesh has no faces", r->name);
     for (size_t i = 0; i < 3 * (size_t)r->mesh.face_count; i++)
         if (r->mesh.faces[i] >= r->mesh.vertex_count)
-            return error_set(r->err, BL_ERROR_FORMAT, "%s: face %zu names the vertex %u of %u", r->name, i / 3, r->mesh.faces[i],
-                             r->mesh.vertex_count);
+            return error_set(r->err, BL_ERROR_FORMAT, "%s: face %zu names the vertex %u of %u", r->name,
+                             i / 3, r->mesh.faces[i], r->mesh.vertex_count);
     while (r->encoding == PLY_ASCII && r->at < r->end && ply_is_space(*r->at))
         r->at++;
     if (r->at < r->end)
-        return error_set(r->err, BL_ERROR_FORMAT, "%s: %zu bytes follow the last element", r->name, (size_t)(r->end - r->at));
+        return error_set(r->err, BL_ERROR_FORMAT, "%s: %zu bytes follow the last element", r->name,
+                         (size_t)(r->end - r->at));
     mesh_fill_normals(&r->mesh);
     return BL_OK;
 }
 
-static bl_result parse(const char *name, const void *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err)
+static bl_result parse(const char *name, const void *data, size_t size, bool flip_tex_coords, scene_mesh *out,
+                       bl_error *err)
 {
     ply_reader *r = calloc(1, sizeof *r);
     *out = (scene_mesh){0};
     if (!r)
         return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
-    *r = (ply_reader){.name = name, .at = data, .end = (const uint8_t *)data + size, .flip_tex_coords = flip_tex_coords, .err = err};
+    *r = (ply_reader){
+        .name = name,
+        .at = data,
+        .end = (const uint8_t *)data + size,
+        .flip_tex_coords = flip_tex_coords,
+        .err = err,
+    };
     bl_result result = ply_parse_header(r);
     if (result == BL_OK)
         result = read_body(r);

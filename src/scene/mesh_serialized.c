@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Mitsuba's serialized meshes, versions 3 and 4: several meshes in one file, little endian.
  *
- * File: meshes one after the other, then the offset of each (32 bits in version 3, 64 in version 4), then their number (32 bits).
- * Mesh: 16 bits 0x041C, 16 bits version, then a zlib stream of: 32 bits of flags; in version 4 a name that ends in a zero byte; 64 bits
- * each for the numbers of vertices and faces; positions; normals, texture coordinates (u, v) and colours, each where its flag is set,
- * all floats or all doubles; three 32-bit indices a face.
+ * File: meshes one after the other, then the offset of each (32 bits in version 3, 64 in version 4), then
+ * their number (32 bits). Mesh: 16 bits 0x041C, 16 bits version, then a zlib stream of: 32 bits of flags; in
+ * version 4 a name that ends in a zero byte; 64 bits each for the numbers of vertices and faces; positions;
+ * normals, texture coordinates (u, v) and colours, each where its flag is set, all floats or all doubles;
+ * three 32-bit indices a face.
  *
- * Zlib cannot make more than 1032 bytes out of one, so the counts are checked against the bytes that are there before allocating. */
+ * Zlib cannot make more than 1032 bytes out of one, so the counts are checked against the bytes that are
+ * there before allocating. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -110,8 +112,8 @@ static bl_result read_faces(serialized_reader *r, scene_mesh *m)
         for (uint32_t i = 0; i < now; i++) {
             m->faces[done + i] = (uint32_t)word_at(bytes + 4 * i, 4);
             if (m->faces[done + i] >= m->vertex_count)
-                return error_set(r->err, BL_ERROR_FORMAT, "%s: face %ju names the vertex %u of %u", r->name, (uintmax_t)(done + i) / 3,
-                                 m->faces[done + i], m->vertex_count);
+                return error_set(r->err, BL_ERROR_FORMAT, "%s: face %ju names the vertex %u of %u", r->name,
+                                 (uintmax_t)(done + i) / 3, m->faces[done + i], m->vertex_count);
         }
         done += now;
     }
@@ -138,8 +140,8 @@ static bl_result read_counts(serialized_reader *r, uint32_t version, scene_mesh 
         return fail(r, "the mesh has no faces");
     if (vertices > SERIALIZED_COUNT_MAX || faces > SERIALIZED_COUNT_MAX ||
         (vertices * (flags & FLAG_DOUBLE ? 24 : 12) + faces * 12) / INFLATE_MOST > input)
-        return error_set(r->err, BL_ERROR_FORMAT, "%s: %ju vertices and %ju faces cannot be in %zu bytes", r->name, (uintmax_t)vertices,
-                         (uintmax_t)faces, input);
+        return error_set(r->err, BL_ERROR_FORMAT, "%s: %ju vertices and %ju faces cannot be in %zu bytes",
+                         r->name, (uintmax_t)vertices, (uintmax_t)faces, input);
     m->vertex_count = (uint32_t)vertices;
     m->face_count = (uint32_t)faces;
     return BL_OK;
@@ -177,21 +179,23 @@ static bl_result check_header(const serialized_reader *r, const uint8_t *data, s
         return fail(r, "not a serialized mesh");
     *version = (uint32_t)word_at(data + 2, 2);
     if (*version != 3 && *version != 4)
-        return error_set(r->err, BL_ERROR_UNSUPPORTED, "%s: version %u of serialized meshes is not supported, 3 and 4 are", r->name,
+        return error_set(r->err, BL_ERROR_UNSUPPORTED,
+                         "%s: version %u of serialized meshes is not supported, 3 and 4 are", r->name,
                          *version);
     return BL_OK;
 }
 
 /* Where the mesh begins, by the table at the end; and where the meshes end. */
-static bl_result find_mesh(const serialized_reader *r, const uint8_t *data, size_t size, uint32_t version, uint32_t index,
-                           size_t *begin, size_t *end)
+static bl_result find_mesh(const serialized_reader *r, const uint8_t *data, size_t size, uint32_t version,
+                           uint32_t index, size_t *begin, size_t *end)
 {
     uint32_t entry = version == 4 ? 8 : 4;
     uint64_t count = size < HEADER_SIZE + 4 ? 0 : word_at(data + size - 4, 4);
     if (count == 0 || count > (size - HEADER_SIZE - 4) / entry)
         return fail(r, "the file is truncated: its table of meshes is damaged");
     if (index >= count)
-        return error_set(r->err, BL_ERROR_FORMAT, "%s: there is no mesh %u, the file has %ju", r->name, index, (uintmax_t)count);
+        return error_set(r->err, BL_ERROR_FORMAT, "%s: there is no mesh %u, the file has %ju", r->name, index,
+                         (uintmax_t)count);
     *end = size - 4 - (size_t)count * entry;
     uint64_t offset = word_at(data + *end + (size_t)index * entry, entry);
     if (offset > *end || *end - offset < HEADER_SIZE || word_at(data + offset, 2) != MAGIC)
@@ -200,7 +204,8 @@ static bl_result find_mesh(const serialized_reader *r, const uint8_t *data, size
     return BL_OK;
 }
 
-static bl_result parse(const char *name, const uint8_t *data, size_t size, uint32_t index, scene_mesh *out, bl_error *err)
+static bl_result parse(const char *name, const uint8_t *data, size_t size, uint32_t index, scene_mesh *out,
+                       bl_error *err)
 {
     serialized_reader r = {.name = name, .err = err};
     uint32_t version = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names that people mistype. Besides the registry's plugins the loader knows the names of all of Mitsuba 3's, so that "not implemented
- * yet" and "no such thing" are different messages. */
+ * Names that people mistype. Besides the registry's plugins the loader knows the names of all of Mitsuba 3's,
+ * so that "not implemented yet" and "no such thing" are different messages. */
 #include "scene/scene_internal.h"
 
 #include <string.h>
@@ -18,26 +18,35 @@ const char *const plugin_category_names[PLUGIN_CATEGORY_COUNT] = {
 // clang-format off
 static const char *const known_scene[] = {"scene", NULL};
 static const char *const known_bsdf[] = {
-    "diffuse", "dielectric", "thindielectric", "roughdielectric", "conductor", "roughconductor", "plastic", "roughplastic",
-    "principled", "principledthin", "normalmap", "bumpmap", "mask", "twosided", "blendbsdf", "null", "pplastic", "hair", "measured",
+    "diffuse", "dielectric", "thindielectric", "roughdielectric", "conductor", "roughconductor", "plastic",
+    "roughplastic",
+    "principled", "principledthin", "normalmap", "bumpmap", "mask", "twosided", "blendbsdf", "null",
+    "pplastic", "hair", "measured",
     "measured_polarized", "polarizer", "retarder", "circular", NULL};
 static const char *const known_emitter[] = {
-    "area", "directionalarea", "point", "spot", "directional", "constant", "envmap", "projector", "sunsky", "timed_sunsky", NULL};
+    "area", "directionalarea", "point", "spot", "directional", "constant", "envmap", "projector", "sunsky",
+    "timed_sunsky", NULL};
 static const char *const known_film[] = {"hdrfilm", "specfilm", NULL};
 static const char *const known_integrator[] = {
-    "path", "direct", "volpath", "volpathmis", "ptracer", "aov", "depth", "moment", "stokes", "prb", "prb_basic", "prbvolpath",
+    "path", "direct", "volpath", "volpathmis", "ptracer", "aov", "depth", "moment", "stokes", "prb",
+    "prb_basic", "prbvolpath",
     "direct_projective", "prb_projective", "volprim_rf_basic", NULL};
 static const char *const known_medium[] = {"homogeneous", "heterogeneous", NULL};
-static const char *const known_phase[] = {"isotropic", "rayleigh", "hg", "blendphase", "tabphase", "sggx", NULL};
-static const char *const known_rfilter[] = {"box", "tent", "gaussian", "mitchell", "catmullrom", "lanczos", NULL};
-static const char *const known_sampler[] = {"independent", "stratified", "multijitter", "orthogonal", "ldsampler", NULL};
+static const char *const known_phase[] = {
+    "isotropic", "rayleigh", "hg", "blendphase", "tabphase", "sggx", NULL};
+static const char *const known_rfilter[] = {
+    "box", "tent", "gaussian", "mitchell", "catmullrom", "lanczos", NULL};
+static const char *const known_sampler[] = {
+    "independent", "stratified", "multijitter", "orthogonal", "ldsampler", NULL};
 static const char *const known_sensor[] = {
     "perspective", "thinlens", "orthographic", "batch", "distant", "radiancemeter", "irradiancemeter", NULL};
 static const char *const known_shape[] = {
-    "rectangle", "cube", "sphere", "disk", "cylinder", "obj", "ply", "serialized", "shapegroup", "instance", "merge", "bsplinecurve",
+    "rectangle", "cube", "sphere", "disk", "cylinder", "obj", "ply", "serialized", "shapegroup", "instance",
+    "merge", "bsplinecurve",
     "linearcurve", "sdfgrid", "ellipsoids", "ellipsoidsmesh", NULL};
 static const char *const known_texture[] = {
-    "bitmap", "checkerboard", "mesh_attribute", "volume", "uniform", "srgb", "d65", "rawconstant", "regular", "irregular", "blackbody",
+    "bitmap", "checkerboard", "mesh_attribute", "volume", "uniform", "srgb", "d65", "rawconstant", "regular",
+    "irregular", "blackbody",
     NULL};
 static const char *const known_volume[] = {"constvolume", "gridvolume", NULL};
 // clang-format on
@@ -124,8 +133,11 @@ const char *plugin_unsupported_reason(plugin_category category, const char *name
         plugin_category category;
         const char *name, *reason;
     } reasons[] = {
-        {PLUGIN_EMITTER, "sunsky", "it needs the tables of a sky model; bake the sky into an image for \"envmap\", the sun into \"directional\""},
-        {PLUGIN_EMITTER, "timed_sunsky", "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
+        {PLUGIN_EMITTER, "sunsky",
+         "it needs the tables of a sky model; bake the sky into an image for \"envmap\", the sun into "
+         "\"directional\""},
+        {PLUGIN_EMITTER, "timed_sunsky",
+         "it needs the tables of a sky model; bake the sky into an image for \"envmap\""},
         {PLUGIN_BSDF, "measured", "it needs a format of measured data that is not read here"},
         {PLUGIN_BSDF, "measured_polarized", "light is not polarized here"},
         {PLUGIN_BSDF, "polarizer", "light is not polarized here"},
@@ -146,7 +158,8 @@ bl_result plugin_missing(const plugin_registry *registry, plugin_category catego
     const char *what = plugin_category_names[category];
     const char *reason = plugin_unsupported_reason(category, name);
     if (reason)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not supported: %s", what, name, reason);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not supported: %s", what,
+                           name, reason);
     if (is_listed(plugin_known_names(category), name))
         return scene_error(err, BL_ERROR_UNSUPPORTED, where, "%s plugin \"%s\" is not implemented yet", what,
                            name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers in text. strtod follows the process's locale, which belongs to the application we run in; so decimal numbers of up to 15
- * digits and small exponents are converted here (exactly: the digits fit a double, and so does the power of ten, so that one correctly
- * rounded operation is left; Clinger 1990), and all others by strtod_l in the "C" locale. Infinity and NaN are no numbers. */
+ * Numbers in text. strtod follows the process's locale, which belongs to the application we run in; so
+ * decimal numbers of up to 15 digits and small exponents are converted here (exactly: the digits fit a
+ * double, and so does the power of ten, so that one correctly rounded operation is left; Clinger 1990), and
+ * all others by strtod_l in the "C" locale. Infinity and NaN are no numbers. */
 #include "scene/scene_internal.h"
 
 #include <locale.h>

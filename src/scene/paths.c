@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the files that a scene names are looked for: the resource folders (<path>, the last one first), the folder of the scene that
- * was loaded, then the folder of the file in which the name stands. An untrusted scene sees only what lies, after following all links,
- * below its own folder or one of the roots; for it everything else does not exist. */
+ * Where the files that a scene names are looked for: the resource folders (<path>, the last one first), the
+ * folder of the scene that was loaded, then the folder of the file in which the name stands. An untrusted
+ * scene sees only what lies, after following all links, below its own folder or one of the roots; for it
+ * everything else does not exist. */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>

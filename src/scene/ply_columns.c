@@ -31,8 +31,8 @@ static bl_result read_columns(ply_reader *r, const char *const *names, uint32_t 
     return BL_OK;
 }
 
-static bl_result parse_columns(const char *name, const void *data, size_t size, const char *const *names, uint32_t count, float **rows,
-                               uint32_t *row_count, bl_error *err)
+static bl_result parse_columns(const char *name, const void *data, size_t size, const char *const *names,
+                               uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
 {
     BL_ASSERT(count <= ROLE_COUNT, "%u columns", count);
     *rows = NULL, *row_count = 0;
@@ -51,12 +51,14 @@ static bl_result parse_columns(const char *name, const void *data, size_t size, 
     return result;
 }
 
-bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
+bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count,
+                            float **rows, uint32_t *row_count, bl_error *err)
 {
     return parse_columns("<ply>", data, size, names, count, rows, row_count, err);
 }
 
-bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
+bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows,
+                           uint32_t *row_count, bl_error *err)
 {
     void *data = NULL;
     size_t size = 0;

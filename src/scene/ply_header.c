@@ -14,7 +14,6 @@ bool ply_word_is(ply_word w, const char *expected)
     return w.length == strlen(expected) && memcmp(w.chars, expected, w.length) == 0;
 }
 
-
 /* The words of the next line (the first WORDS_MAX of them); false where there is no whole line. */
 static bool next_line(ply_reader *r, ply_word words[WORDS_MAX], uint32_t *count)
 {
@@ -74,7 +73,9 @@ static bl_result parse_element(ply_reader *r, const ply_word *words, uint32_t co
         return header_error(r, "expected \"element\", a name and a count");
     if (items > PLY_COUNT_MAX || r->element_count == ELEMENTS_MAX)
         return header_error(r, "too many elements");
-    ply_kind kind = ply_word_is(words[1], "vertex") ? PLY_VERTEX : ply_word_is(words[1], "face") ? PLY_FACE : PLY_OTHER;
+    ply_kind kind = ply_word_is(words[1], "vertex") ? PLY_VERTEX
+                    : ply_word_is(words[1], "face") ? PLY_FACE
+                                                    : PLY_OTHER;
     for (uint32_t i = 0; kind != PLY_OTHER && i < r->element_count; i++)
         if (r->elements[i].kind == kind)
             return header_error(r, "the element is there twice");

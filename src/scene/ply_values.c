@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values of a PLY file, ascii and both binaries. Each passes through a double, which holds all of PLY's types exactly. */
+ * Values of a PLY file, ascii and both binaries. Each passes through a double, which holds all of PLY's types
+ * exactly. */
 #include "scene/ply.h"
 
 #include <math.h>
@@ -17,12 +18,20 @@ static double binary_number(const uint8_t *bytes, ply_type type, bool big)
         word |= (uint64_t)bytes[big ? size - 1 - i : i] << 8 * i;
     low = (uint32_t)word;
     switch (type) {
-    case PLY_I8: return (int8_t)low;
-    case PLY_I16: return (int16_t)low;
-    case PLY_I32: return (int32_t)low;
-    case PLY_F32: memcpy(&single, &low, sizeof single); return (double)single;
-    case PLY_F64: memcpy(&number, &word, sizeof number); return number;
-    default: return (double)word;
+    case PLY_I8:
+        return (int8_t)low;
+    case PLY_I16:
+        return (int16_t)low;
+    case PLY_I32:
+        return (int32_t)low;
+    case PLY_F32:
+        memcpy(&single, &low, sizeof single);
+        return (double)single;
+    case PLY_F64:
+        memcpy(&number, &word, sizeof number);
+        return number;
+    default:
+        return (double)word;
     }
 }
 
@@ -115,7 +124,8 @@ static uint64_t item_size(const ply_reader *r, const ply_element *e)
     uint64_t bytes = 0;
     for (uint32_t i = e->first; i < e->first + e->property_count; i++) {
         const ply_property *p = &r->properties[i];
-        bytes += r->encoding == PLY_ASCII ? 2u /* a digit and what separates it */ : type_size[p->list ? p->count_type : p->type];
+        bytes += r->encoding == PLY_ASCII ? 2u /* a digit and what separates it */
+                                          : type_size[p->list ? p->count_type : p->type];
     }
     return bytes;
 }
@@ -123,13 +133,17 @@ static uint64_t item_size(const ply_reader *r, const ply_element *e)
 bl_result ply_check_size(const ply_reader *r, const ply_element *e)
 {
     uint64_t least = e->count * item_size(r, e);
-    if (least > (uint64_t)(r->end - r->at) + 1) /* the last item of an ascii file may have nothing behind it */
-        return error_set(r->err, BL_ERROR_FORMAT, "%s: the file is truncated: %u of \"%.*s\" cannot be in %zu bytes", r->name,
-                         e->count, (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, (size_t)(r->end - r->at));
+    if (least >
+        (uint64_t)(r->end - r->at) + 1) /* the last item of an ascii file may have nothing behind it */
+        return error_set(r->err, BL_ERROR_FORMAT,
+                         "%s: the file is truncated: %u of \"%.*s\" cannot be in %zu bytes", r->name,
+                         e->count, (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars,
+                         (size_t)(r->end - r->at));
     return BL_OK;
 }
 
 bl_result ply_item_error(const ply_reader *r, const ply_element *e, uint32_t item, const char *wrong)
 {
-    return error_set(r->err, BL_ERROR_FORMAT, "%s: %.*s %u: %s", r->name, (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, item, wrong);
+    return error_set(r->err, BL_ERROR_FORMAT, "%s: %.*s %u: %s", r->name,
+                     (int)(e->name.length < 60 ? e->name.length : 60), e->name.chars, item, wrong);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What an XML scene file leaves behind besides its tree: the ids (a hash table: scenes have tens of thousands) and the parameters of
- * <default> and -D, with their substitution. A "$" stands for the longest parameter name that follows it; text that was put in is not
- * looked at again, so expansion ends; "\$" is a plain "$". */
+ * What an XML scene file leaves behind besides its tree: the ids (a hash table: scenes have tens of
+ * thousands) and the parameters of <default> and -D, with their substitution. A "$" stands for the longest
+ * parameter name that follows it; text that was put in is not looked at again, so expansion ends; "\$" is a
+ * plain "$". */
 #include "scene/scene_internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loading a scene (read, parse, bind) and looking into the result. Everything a description holds lies in its arena. */
+ * Loading a scene (read, parse, bind) and looking into the result. Everything a description holds lies in its
+ * arena. */
 #include "scene/scene_internal.h"
 
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes on the host: XML to a validated tree of objects, meshes, images, the acceleration structure. Knows plugins by their
- * parameter tables only (plugin.h). All input is hostile: sizes are checked before allocation. */
+ * Scenes on the host: XML to a validated tree of objects, meshes, images, the acceleration structure. Knows
+ * plugins by their parameter tables only (plugin.h). All input is hostile: sizes are checked before
+ * allocation. */
 #ifndef BL_SCENE_H
 #define BL_SCENE_H
 
@@ -18,14 +19,14 @@ typedef struct scene_object scene_object;
 typedef struct scene_mesh scene_mesh;
 
 typedef struct scene_value {
-    bool given;          /* written in the file (as opposed to the default) */
+    bool given; /* written in the file (as opposed to the default) */
     scene_place where;
-    double number;       /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
-    const char *text;    /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
-    const char *path;    /* FILE: resolved, exists */
-    double vector[3];    /* POINT, COLOR */
-    bool grey;           /* COLOR: written as one float, or such a default */
-    double matrix[16];   /* TRANSFORM, row-major; acts on column vectors */
+    double number;        /* FLOAT, INTEGER, BOOLEAN; FLOAT_OR_NAME without a name */
+    const char *text;     /* STRING; FILE: as written; FLOAT_OR_NAME: the name, or NULL */
+    const char *path;     /* FILE: resolved, exists */
+    double vector[3];     /* POINT, COLOR */
+    bool grey;            /* COLOR: written as one float, or such a default */
+    double matrix[16];    /* TRANSFORM, row-major; acts on column vectors */
     scene_object *object; /* TEXTURED, VOLUMETRIC */
 } scene_value;
 
@@ -34,12 +35,14 @@ struct scene_object {
     const char *id;   /* explicit id, or NULL */
     const char *name; /* explicit name in its first parent, or NULL */
     scene_place where;
-    scene_value *values; /* one per parameter of the class */
-    scene_object **children; /* nested objects that are not parameters, in document order; shared when referenced twice */
+    scene_value *values;      /* one per parameter of the class */
+    scene_object **children;  /* nested objects that are not parameters, in document order; shared when
+                                 referenced twice */
     const char **child_names; /* the name each child has under this parent (slot name or explicit name) */
     uint32_t child_count;
     const scene_mesh *mesh; /* shape "mesh": the caller's arrays, while the scene is being made */
-    uint32_t index; /* unique in the scene, in order of first visit from the root (depth first): for side tables */
+    uint32_t
+        index; /* unique in the scene, in order of first visit from the root (depth first): for side tables */
     const plugin_param *use; /* of a texture or volume: the parameter it was first given to; NULL: none */
 };
 
@@ -51,7 +54,7 @@ typedef struct scene_load_options {
     const plugin_registry *registry;
     const scene_define *defines; /* -D key=value */
     uint32_t define_count;
-    bool untrusted;              /* files only below the scene's folder and roots[] */
+    bool untrusted; /* files only below the scene's folder and roots[] */
     const char *const *roots;
     uint32_t root_count;
 } scene_load_options;
@@ -71,28 +74,39 @@ scene_assembly *assembly_create(void);
 void assembly_destroy(scene_assembly *a);
 struct raw_node *assembly_root(scene_assembly *a);
 /* id: for parameter names; NULL. */
-struct raw_node *assembly_object(scene_assembly *a, plugin_category category, const char *type, const char *id);
-/* kind: what stands there: PLUGIN_STRING, BOOLEAN, INTEGER; of numbers FLOAT, POINT, COLOR, TRANSFORM (16, row-major). */
-void assembly_text(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name, const char *value);
-void assembly_numbers(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name, const double *numbers, uint32_t count);
+struct raw_node *assembly_object(scene_assembly *a, plugin_category category, const char *type,
+                                 const char *id);
+/* kind: what stands there: PLUGIN_STRING, BOOLEAN, INTEGER; of numbers FLOAT, POINT, COLOR, TRANSFORM (16,
+ * row-major). */
+void assembly_text(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name,
+                   const char *value);
+void assembly_numbers(scene_assembly *a, struct raw_node *object, plugin_kind kind, const char *name,
+                      const double *numbers, uint32_t count);
 /* name: of the parameter or slot; NULL. A child may be added to several. */
 void assembly_add(scene_assembly *a, struct raw_node *parent, const char *name, struct raw_node *child);
-void assembly_mesh(struct raw_node *object, const scene_mesh *mesh); /* kept until the scene has been loaded */
-void assembly_fail(scene_assembly *a, const struct raw_node *object, const char *what); /* if nothing failed before; object NULL: the scene */
-/* The description, or the first mistake. folder: where files are looked for. The assembly is then good for nothing but being destroyed. */
-bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options, scene_description **out, bl_error *err);
+void assembly_mesh(struct raw_node *object,
+                   const scene_mesh *mesh); /* kept until the scene has been loaded */
+void assembly_fail(scene_assembly *a, const struct raw_node *object,
+                   const char *what); /* if nothing failed before; object NULL: the scene */
+/* The description, or the first mistake. folder: where files are looked for. The assembly is then good for
+ * nothing but being destroyed. */
+bl_result assembly_finish(scene_assembly *a, const char *folder, const scene_load_options *options,
+                          scene_description **out, bl_error *err);
 
 /* Loads and validates. Errors: file:line: what, plugin, parameter, nearest known name. */
-bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out, bl_error *err);
-bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options, scene_description **out, bl_error *err);
+bl_result scene_load(const char *path, const scene_load_options *options, scene_description **out,
+                     bl_error *err);
+bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options,
+                            scene_description **out, bl_error *err);
 void scene_free(scene_description *s);
 
-int scene_param_index(const scene_object *o, const char *name);               /* asserts that the class has it */
+int scene_param_index(const scene_object *o, const char *name); /* asserts that the class has it */
 const scene_value *scene_get(const scene_object *o, const char *name);
 double scene_number(const scene_object *o, const char *name);
-scene_object *scene_child(const scene_object *o, plugin_category category);   /* first, or NULL */
+scene_object *scene_child(const scene_object *o, plugin_category category); /* first, or NULL */
 /* "file:line: " + text, for errors found later by the code that knows the plugin. */
-bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...) BL_PRINTF(4, 5);
+bl_result scene_error(bl_error *err, bl_result code, scene_place where, const char *format, ...)
+    BL_PRINTF(4, 5);
 
 /* ---- what is known of plugins besides their tables ---- */
 
@@ -101,10 +115,11 @@ const char *kind_name(plugin_kind kind); /* "a float", for messages */
 const char *const *plugin_known_names(plugin_category category);
 /* Why one of them will not come, and what to do instead; NULL: it may. */
 const char *plugin_unsupported_reason(plugin_category category, const char *name);
-/* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of several calls when
- * *distance is carried over; start with UINT32_MAX. */
+/* The name of `count` names nearest to `name` by edit distance, or NULL where none is near. Keeps the best of
+ * several calls when *distance is carried over; start with UINT32_MAX. */
 const char *name_nearest(const char *name, const char *const *names, uint32_t count, uint32_t *distance);
-const plugin_class *registry_find(const plugin_registry *registry, plugin_category category, const char *name); /* or NULL */
+const plugin_class *registry_find(const plugin_registry *registry, plugin_category category,
+                                  const char *name); /* or NULL */
 
 /* ---- spectrum.c ---- */
 
@@ -115,10 +130,13 @@ typedef enum spectrum_rule {
     SPECTRUM_REFLECTANCE /* the same, at most 1 */
 } spectrum_rule;
 spectrum_rule spectrum_rule_of(unsigned flags); /* of the parameter that it is for: plugin_flags */
-/* Linear sRGB of a curve through samples at ascending wavelengths (nm), at least two, 0 outside of them; not negative. */
-void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule, double out[3]);
+/* Linear sRGB of a curve through samples at ascending wavelengths (nm), at least two, 0 outside of them; not
+ * negative. */
+void spectrum_rgb(const double *wavelengths, const double *values, uint32_t count, spectrum_rule rule,
+                  double out[3]);
 /* The same without limits: of sample k alone, the curve being 1 there and 0 at all others. So colours add. */
-void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule, double out[3]);
+void spectrum_weight(const double *wavelengths, uint32_t count, uint32_t k, spectrum_rule rule,
+                     double out[3]);
 
 /* ---- number.c: numbers in text, whatever the process's locale ---- */
 
@@ -128,8 +146,8 @@ const char *number_scan(const char *at, const char *end, double *out);
 void number_print(text *out, double number, bool comma);
 /* The whole text, blanks around it allowed. */
 bool number_parse(const char *chars, double *out);
-/* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1 after storing the place
- * of the first that is malformed. */
+/* A list separated by commas and blanks. At most `most` numbers are stored; returns how many there are, or -1
+ * after storing the place of the first that is malformed. */
 int numbers_parse(const char *chars, double *out, int most, const char **malformed);
 
 /* ---- meshes (malloc'ed; mesh_free) ---- */
@@ -157,27 +175,32 @@ bl_result mesh_parse_obj(const char *text, size_t size, bool flip_tex_coords, sc
 /* ascii, binary little and big endian; triangles only. */
 bl_result mesh_load_ply(const char *path, bool flip_tex_coords, scene_mesh *out, bl_error *err);
 bl_result mesh_parse_ply(const void *data, size_t size, bool flip_tex_coords, scene_mesh *out, bl_error *err);
-/* Named columns of the vertices, the first element, as row_count rows of `count` finite numbers (malloc'ed). */
-bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err);
-bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count, float **rows, uint32_t *row_count, bl_error *err);
+/* Named columns of the vertices, the first element, as row_count rows of `count` finite numbers
+ * (malloc'ed). */
+bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows,
+                           uint32_t *row_count, bl_error *err);
+bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count,
+                            float **rows, uint32_t *row_count, bl_error *err);
 /* Mitsuba's own format, versions 3 and 4; index: which of the meshes in the file. */
 bl_result mesh_load_serialized(const char *path, uint32_t index, scene_mesh *out, bl_error *err);
-bl_result mesh_parse_serialized(const void *data, size_t size, uint32_t index, scene_mesh *out, bl_error *err);
-void mesh_rectangle(scene_mesh *out); /* [-1,1]^2, normal +z, uv [0,1]^2 */
-void mesh_cube(scene_mesh *out);      /* [-1,1]^3, 12 faces, normals and uv per face as Mitsuba's cube */
+bl_result mesh_parse_serialized(const void *data, size_t size, uint32_t index, scene_mesh *out,
+                                bl_error *err);
+void mesh_rectangle(scene_mesh *out);      /* [-1,1]^2, normal +z, uv [0,1]^2 */
+void mesh_cube(scene_mesh *out);           /* [-1,1]^3, 12 faces, normals and uv per face as Mitsuba's cube */
 void mesh_generate_normals(scene_mesh *m); /* angle-weighted (Thuermer and Wuethrich 1998) */
-void mesh_fill_normals(scene_mesh *m); /* generates those that are zero, where there are any at all */
+void mesh_fill_normals(scene_mesh *m);     /* generates those that are zero, where there are any at all */
 bool attribute_of_faces(const char *name); /* else of vertices */
 void mesh_drop_normals(scene_mesh *m);
 void mesh_flip(scene_mesh *m); /* turns the winding of all faces */
-/* Positions by the matrix, normals by its inverse transpose; flips both normals and winding where asked. Singular matrix: error. */
+/* Positions by the matrix, normals by its inverse transpose; flips both normals and winding where asked.
+ * Singular matrix: error. */
 bl_result mesh_transform(scene_mesh *m, const double matrix[16], bool flip_normals, bl_error *err);
 void mesh_free(scene_mesh *m);
 
 bool matrix_invert(const double m[16], double out[16]); /* false: singular */
 /* The upper three rows times (v, w): points have w = 1, directions 0. out may be v. */
 void matrix_apply(const double m[16], const double v[3], double w, double out[3]);
-double matrix_determinant3(const double m[16]);         /* of the upper left 3x3; negative: mirrors */
+double matrix_determinant3(const double m[16]); /* of the upper left 3x3; negative: mirrors */
 
 /* ---- images ---- */
 
@@ -187,15 +210,24 @@ typedef struct scene_image {
     bool eight_bit;                   /* came from 8-bit data */
 } scene_image;
 
-/* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), JPEG, Radiance HDR, BMP, PFM, by content not by name.
- * raw: no sRGB decoding of PNG, JPEG and BMP. Alpha is dropped. NaN or infinity is an error that names the pixel. */
+/* EXR (half, float, uint; any compression OpenEXR's core reads), PNG (8/16 bit), JPEG, Radiance HDR, BMP,
+ * PFM, by content not by name. raw: no sRGB decoding of PNG, JPEG and BMP. Alpha is dropped. NaN or infinity
+ * is an error that names the pixel. */
 bl_result image_load(const char *path, bool raw, scene_image *out, bl_error *err);
-/* By extension: .exr (float32, or float16 if half), .pfm, .hdr (Radiance), .png (sRGB-encoded, clamped). Atomic. channels 1 or 3. */
-bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels, const float *pixels, bool half, bl_error *err);
-typedef enum image_components { IMAGE_FLOAT32, IMAGE_FLOAT16, IMAGE_UINT32 /* of values in [0, 1] */ } image_components;
-/* Channels with names, which must differ, the first `colours` of them (1 or 3) being what a format without names keeps. components: of EXR files. */
-bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels, uint32_t colours, const char *const *names,
-                              const float *pixels, image_components components, bl_error *err);
+/* By extension: .exr (float32, or float16 if half), .pfm, .hdr (Radiance), .png (sRGB-encoded, clamped).
+ * Atomic. channels 1 or 3. */
+bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t channels,
+                     const float *pixels, bool half, bl_error *err);
+typedef enum image_components {
+    IMAGE_FLOAT32,
+    IMAGE_FLOAT16,
+    IMAGE_UINT32 /* of values in [0, 1] */
+} image_components;
+/* Channels with names, which must differ, the first `colours` of them (1 or 3) being what a format without
+ * names keeps. components: of EXR files. */
+bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels,
+                              uint32_t colours, const char *const *names, const float *pixels,
+                              image_components components, bl_error *err);
 void image_free(scene_image *image);
 
 /* ---- volumes: grids of numbers (malloc'ed; volume_free) ---- */
@@ -236,14 +268,18 @@ typedef struct scene_bvh {
     uint32_t node_count;
     uint32_t *order; /* entry i is primitive order[i] */
     uint32_t count;
-    uint32_t depth;  /* greatest number of inner nodes on a path from the root, so a traversal stack of depth + 1 suffices */
+    uint32_t depth; /* greatest number of inner nodes on a path from the root, so a traversal stack of depth +
+                       1 suffices */
 } scene_bvh;
 
-/* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most leaf_most (1 .. BVH_LEAF_MAX) primitives, all cores; deterministic. Zero primitives give one
- * empty node. Non-finite bounds are an error. Depth is bounded (median split below a limit). */
-bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out, bl_error *err);
+/* bounds: min xyz, max xyz per primitive. Binned SAH, two-wide, leaves of at most leaf_most (1 ..
+ * BVH_LEAF_MAX) primitives, all cores; deterministic. Zero primitives give one empty node. Non-finite bounds
+ * are an error. Depth is bounded (median split below a limit). */
+bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out,
+                    bl_error *err);
 /* The same, at most so deep; leaf_most * 2^depth_most primitives fit. */
-bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most, scene_bvh *out, bl_error *err);
+bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
+                           scene_bvh *out, bl_error *err);
 void bvh_free(scene_bvh *b);
 
 #endif

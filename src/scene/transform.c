@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * <transform>: 4x4 matrices, row-major, acting on column vectors. Each step multiplies from the left in document order, so the first
- * step is the first to act on a point. */
+ * <transform>: 4x4 matrices, row-major, acting on column vectors. Each step multiplies from the left in
+ * document order, so the first step is the first to act on a point. */
 #include "scene/scene_internal.h"
 
 #include <math.h>
@@ -80,8 +80,8 @@ static bool normalize(double v[3])
     return true;
 }
 
-/* Rodrigues' formula, angle in degrees. The axis is taken as it stands, whatever its length, as in Mitsuba: what is not of unit length turns
- * and shears. */
+/* Rodrigues' formula, angle in degrees. The axis is taken as it stands, whatever its length, as in Mitsuba:
+ * what is not of unit length turns and shears. */
 static bl_result step_rotate(const raw_node *node, double m[16], bl_error *err)
 {
     const double zero = 0;
@@ -115,8 +115,8 @@ static bl_result read_point(const raw_node *node, const char *attribute, double 
     return BL_OK;
 }
 
-/* Some direction orthogonal to the unit vector n: the first vector of the basis of Duff et al., "Building an Orthonormal Basis,
- * Revisited" (2017), which is also Mitsuba's choice. */
+/* Some direction orthogonal to the unit vector n: the first vector of the basis of Duff et al., "Building an
+ * Orthonormal Basis, Revisited" (2017), which is also Mitsuba's choice. */
 static void any_orthogonal(const double n[3], double out[3])
 {
     double sign = copysign(1, n[2]), a = -1 / (sign + n[2]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scene files of versions below 2.0, as Mitsuba 3 upgrades them: camelCase property names become underscore_case, diffuse's
- * `diffuse_reflectance` becomes `reflectance`, and uoffset, voffset, uscale, vscale become the transform `to_uv`. Nothing else changed
- * its name in a way that can be translated. Runs when an object's closing tag is met. */
+ * Scene files of versions below 2.0, as Mitsuba 3 upgrades them: camelCase property names become
+ * underscore_case, diffuse's `diffuse_reflectance` becomes `reflectance`, and uoffset, voffset, uscale,
+ * vscale become the transform `to_uv`. Nothing else changed its name in a way that can be translated. Runs
+ * when an object's closing tag is met. */
 #include "scene/scene_internal.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@ static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-/* Each run of capitals after a small letter becomes "_" and small letters: "toWorld" is to_world, "fovXY" is fov_xy. */
+/* Each run of capitals after a small letter becomes "_" and small letters: "toWorld" is to_world, "fovXY" is
+ * fov_xy. */
 static const char *underscore_case(arena *memory, const char *name)
 {
     size_t length = strlen(name), at = 0;

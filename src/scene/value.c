@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Typed values of parameters, from property tags and from the defaults of the parameter tables. An integer is good where a float is
- * wanted and a vector where a colour is; not the other way round. A textured parameter always ends as a texture object: numbers and
- * colours become the class "constant". Errors in a default are our own mistake and assert. */
+ * Typed values of parameters, from property tags and from the defaults of the parameter tables. An integer is
+ * good where a float is wanted and a vector where a colour is; not the other way round. A textured parameter
+ * always ends as a texture object: numbers and colours become the class "constant". Errors in a default are
+ * our own mistake and assert. */
 #include "scene/scene_internal.h"
 
 #include <string.h>
@@ -103,7 +104,9 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
     value->text = raw_attribute_get(node, "value");
     value->path = paths_find(b->raw->paths, value->text, node->folder, false);
     if (value->path && b->raw->paths->untrusted && volume_is_openvdb(value->text))
-        return scene_error(b->err, BL_ERROR_SCENE, node->where, "\"%.200s\" (%s): an untrusted scene may not name OpenVDB files, whose library trusts them; convert it with nanovdb_convert",
+        return scene_error(b->err, BL_ERROR_SCENE, node->where,
+                           "\"%.200s\" (%s): an untrusted scene may not name OpenVDB files, whose library "
+                           "trusts them; convert it with nanovdb_convert",
                            value->text, node->name);
     if (value->path)
         return BL_OK;
@@ -113,7 +116,8 @@ static bl_result find_file(binder *b, scene_value *value, const raw_node *node)
 }
 
 /* An object of the class, its first parameter this value and the others their defaults. */
-static scene_object *object_around(binder *b, const plugin_class *cls, scene_place where, const scene_value *value)
+static scene_object *object_around(binder *b, const plugin_class *cls, scene_place where,
+                                   const scene_value *value)
 {
     scene_object *object = object_create(b, cls, where);
     object->values[0] = *value;
@@ -126,13 +130,15 @@ static scene_object *object_around(binder *b, const plugin_class *cls, scene_pla
 }
 
 /* The texture, or the volume around it, that a number or colour stands for. */
-static scene_object *constant_create(binder *b, plugin_kind kind, scene_place where, const scene_value *colour)
+static scene_object *constant_create(binder *b, plugin_kind kind, scene_place where,
+                                     const scene_value *colour)
 {
     scene_object *constant = object_around(b, b->constant, where, colour);
     if (kind == PLUGIN_TEXTURED)
         return constant;
     const plugin_class *volume = registry_find(b->registry, PLUGIN_VOLUME, "constvolume");
-    BL_ASSERT(volume && volume->params[0].kind == PLUGIN_TEXTURED, "the registry needs a volume \"constvolume\" whose first parameter is textured");
+    BL_ASSERT(volume && volume->params[0].kind == PLUGIN_TEXTURED,
+              "the registry needs a volume \"constvolume\" whose first parameter is textured");
     return object_around(b, volume, where, &(scene_value){.given = true, .object = constant});
 }
 
@@ -147,7 +153,9 @@ bl_result object_standing(binder *b, const scene_object *object, scene_object **
         if (!(param->flags & PLUGIN_STANDS))
             continue;
         if (param->kind == PLUGIN_TEXTURED && value->object && coloured)
-            return scene_error(b->err, BL_ERROR_SCENE, value->where, "%s: give either \"%s\" or a texture, not both", object->cls->name, coloured->name);
+            return scene_error(b->err, BL_ERROR_SCENE, value->where,
+                               "%s: give either \"%s\" or a texture, not both", object->cls->name,
+                               coloured->name);
         if (param->kind == PLUGIN_TEXTURED && value->object)
             *out = value->object;
         for (int c = 0; c < 3 && param->kind != PLUGIN_TEXTURED; c++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the one file in C++ (volume_openvdb.cpp) does for volume_vdb.c: the first grid of 32-bit floats in an OpenVDB file. */
+ * What the one file in C++ (volume_openvdb.cpp) does for volume_vdb.c: the first grid of 32-bit floats in an
+ * OpenVDB file. */
 #ifndef BL_SCENE_VOLUME_OPENVDB_H
 #define BL_SCENE_VOLUME_OPENVDB_H
 
@@ -12,7 +13,8 @@ extern "C" {
 
 typedef struct openvdb_file openvdb_file;
 
-/* data: the whole file, no longer needed afterwards. NULL: message says why, in one line. No exception leaves these functions. */
+/* data: the whole file, no longer needed afterwards. NULL: message says why, in one line. No exception leaves
+ * these functions. */
 openvdb_file *openvdb_file_open(const void *data, size_t size, char *message, size_t message_size);
 void openvdb_file_close(openvdb_file *file);
 /* The box around active voxels; last below first: there are none. */

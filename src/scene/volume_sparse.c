@@ -12,12 +12,16 @@ static bl_result place(const sparse_grid *g, scene_volume *out, bl_error *err)
     uint64_t count = 1;
     for (int k = 0; k < 3; k++) {
         if (g->last[k] < g->first[k] || g->last[k] - g->first[k] >= SIDE_MOST)
-            return error_set(err, BL_ERROR_FORMAT, "the %s grid has no active voxels, or more than %d along an axis", g->format, SIDE_MOST);
+            return error_set(err, BL_ERROR_FORMAT,
+                             "the %s grid has no active voxels, or more than %d along an axis", g->format,
+                             SIDE_MOST);
         out->size[k] = (uint32_t)(g->last[k] - g->first[k] + 1);
         count *= out->size[k];
     }
     if (count > DENSE_MOST)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "the %s grid has %ju voxels in its box, more than the limit of 2^28", g->format, (uintmax_t)count);
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "the %s grid has %ju voxels in its box, more than the limit of 2^28", g->format,
+                         (uintmax_t)count);
     for (int r = 0; r < 3; r++) {
         double offset = g->origin[r];
         for (int k = 0; k < 3; k++) {
@@ -40,8 +44,9 @@ static bl_result fill(const sparse_grid *g, float *value, bl_error *err)
             for (at[0] = (int32_t)g->first[0]; at[0] <= g->last[0]; at[0]++, value++) {
                 *value = g->voxel(g->user, at);
                 if (!isfinite(*value))
-                    return error_set(err, BL_ERROR_FORMAT, "voxel (%d, %d, %d) of the %s grid is not a finite number", at[0], at[1], at[2],
-                                     g->format);
+                    return error_set(err, BL_ERROR_FORMAT,
+                                     "voxel (%d, %d, %d) of the %s grid is not a finite number", at[0], at[1],
+                                     at[2], g->format);
             }
     return BL_OK;
 }

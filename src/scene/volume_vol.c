@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Grids of numbers in Mitsuba's format, version 3, little-endian:
  *
- *     "VOL", byte 3, int32 encoding (1: float32), int32 sizes x, y, z, int32 channels, float32 min xyz and max xyz of a box,
+ *     "VOL", byte 3, int32 encoding (1: float32), int32 sizes x, y, z, int32 channels, float32 min xyz and
+ *     max xyz of a box,
  *     then float32 values: channel fastest, then x, y, z.
  *
  * A grid may be followed by other bytes, but must not be cut. */
@@ -31,18 +32,22 @@ static float read_float(const uint8_t *bytes)
 static bl_result read_header(const uint8_t *data, size_t size, scene_volume *out, bl_error *err)
 {
     if (size < HEADER_BYTES || memcmp(data, "VOL", 3) != 0)
-        return error_set(err, BL_ERROR_FORMAT, "not a volume: it does not begin with \"VOL\" and a header of %d bytes", HEADER_BYTES);
+        return error_set(err, BL_ERROR_FORMAT,
+                         "not a volume: it does not begin with \"VOL\" and a header of %d bytes",
+                         HEADER_BYTES);
     if (data[3] != 3)
         return error_set(err, BL_ERROR_FORMAT, "version %u of the volume format is not known, 3 is", data[3]);
     uint32_t encoding = read_word(data + 4), channels = read_word(data + 20);
     if (encoding != ENCODING_FLOAT32)
-        return error_set(err, BL_ERROR_UNSUPPORTED, "encoding %u of a volume is not supported, 1 (float32) is", encoding);
+        return error_set(err, BL_ERROR_UNSUPPORTED,
+                         "encoding %u of a volume is not supported, 1 (float32) is", encoding);
     if (channels != 1 && channels != 3 && channels != 6)
         return error_set(err, BL_ERROR_FORMAT, "a volume of %u channels: 1, 3 and 6 are possible", channels);
     for (int k = 0; k < 3; k++) {
         out->size[k] = read_word(data + 8 + 4 * k);
         if (out->size[k] == 0 || out->size[k] > SIDE_MAX)
-            return error_set(err, BL_ERROR_FORMAT, "size %u of a volume is outside [1, %d]", out->size[k], SIDE_MAX);
+            return error_set(err, BL_ERROR_FORMAT, "size %u of a volume is outside [1, %d]", out->size[k],
+                             SIDE_MAX);
     }
     for (int k = 0; k < 3; k++) {
         float low = read_float(data + 24 + 4 * k), high = read_float(data + 36 + 4 * k);
@@ -58,7 +63,8 @@ static bl_result read_values(const uint8_t *at, size_t left, scene_volume *out, 
 {
     uint64_t count = (uint64_t)out->size[0] * out->size[1] * out->size[2] * out->channels; /* below 2^45 */
     if (count > left / 4)
-        return error_set(err, BL_ERROR_FORMAT, "the volume is truncated: %zu bytes of values instead of %ju", left, (uintmax_t)count * 4);
+        return error_set(err, BL_ERROR_FORMAT, "the volume is truncated: %zu bytes of values instead of %ju",
+                         left, (uintmax_t)count * 4);
     out->values = malloc((size_t)count * sizeof *out->values);
     if (!out->values)
         return error_set(err, BL_ERROR_MEMORY, "out of memory for a volume of %ju values", (uintmax_t)count);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * XML text to a tree of raw nodes. One table of tags says which attributes each may and must have; everything not listed is an error.
- * Tags that act on the loading itself (include, default, alias, path) act when they are met and leave no node, so "a default must
- * precede its use" and "an alias must follow its source" hold by construction. An included scene is spliced: its children become
- * children of the element in which the <include> stands.
+ * XML text to a tree of raw nodes. One table of tags says which attributes each may and must have; everything
+ * not listed is an error. Tags that act on the loading itself (include, default, alias, path) act when they
+ * are met and leave no node, so "a default must precede its use" and "an alias must follow its source" hold
+ * by construction. An included scene is spliced: its children become children of the element in which the
+ * <include> stands.
  *
- * Hostile input: no DTD entities (they can grow exponentially), bounded nesting, include depth, number of files, attribute length and
- * total memory. The first error sticks, and stops the parser. */
+ * Hostile input: no DTD entities (they can grow exponentially), bounded nesting, include depth, number of
+ * files, attribute length and total memory. The first error sticks, and stops the parser. */
 #include "scene/scene_internal.h"
 
 #include <expat.h>
@@ -229,12 +230,14 @@ static bl_result include(xml_file *file, const raw_node *node)
     bl_result result = file_read(path, FILE_BYTES_MAX, &xml, &size, &reason);
     if (result != BL_OK)
         return scene_error(file->err, result, node->where, "%s", reason.text);
-    xml_file included = {.name = arena_strdup(scene->memory, path),
-                         .folder = path_folder(scene->memory, path),
-                         .attach = node->parent->splice ? node->parent->splice : node->parent,
-                         .attach_name = node->name,
-                         .include_depth = file->include_depth + 1,
-                         .err = file->err};
+    xml_file included = {
+        .name = arena_strdup(scene->memory, path),
+        .folder = path_folder(scene->memory, path),
+        .attach = node->parent->splice ? node->parent->splice : node->parent,
+        .attach_name = node->name,
+        .include_depth = file->include_depth + 1,
+        .err = file->err,
+    };
     result = parse_file(scene, &included, xml, size);
     free(xml);
     return result;

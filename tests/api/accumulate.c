@@ -1,7 +1,7 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two ways gradients are summed give the same gradient up to rounding, where the device has float atomics; where it has none, asking for them is
- * an error that says so. */
+ * The two ways gradients are summed give the same gradient up to rounding, where the device has float
+ * atomics; where it has none, asking for them is an error that says so. */
 #include <backlight/backlight.h>
 
 #include <math.h>
@@ -15,11 +15,13 @@ static int fail(const bl_context *ctx, const char *what)
     return 1;
 }
 
-static bl_result gradient(bl_device *device, const bl_scene *scene, bl_accumulate how, const float *weights, float out[3])
+static bl_result gradient(bl_device *device, const bl_scene *scene, bl_accumulate how, const float *weights,
+                          float out[3])
 {
     static const char *const wanted[] = {"red.reflectance.value"};
     bl_job *job;
-    bl_result r = bl_job_create(device, scene, &(bl_job_desc){.parameters = wanted, .parameter_count = 1, .accumulate = how}, &job);
+    bl_result r = bl_job_create(
+        device, scene, &(bl_job_desc){.parameters = wanted, .parameter_count = 1, .accumulate = how}, &job);
     if (r != BL_OK)
         return r;
     r = bl_job_gradient(job, &(bl_gradient_desc){.spp = 8, .adjoint = weights, .seed = 3}, NULL);
@@ -38,10 +40,13 @@ static int compare(bl_context *ctx, bl_device *device, const bl_scene *scene, co
         return fail(ctx, "fixed point");
     bl_result r = gradient(device, scene, BL_ACCUMULATE_FLOAT, weights, floats);
     if (!info.float_atomics)
-        return r == BL_ERROR_UNSUPPORTED && strstr(bl_context_error(ctx), "float atomics") ? 0 : fail(ctx, "expected a refusal");
+        return r == BL_ERROR_UNSUPPORTED && strstr(bl_context_error(ctx), "float atomics")
+                   ? 0
+                   : fail(ctx, "expected a refusal");
     if (r != BL_OK)
         return fail(ctx, "float");
-    for (int c = 0; c < 3; c++) { /* some 10^4 contributions of one sign, each rounded to 2^-24 of the sum: far below 1e-4 */
+    for (int c = 0; c < 3;
+         c++) { /* some 10^4 contributions of one sign, each rounded to 2^-24 of the sum: far below 1e-4 */
         printf("channel %d: fixed %.8g, float %.8g\n", c, (double)fixed[c], (double)floats[c]);
         if (!(fabs((double)(fixed[c] - floats[c])) <= 1e-4 * fabs((double)fixed[c])) || fixed[c] == 0)
             return fail(ctx, "the sums differ");
@@ -66,9 +71,10 @@ int main(void)
         return 77;
     }
     const bl_define small = {"resolution", "32"};
-    int status = bl_scene_load(ctx, path, &(bl_scene_desc){.defines = &small, .define_count = 1}, &scene) == BL_OK
-                     ? compare(ctx, device, scene, weights)
-                     : fail(ctx, "scene");
+    int status =
+        bl_scene_load(ctx, path, &(bl_scene_desc){.defines = &small, .define_count = 1}, &scene) == BL_OK
+            ? compare(ctx, device, scene, weights)
+            : fail(ctx, "scene");
     bl_scene_destroy(scene);
     bl_device_destroy(device);
     bl_context_destroy(ctx);

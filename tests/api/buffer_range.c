@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Buffers larger than a binding reaches (128 MiB on lavapipe), with a range that is lowered for the test: kernels find scene and parameters by
- * device address, with the same bytes as a result; what fixed kernels cannot bind is an error with buffer, size and limit. */
+ * Buffers larger than a binding reaches (128 MiB on lavapipe), with a range that is lowered for the test:
+ * kernels find scene and parameters by device address, with the same bytes as a result; what fixed kernels
+ * cannot bind is an error with buffer, size and limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 8, VALUES = 3 * SIDE * SIDE, IMAGE_BYTES = 4 * VALUES, SPHERES = 40, ENOUGH = 1024, TOO_LITTLE = 512 };
+enum {
+    SIDE = 8,
+    VALUES = 3 * SIDE * SIDE,
+    IMAGE_BYTES = 4 * VALUES,
+    SPHERES = 40,
+    ENOUGH = 1024,
+    TOO_LITTLE = 512
+};
 
 typedef struct outcome {
     bl_result result;
@@ -34,9 +42,12 @@ static const char *device_name(void)
 static char *many_spheres(arena *a)
 {
     text body = {0};
-    text_add(&body, "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='0.8, 0.2, 0.1'/></bsdf><emitter type='constant'/>");
+    text_add(&body, "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='0.8, 0.2, "
+                    "0.1'/></bsdf><emitter type='constant'/>");
     for (int k = 0; k < SPHERES; k++)
-        text_add(&body, "<shape type='sphere'><point name='center' x='%g' y='%g' z='0'/><float name='radius' value='0.3'/><ref id='red'/></shape>",
+        text_add(&body,
+                 "<shape type='sphere'><point name='center' x='%g' y='%g' z='0'/><float name='radius' "
+                 "value='0.3'/><ref id='red'/></shape>",
                  0.5 * (k % 8) - 2, 0.5 * (k / 8) - 1);
     char *xml = scene_xml(a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
                           arena_printf(a, scene_sensor_format, SIDE, SIDE), body.data);
@@ -57,7 +68,8 @@ static bl_result use(bl_job *job, outcome *o)
     free(words);
     if ((r = bl_job_render(job, &(bl_render_desc){.spp = 4}, o->image, &stats)) != BL_OK)
         return r;
-    if ((r = bl_job_gradient(job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 4, .adjoint = adjoint}, &stats)) != BL_OK)
+    if ((r = bl_job_gradient(job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 4, .adjoint = adjoint},
+                             &stats)) != BL_OK)
         return r;
     return bl_job_read_gradient(job, 0, o->gradient);
 }
@@ -72,7 +84,9 @@ static outcome run(uint32_t range)
     assert_int_equal(bl_context_create(&(bl_context_desc){.buffer_range = range}, &d.context), BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, device_name(), &d.device));
     bl_scene *scene = scene_device_load(&d, many_spheres(&a), ".");
-    SCENE_MUST(&d, bl_job_create(d.device, scene, &(bl_job_desc){.parameters = wanted, .parameter_count = 1, .no_baking = true}, &job));
+    SCENE_MUST(&d, bl_job_create(
+                       d.device, scene,
+                       &(bl_job_desc){.parameters = wanted, .parameter_count = 1, .no_baking = true}, &job));
     o.result = use(job, &o);
     strncpy(o.said, bl_context_error(d.context), sizeof o.said - 1);
     bl_job_destroy(job);

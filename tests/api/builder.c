@@ -1,7 +1,7 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A scene made by calls is the scene of a file that says the same: the same parameters, the same bytes of the image. And what calls that make no scene
- * are told. */
+ * A scene made by calls is the scene of a file that says the same: the same parameters, the same bytes of the
+ * image. And what calls that make no scene are told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,19 +23,28 @@ static scene_device device;
 static const float positions[] = {-1, -1, 0, 1, -1, 0.1f, 1, 1, 0, -1, 1, 0.3f, 0.1f, 0, 0.5f};
 static const float uvs[] = {0, 0, 1, 0, 1, 1, 0, 1, 0.5f, 0.6f};
 static const uint32_t faces[] = {0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4};
-static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nproperty float u\nproperty float v\n"
-                          "element face 4\nproperty list uchar int vertex_indices\nend_header\n-1 -1 0 0 0\n1 -1 0.1 1 0\n1 1 0 1 1\n-1 1 0.3 0 1\n"
+static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float "
+                          "y\nproperty float z\nproperty float u\nproperty float v\n"
+                          "element face 4\nproperty list uchar int vertex_indices\nend_header\n-1 -1 0 0 "
+                          "0\n1 -1 0.1 1 0\n1 1 0 1 1\n-1 1 0.3 0 1\n"
                           "0.1 0 0.5 0.5 0.6\n3 0 1 4\n3 1 2 4\n3 2 3 4\n3 3 0 4\n";
 static const char xml[] =
     "<scene version='3.0.0'><integrator type='path'><integer name='max_depth' value='3'/></integrator>"
-    "<sensor type='perspective'><float name='fov' value='35.1'/><transform name='to_world'><matrix value='-1,0,0,0.1, 0,1,0,0.3, 0,0,-1,5, 0,0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='24'/><integer name='height' value='18'/><rfilter type='box'/></film>"
+    "<sensor type='perspective'><float name='fov' value='35.1'/><transform name='to_world'><matrix "
+    "value='-1,0,0,0.1, 0,1,0,0.3, 0,0,-1,5, 0,0,0,1'/></transform>"
+    "<film type='hdrfilm'><integer name='width' value='24'/><integer name='height' value='18'/><rfilter "
+    "type='box'/></film>"
     "<sampler type='independent'><integer name='sample_count' value='8'/></sampler></sensor>"
-    "<shape type='ply' id='tent'><string name='filename' value='tent.ply'/><transform name='to_world'><matrix value='.9,0,0,0, 0,.9,.1,0, 0,0,1.1,0, 0,0,0,1'/></transform>"
-    "<bsdf type='twosided' id='paint'><bsdf type='diffuse'><texture type='checkerboard' name='reflectance'><rgb name='color0' value='.1,.2,.7'/>"
-    "<transform name='to_uv'><matrix value='5,0,0,0, 0,7,0,0, 0,0,1,0, 0,0,0,1'/></transform></texture></bsdf></bsdf></shape>"
-    "<shape type='sphere'><point name='center' value='.6,-.5,.9'/><float name='radius' value='.31'/><ref id='paint'/></shape>"
-    "<emitter type='point'><point name='position' value='1,2,6'/><rgb name='intensity' value='30,29,28'/></emitter></scene>";
+    "<shape type='ply' id='tent'><string name='filename' value='tent.ply'/><transform "
+    "name='to_world'><matrix value='.9,0,0,0, 0,.9,.1,0, 0,0,1.1,0, 0,0,0,1'/></transform>"
+    "<bsdf type='twosided' id='paint'><bsdf type='diffuse'><texture type='checkerboard' "
+    "name='reflectance'><rgb name='color0' value='.1,.2,.7'/>"
+    "<transform name='to_uv'><matrix value='5,0,0,0, 0,7,0,0, 0,0,1,0, "
+    "0,0,0,1'/></transform></texture></bsdf></bsdf></shape>"
+    "<shape type='sphere'><point name='center' value='.6,-.5,.9'/><float name='radius' value='.31'/><ref "
+    "id='paint'/></shape>"
+    "<emitter type='point'><point name='position' value='1,2,6'/><rgb name='intensity' "
+    "value='30,29,28'/></emitter></scene>";
 
 static void transform(bl_object *o, const char *name, double sx, double shear, double sy, double sz)
 {
@@ -44,12 +53,17 @@ static void transform(bl_object *o, const char *name, double sx, double shear, d
 
 static void add_camera(bl_builder *b)
 {
-    bl_object *sensor = bl_builder_object(b, "sensor", "perspective", NULL), *film = bl_builder_object(b, "film", "hdrfilm", NULL),
-              *filter = bl_builder_object(b, "rfilter", "box", NULL), *sampler = bl_builder_object(b, "sampler", "independent", NULL);
+    bl_object *sensor = bl_builder_object(b, "sensor", "perspective", NULL),
+              *film = bl_builder_object(b, "film", "hdrfilm", NULL),
+              *filter = bl_builder_object(b, "rfilter", "box", NULL),
+              *sampler = bl_builder_object(b, "sampler", "independent", NULL);
     bl_object_number(sensor, "fov", 35.1);
-    bl_object_transform(sensor, "to_world", (const double[16]){-1, 0, 0, 0.1, 0, 1, 0, 0.3, 0, 0, -1, 5, 0, 0, 0, 1});
-    bl_object_integer(film, "width", WIDTH), bl_object_integer(film, "height", HEIGHT), bl_object_integer(sampler, "sample_count", 8);
-    bl_object_add(film, NULL, filter), bl_object_add(sensor, NULL, film), bl_object_add(sensor, NULL, sampler);
+    bl_object_transform(sensor, "to_world",
+                        (const double[16]){-1, 0, 0, 0.1, 0, 1, 0, 0.3, 0, 0, -1, 5, 0, 0, 0, 1});
+    bl_object_integer(film, "width", WIDTH), bl_object_integer(film, "height", HEIGHT),
+        bl_object_integer(sampler, "sample_count", 8);
+    bl_object_add(film, NULL, filter), bl_object_add(sensor, NULL, film),
+        bl_object_add(sensor, NULL, sampler);
     bl_object_add(bl_builder_root(b), NULL, sensor);
 }
 
@@ -67,15 +81,20 @@ static bl_scene *made(void)
     bl_object_integer(path, "max_depth", 3);
     bl_object_add(root, NULL, path);
     add_camera(b);
-    bl_object *tent = bl_builder_mesh(b, "tent", &(bl_mesh){.vertex_count = 5, .face_count = 4, .positions = positions, .uvs = uvs, .faces = faces});
+    bl_object *tent = bl_builder_mesh(
+        b, "tent",
+        &(bl_mesh){.vertex_count = 5, .face_count = 4, .positions = positions, .uvs = uvs, .faces = faces});
     transform(tent, "to_world", 0.9, 0.1, 0.9, 1.1);
-    bl_object *paint = bl_builder_object(b, "bsdf", "twosided", "paint"), *matte = bl_builder_object(b, "bsdf", "diffuse", NULL),
+    bl_object *paint = bl_builder_object(b, "bsdf", "twosided", "paint"),
+              *matte = bl_builder_object(b, "bsdf", "diffuse", NULL),
               *checks = bl_builder_object(b, "texture", "checkerboard", NULL);
     bl_object_color(checks, "color0", 0.1, 0.2, 0.7);
     transform(checks, "to_uv", 5, 0, 7, 1);
-    bl_object_add(matte, "reflectance", checks), bl_object_add(paint, NULL, matte), bl_object_add(tent, NULL, paint);
+    bl_object_add(matte, "reflectance", checks), bl_object_add(paint, NULL, matte),
+        bl_object_add(tent, NULL, paint);
     bl_object_add(root, NULL, tent);
-    bl_object *ball = bl_builder_object(b, "shape", "sphere", NULL), *light = bl_builder_object(b, "emitter", "point", NULL);
+    bl_object *ball = bl_builder_object(b, "shape", "sphere", NULL),
+              *light = bl_builder_object(b, "emitter", "point", NULL);
     bl_object_point(ball, "center", 0.6, -0.5, 0.9), bl_object_number(ball, "radius", 0.31);
     bl_object_add(ball, NULL, paint), bl_object_add(root, NULL, ball);
     bl_object_point(light, "position", 1, 2, 6), bl_object_color(light, "intensity", 30, 29, 28);
@@ -126,7 +145,10 @@ static void equals_a_file(void **state)
 /* ---- mistakes ---- */
 
 static void unknown_category(bl_builder *b) { bl_builder_object(b, "colour", "red", NULL); }
-static void unknown_plugin(bl_builder *b) { bl_object_add(bl_builder_root(b), NULL, bl_builder_object(b, "shape", "spher", NULL)); }
+static void unknown_plugin(bl_builder *b)
+{
+    bl_object_add(bl_builder_root(b), NULL, bl_builder_object(b, "shape", "spher", NULL));
+}
 static void unknown_property(bl_builder *b)
 {
     bl_object *o = bl_builder_object(b, "shape", "sphere", NULL);
@@ -139,22 +161,32 @@ static void wrong_kind(bl_builder *b)
     bl_object_text(o, "radius", "1");
     bl_object_add(bl_builder_root(b), NULL, o);
 }
-static void not_a_number(bl_builder *b) { bl_object_number(bl_builder_object(b, "shape", "sphere", NULL), "radius", (double)NAN); }
+static void not_a_number(bl_builder *b)
+{
+    bl_object_number(bl_builder_object(b, "shape", "sphere", NULL), "radius", (double)NAN);
+}
 static void a_circle(bl_builder *b)
 {
     bl_object *o = bl_builder_object(b, "bsdf", "twosided", NULL);
     bl_object_add(o, NULL, o);
     bl_object_add(bl_builder_root(b), NULL, o);
 }
-static void an_id_twice(bl_builder *b) { bl_builder_object(b, "bsdf", "diffuse", "a"), bl_builder_object(b, "bsdf", "diffuse", "a"); }
+static void an_id_twice(bl_builder *b)
+{
+    bl_builder_object(b, "bsdf", "diffuse", "a"), bl_builder_object(b, "bsdf", "diffuse", "a");
+}
 static void a_vertex_that_is_not_there(bl_builder *b)
 {
-    bl_builder_mesh(b, "m", &(bl_mesh){.vertex_count = 4, .face_count = 4, .positions = positions, .faces = faces});
+    bl_builder_mesh(b, "m",
+                    &(bl_mesh){.vertex_count = 4, .face_count = 4, .positions = positions, .faces = faces});
 }
 static void an_infinite_vertex(bl_builder *b)
 {
     static const float far[] = {0, 0, 0, 1, 0, 0, 0, INFINITY, 0};
-    bl_builder_mesh(b, "m", &(bl_mesh){.vertex_count = 3, .face_count = 1, .positions = far, .faces = (const uint32_t[]){0, 1, 2}});
+    bl_builder_mesh(
+        b, "m",
+        &(bl_mesh){
+            .vertex_count = 3, .face_count = 1, .positions = far, .faces = (const uint32_t[]){0, 1, 2}});
 }
 static void no_sensor(bl_builder *b) { (void)b; }
 
@@ -164,9 +196,16 @@ static void mistakes_are_told(void **state)
     static const struct {
         void (*make)(bl_builder *b);
         const char *text;
-    } cases[] = {{unknown_category, "no category \"colour\""}, {unknown_plugin, "spher"}, {unknown_property, "did you mean \"radius\""},
-                 {wrong_kind, "is a float, not <string>"}, {not_a_number, "is not finite"}, {a_circle, "circular reference"}, {an_id_twice, "duplicate id \"a\""},
-                 {a_vertex_that_is_not_there, "face 0 has vertex 4, and the mesh has 4"}, {an_infinite_vertex, "positions: vertex 2"}, {no_sensor, "no sensor"}};
+    } cases[] = {{unknown_category, "no category \"colour\""},
+                 {unknown_plugin, "spher"},
+                 {unknown_property, "did you mean \"radius\""},
+                 {wrong_kind, "is a float, not <string>"},
+                 {not_a_number, "is not finite"},
+                 {a_circle, "circular reference"},
+                 {an_id_twice, "duplicate id \"a\""},
+                 {a_vertex_that_is_not_there, "face 0 has vertex 4, and the mesh has 4"},
+                 {an_infinite_vertex, "positions: vertex 2"},
+                 {no_sensor, "no sensor"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         bl_builder *b = builder();
         bl_scene *scene;

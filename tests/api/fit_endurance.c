@@ -1,7 +1,7 @@
 /* LABELS: swiftshader timeout=1200 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A long fit at constant memory: after the first steps neither device nor process grows, nothing is compiled and every step costs the same number of
- * dispatches. 500 steps; BL_LONG=1: 10,000. */
+ * A long fit at constant memory: after the first steps neither device nor process grows, nothing is compiled
+ * and every step costs the same number of dispatches. 500 steps; BL_LONG=1: 10,000. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,10 +35,16 @@ static uint64_t resident(void)
 
 static bl_scene *wall(arena *a)
 {
-    static const char body[] = "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.3,.1'/></bsdf>"
-                               "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref id='wall'/></shape>"
-                               "<emitter type='point'><point name='position' x='0' y='0' z='2'/><rgb name='intensity' value='6'/></emitter>";
-    return scene_device_load(&device, scene_xml(a, "<integrator type='direct'/>", arena_printf(a, scene_sensor_format, SIDE, SIDE), body), ".");
+    static const char body[] =
+        "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.3,.1'/></bsdf>"
+        "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
+        "id='wall'/></shape>"
+        "<emitter type='point'><point name='position' x='0' y='0' z='2'/><rgb name='intensity' "
+        "value='6'/></emitter>";
+    return scene_device_load(
+        &device,
+        scene_xml(a, "<integrator type='direct'/>", arena_printf(a, scene_sensor_format, SIDE, SIDE), body),
+        ".");
 }
 
 static void a_long_fit_does_not_grow(void **state)
@@ -55,7 +61,8 @@ static void a_long_fit_does_not_grow(void **state)
     const bl_fit_view views[] = {{.target = target}, {.target = target}};
     bl_fit_parameter p = {.name = "wall.reflectance.value"};
     bl_fit *fit;
-    bl_fit_desc desc = {.parameters = &p, .parameter_count = 1, .views = views, .view_count = 2, .spp = 1, .rate = 0.001};
+    bl_fit_desc desc = {
+        .parameters = &p, .parameter_count = 1, .views = views, .view_count = 2, .spp = 1, .rate = 0.001};
     SCENE_MUST(&device, bl_fit_create(device.device, scene, &desc, &fit));
     bl_fit_status status = {0};
     bl_device_stats before = {0}, half = {0};
@@ -71,15 +78,18 @@ static void a_long_fit_does_not_grow(void **state)
     }
     bl_device_stats after = bl_device_stats_get(device.device);
     uint64_t grown = resident() > memory ? resident() - memory : 0;
-    print_message("%u steps: %llu KiB resident after %d steps, %llu KiB more at the end; %llu bytes on the device\n", steps,
-                  (unsigned long long)memory / 1024, WARM, (unsigned long long)grown / 1024, (unsigned long long)after.bytes_allocated);
+    print_message(
+        "%u steps: %llu KiB resident after %d steps, %llu KiB more at the end; %llu bytes on the device\n",
+        steps, (unsigned long long)memory / 1024, WARM, (unsigned long long)grown / 1024,
+        (unsigned long long)after.bytes_allocated);
     assert_int_equal(status.step, steps);
     assert_int_equal(status.device_bytes, bytes);
     assert_int_equal(after.bytes_allocated, before.bytes_allocated);
     assert_int_equal(after.bytes_peak, before.bytes_peak);
     assert_int_equal(after.pipelines_created, before.pipelines_created);
     assert_int_equal(after.submits - half.submits, half.submits - before.submits);
-    assert_true(grown < (uint64_t)512 << 10); /* a loss of 1.3 KiB a step would be seen over 500 steps, of 53 bytes over 10,000 */
+    assert_true(grown < (uint64_t)512 << 10); /* a loss of 1.3 KiB a step would be seen over 500 steps, of 53
+                                                 bytes over 10,000 */
     bl_fit_destroy(fit);
     bl_scene_destroy(scene);
     remove(path);

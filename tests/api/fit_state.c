@@ -1,7 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checkpoints through the public functions: a fit that goes on from one gives the same bytes as one that was never interrupted, whatever its
- * optimiser, views and fixed-point scale; a file that is cut, changed or of another fit is an error that leaves the fit alone. */
+ * Checkpoints through the public functions: a fit that goes on from one gives the same bytes as one that was
+ * never interrupted, whatever its optimiser, views and fixed-point scale; a file that is cut, changed or of
+ * another fit is an error that leaves the fit alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,25 +27,40 @@ static const char path[] = "fit_state.checkpoint";
 static bl_scene *room(const char *grey)
 {
     arena a = {0};
-    char *body = arena_printf(&a,
-                              "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='%s'/></bsdf>"
-                              "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref id='wall'/></shape>"
-                              "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate z='2'/></transform>"
-                              "<emitter type='area' id='lamp'><rgb name='radiance' value='3'/></emitter></shape>"
-                              "<emitter type='spot' id='spot'><rgb name='intensity' value='1'/><transform name='to_world'>"
-                              "<lookat origin='0,0,3' target='0,0,0' up='0,1,0'/></transform></emitter>", grey);
-    bl_scene *s = scene_device_load(&device, scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
-                                                       arena_printf(&a, scene_sensor_format, SIDE, SIDE), body), ".");
+    char *body = arena_printf(
+        &a,
+        "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='%s'/></bsdf>"
+        "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform><ref "
+        "id='wall'/></shape>"
+        "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
+        "z='2'/></transform>"
+        "<emitter type='area' id='lamp'><rgb name='radiance' value='3'/></emitter></shape>"
+        "<emitter type='spot' id='spot'><rgb name='intensity' value='1'/><transform name='to_world'>"
+        "<lookat origin='0,0,3' target='0,0,0' up='0,1,0'/></transform></emitter>",
+        grey);
+    bl_scene *s = scene_device_load(
+        &device,
+        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
+                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
+        ".");
     arena_free(&a);
     return s;
 }
 
 static const float dark[3] = {1e-12f, 1e-12f, 1e-12f};
-static const bl_fit_parameter wall_and_lamp[] = {{.name = "wall.reflectance.value", .least = 0.01, .most = 0.99, .initial = (const float[]){0.4f, 0.5f, 0.6f}},
-                                                 {.name = "lamp.radiance.value", .rate = 0.5, .initial = (const float[]){1, 1, 1}},
-                                                 {.name = "spot.cutoff_angle", .rate = 0.1}};
+static const bl_fit_parameter wall_and_lamp[] = {
+    {.name = "wall.reflectance.value",
+     .least = 0.01,
+     .most = 0.99,
+     .initial = (const float[]){0.4f, 0.5f, 0.6f}},
+    {.name = "lamp.radiance.value", .rate = 0.5, .initial = (const float[]){1, 1, 1}},
+    {.name = "spot.cutoff_angle", .rate = 0.1}};
 
-static bl_fit_desc plain(void) { return (bl_fit_desc){.parameters = wall_and_lamp, .parameter_count = 3, .target = target, .spp = 2, .seed = 11}; }
+static bl_fit_desc plain(void)
+{
+    return (bl_fit_desc){
+        .parameters = wall_and_lamp, .parameter_count = 3, .target = target, .spp = 2, .seed = 11};
+}
 
 static bl_fit *create(const bl_scene *scene, const bl_fit_desc *desc)
 {
@@ -83,7 +99,8 @@ static void expect_same_outcome(const outcome *a, const outcome *b)
     assert_memory_equal(a->image, b->image, sizeof a->image);
 }
 
-/* A fit that is saved on the way, and one that goes on from the file, with an image between that must not matter. */
+/* A fit that is saved on the way, and one that goes on from the file, with an image between that must not
+ * matter. */
 static void expect_same_bytes(const bl_scene *scene, const bl_fit_desc *desc, uint32_t repeats_least)
 {
     static const char note[] = "travels along";
@@ -104,7 +121,8 @@ static void expect_same_bytes(const bl_scene *scene, const bl_fit_desc *desc, ui
     assert_true(size == sizeof note && memcmp(back, note, size) == 0);
     free(back);
     bl_fit_status now = bl_fit_status_get(fit);
-    assert_true(now.step == SAVED_AT && now.loss == at_save.loss && now.repeats == at_save.repeats && now.form == at_save.form && now.skipped == at_save.skipped);
+    assert_true(now.step == SAVED_AT && now.loss == at_save.loss && now.repeats == at_save.repeats &&
+                now.form == at_save.form && now.skipped == at_save.skipped);
     walk(fit, SAVED_AT, STEPS, &resumed);
     finish(fit, desc, &resumed);
     expect_same_outcome(&saved, &resumed);
@@ -147,21 +165,26 @@ static void views_losses_and_schedules_go_on_exactly(void **state)
     const bl_fit_view views[] = {{.target = target}, {.target = other_target, .to_world = pose}};
     static const bl_fit_change schedule[] = {{SAVED_AT, 0.5}, {SAVED_AT + 3, 0.1}};
     bl_fit_desc desc = plain();
-    desc.target = NULL, desc.views = views, desc.view_count = 2, desc.loss = BL_LOSS_HUBER, desc.loss_constant = 0.3;
+    desc.target = NULL, desc.views = views, desc.view_count = 2, desc.loss = BL_LOSS_HUBER,
+    desc.loss_constant = 0.3;
     desc.schedule = schedule, desc.schedule_count = 2, desc.spp_gradient = 3;
     expect_same_bytes(scene, &desc, 0);
     bl_scene_destroy(scene);
 }
 
-/* A lamp that starts dark, overshoots into a blaze and dims: the blaze's contributions to the wall leave the range that was chosen for
- * the dark, so the scale becomes coarser; later steps would fit the old one, and must keep the coarser one all the same. */
+/* A lamp that starts dark, overshoots into a blaze and dims: the blaze's contributions to the wall leave the
+ * range that was chosen for the dark, so the scale becomes coarser; later steps would fit the old one, and
+ * must keep the coarser one all the same. */
 static void a_coarser_scale_goes_on_exactly(void **state)
 {
     (void)state;
     bl_scene *scene = room(".5");
-    bl_fit_parameter p[2] = {wall_and_lamp[0], {.name = "lamp.radiance.value", .rate = 1e6, .least = 0.1, .most = 1e5, .initial = dark}};
+    bl_fit_parameter p[2] = {
+        wall_and_lamp[0],
+        {.name = "lamp.radiance.value", .rate = 1e6, .least = 0.1, .most = 1e5, .initial = dark}};
     bl_fit_desc desc = plain();
-    desc.parameters = p, desc.parameter_count = 2, desc.optimizer = BL_OPTIMIZER_SGD; /* which forgets the blaze */
+    desc.parameters = p, desc.parameter_count = 2,
+    desc.optimizer = BL_OPTIMIZER_SGD; /* which forgets the blaze */
     expect_same_bytes(scene, &desc, 1);
     bl_scene_destroy(scene);
 }

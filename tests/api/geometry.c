@@ -1,8 +1,10 @@
 /* LABELS: swiftshader rayquery timeout=120 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vertices that are moved through the API: what a job then renders is what a scene renders that was loaded with the vertices there. Where nothing is
- * computed anew in another precision (flat triangles, no mesh among the lights) the same bytes, after small moves, which refit the hierarchy, and after
- * such as throw all vertices about, which build a new one; with instances and with primitives that are no triangles. Otherwise nearly so. */
+ * Vertices that are moved through the API: what a job then renders is what a scene renders that was loaded
+ * with the vertices there. Where nothing is computed anew in another precision (flat triangles, no mesh among
+ * the lights) the same bytes, after small moves, which refit the hierarchy, and after such as throw all
+ * vertices about, which build a new one; with instances and with primitives that are no triangles. Otherwise
+ * nearly so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,10 +41,14 @@ static void write_grid(const char *name, const float *positions)
     arena a = {0};
     FILE *f = fopen(arena_printf(&a, "%s/%s", folder, name), "w");
     assert_non_null(f);
-    fprintf(f, "ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\nelement face %d\n"
-               "property list uchar int vertex_indices\nend_header\n", VERTICES, FACES);
+    fprintf(f,
+            "ply\nformat ascii 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float "
+            "z\nelement face %d\n"
+            "property list uchar int vertex_indices\nend_header\n",
+            VERTICES, FACES);
     for (int i = 0; i < VERTICES; i++)
-        fprintf(f, "%.9g %.9g %.9g\n", (double)positions[3 * i], (double)positions[3 * i + 1], (double)positions[3 * i + 2]);
+        fprintf(f, "%.9g %.9g %.9g\n", (double)positions[3 * i], (double)positions[3 * i + 1],
+                (double)positions[3 * i + 2]);
     for (int y = 0; y < SIDE - 1; y++)
         for (int x = 0; x < SIDE - 1; x++) {
             int p = y * SIDE + x, q = p + 1, r = p + SIDE, s = r + 1;
@@ -52,30 +58,42 @@ static void write_grid(const char *name, const float *positions)
     arena_free(&a);
 }
 
-#define PLY(id, file, more) "<shape type='ply' id='" id "'><string name='filename' value='" file "'/>" more "</shape>"
+#define PLY(id, file, more)                                                                                  \
+    "<shape type='ply' id='" id "'><string name='filename' value='" file "'/>" more "</shape>"
 #define FLAT "<boolean name='face_normals' value='true'/>"
-#define MATTE "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.7,.5,.3'/></bsdf></bsdf>"
-#define TURNED "<transform name='to_world'><rotate x='.8' y='.6' angle='50'/><scale value='.5'/><translate value='.3,-.2,.9'/></transform>"
-#define BALL "<shape type='sphere'><point name='center' value='-.6,.5,.6'/><float name='radius' value='.3'/></shape>"
+#define MATTE                                                                                                \
+    "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.7,.5,.3'/></bsdf></bsdf>"
+#define TURNED                                                                                               \
+    "<transform name='to_world'><rotate x='.8' y='.6' angle='50'/><scale value='.5'/><translate "            \
+    "value='.3,-.2,.9'/></transform>"
+#define BALL                                                                                                 \
+    "<shape type='sphere'><point name='center' value='-.6,.5,.6'/><float name='radius' value='.3'/></shape>"
 
 static const struct {
     const char *name, *integrator, *body;
     bool lamp; /* a mesh that moves, too: numbers that are not the same to the last bit */
 } cases[] = {
     {"instances", "<integrator type='depth'/>",
-     "<shape type='shapegroup' id='group'>" PLY("ground", "ground.ply", FLAT MATTE) BALL "</shape>"
-     "<shape type='instance'><ref id='group'/></shape><shape type='instance'>" TURNED "<ref id='group'/></shape>", false},
+     "<shape type='shapegroup' id='group'>" PLY("ground", "ground.ply", FLAT MATTE) BALL
+     "</shape>"
+     "<shape type='instance'><ref id='group'/></shape><shape type='instance'>" TURNED
+     "<ref id='group'/></shape>",
+     false},
     {"smooth, and a light", "<integrator type='direct'/>",
-     PLY("ground", "ground.ply", MATTE) BALL
-     PLY("lamp", "lamp.ply", FLAT "<boolean name='flip_normals' value='true'/><emitter type='area'><rgb name='radiance' value='3,4,5'/></emitter>"),
+     PLY("ground", "ground.ply", MATTE)
+         BALL PLY("lamp", "lamp.ply",
+                  FLAT "<boolean name='flip_normals' value='true'/><emitter type='area'><rgb name='radiance' "
+                       "value='3,4,5'/></emitter>"),
      true},
 };
 
 static char *scene_of(arena *a, uint32_t k)
 {
     return scene_xml(a, cases[k].integrator,
-                     "<sensor type='perspective'><float name='fov' value='50'/><transform name='to_world'><lookat origin='.4,-2.6,2.4' target='0,0,.2' up='0,0,1'/>"
-                     "</transform><film type='hdrfilm'><integer name='width' value='24'/><integer name='height' value='20'/><rfilter type='box'/></film></sensor>",
+                     "<sensor type='perspective'><float name='fov' value='50'/><transform "
+                     "name='to_world'><lookat origin='.4,-2.6,2.4' target='0,0,.2' up='0,0,1'/>"
+                     "</transform><film type='hdrfilm'><integer name='width' value='24'/><integer "
+                     "name='height' value='20'/><rfilter type='box'/></film></sensor>",
                      cases[k].body);
 }
 
@@ -88,7 +106,12 @@ static scene_picture load(uint32_t k, bool requested)
     bl_scene_info info;
     SCENE_MUST(&device, bl_scene_info_get(p.scene, &info));
     p.width = info.width, p.height = info.height, p.values = 3 * info.width * info.height;
-    bl_job_desc desc = {.parameters = names, .parameter_count = requested, .geometry_changes = !requested, .rays = scene_device_rays()};
+    bl_job_desc desc = {
+        .parameters = names,
+        .parameter_count = requested,
+        .geometry_changes = !requested,
+        .rays = scene_device_rays(),
+    };
     SCENE_MUST(&device, bl_job_create(device.device, p.scene, &desc, &p.job));
     p.image = calloc(p.values, sizeof *p.image);
     assert_non_null(p.image);
@@ -109,7 +132,8 @@ static void expect_alike(const scene_picture *got, const scene_picture *wanted, 
     for (uint32_t i = 0; i < wanted->values; i++)
         mean += (double)wanted->image[i] / wanted->values;
     for (uint32_t i = 0; i < wanted->values; i++)
-        differ += same ? got->image[i] != wanted->image[i] : fabs((double)got->image[i] - (double)wanted->image[i]) > 1e-3 * mean;
+        differ += same ? got->image[i] != wanted->image[i]
+                       : fabs((double)got->image[i] - (double)wanted->image[i]) > 1e-3 * mean;
     print_message("%s: %u of %u values differ, mean %g\n", what, differ, wanted->values, mean);
     assert_true(mean > 0.01);
     assert_true(differ <= (same ? 0 : wanted->values / 50));
@@ -129,12 +153,15 @@ static void moved_equals_loaded(uint32_t k, bool requested)
     uint32_t rebuilds = 0;
     bl_stats stats;
     render(&p, &stats);
-    for (uint32_t m = scene_device_rays() == BL_RAYS_QUERY; m < sizeof moves / sizeof *moves; m++) { /* queries know no rebuilding: one is enough */
+    for (uint32_t m = scene_device_rays() == BL_RAYS_QUERY; m < sizeof moves / sizeof *moves;
+         m++) { /* queries know no rebuilding: one is enough */
         grid(positions[0], 0, moves[m], 10 + m);
         grid(positions[1], 3, 0.1 + 0.3 * m, 20 + m);
         SCENE_MUST(&device, bl_job_set_parameter(p.job, ground, positions[0]));
         if (cases[k].lamp)
-            SCENE_MUST(&device, bl_job_set_parameter(p.job, scene_device_find(&device, p.scene, "lamp.vertex_positions"), positions[1]));
+            SCENE_MUST(&device, bl_job_set_parameter(
+                                    p.job, scene_device_find(&device, p.scene, "lamp.vertex_positions"),
+                                    positions[1]));
         render(&p, &stats);
         rebuilds += stats.rebuilds;
         write_grid(files[0], positions[0]), write_grid(files[1], positions[1]);
@@ -155,11 +182,14 @@ static void moved_equals_loaded(uint32_t k, bool requested)
     memset(positions, 0, sizeof positions);
     SCENE_MUST(&device, bl_job_set_parameter(p.job, ground, positions[0]));
     if (cases[k].lamp)
-        SCENE_MUST(&device, bl_job_set_parameter(p.job, scene_device_find(&device, p.scene, "lamp.vertex_positions"), positions[1]));
+        SCENE_MUST(&device,
+                   bl_job_set_parameter(p.job, scene_device_find(&device, p.scene, "lamp.vertex_positions"),
+                                        positions[1]));
     render(&p, &stats);
     positions[0][7] = NAN;
     assert_int_equal(bl_job_set_parameter(p.job, ground, positions[0]), BL_ERROR_ARGUMENT);
-    assert_non_null(strstr(bl_context_error(device.context), "ground.vertex_positions: entry 1 of element 2 is not finite"));
+    assert_non_null(strstr(bl_context_error(device.context),
+                           "ground.vertex_positions: entry 1 of element 2 is not finite"));
     scene_picture_free(&p);
 }
 
@@ -172,7 +202,8 @@ static void smooth(void **state)
         moved_equals_loaded(1, true);
 }
 
-/* What moving vertices costs, of a square of LARGE^2 quads: printed for docs/measurements.md, with BL_LONG=1. */
+/* What moving vertices costs, of a square of LARGE^2 quads: printed for docs/measurements.md, with
+ * BL_LONG=1. */
 static void timing(void **state)
 {
     (void)state;
@@ -183,7 +214,8 @@ static void timing(void **state)
     uint32_t *corners = malloc(6 * LARGE * LARGE * sizeof *corners), *f = corners, seed = 1;
     assert_true(points && corners);
     for (uint32_t i = 0; i < POINTS; i++) {
-        points[3 * i] = (float)(i % (LARGE + 1)) / LARGE - 0.5f, points[3 * i + 1] = (float)(i / (LARGE + 1)) / LARGE - 0.5f;
+        points[3 * i] = (float)(i % (LARGE + 1)) / LARGE - 0.5f,
+                   points[3 * i + 1] = (float)(i / (LARGE + 1)) / LARGE - 0.5f;
         points[3 * i + 2] = (float)(0.001 * scene_random(&seed));
     }
     for (uint32_t y = 0; y < LARGE; y++)
@@ -195,10 +227,16 @@ static void timing(void **state)
     bl_builder *b;
     bl_scene *scene;
     SCENE_MUST(&device, bl_builder_create(device.context, &b));
-    bl_object *film = bl_builder_object(b, "film", "hdrfilm", NULL), *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
-    bl_object_integer(film, "width", 8), bl_object_integer(film, "height", 8), bl_object_add(sensor, NULL, film);
-    bl_object_transform(sensor, "to_world", (const double[16]){-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 2, 0, 0, 0, 1});
-    bl_object *ground = bl_builder_mesh(b, "ground", &(bl_mesh){.vertex_count = POINTS, .face_count = 2 * LARGE * LARGE, .positions = points, .faces = corners});
+    bl_object *film = bl_builder_object(b, "film", "hdrfilm", NULL),
+              *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
+    bl_object_integer(film, "width", 8), bl_object_integer(film, "height", 8),
+        bl_object_add(sensor, NULL, film);
+    bl_object_transform(sensor, "to_world",
+                        (const double[16]){-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 2, 0, 0, 0, 1});
+    bl_object *ground = bl_builder_mesh(
+        b, "ground",
+        &(bl_mesh){
+            .vertex_count = POINTS, .face_count = 2 * LARGE * LARGE, .positions = points, .faces = corners});
     bl_object_flag(ground, "face_normals", true);
     bl_object_add(bl_builder_root(b), NULL, sensor), bl_object_add(bl_builder_root(b), NULL, ground);
     bl_object_add(bl_builder_root(b), NULL, bl_builder_object(b, "integrator", "depth", NULL));
@@ -207,7 +245,9 @@ static void timing(void **state)
     double built = clock_seconds() - start, least[2] = {1e9, 1e9};
     bl_job *job;
     float picture[3 * 64];
-    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.geometry_changes = true, .rays = scene_device_rays()}, &job));
+    SCENE_MUST(&device,
+               bl_job_create(device.device, scene,
+                             &(bl_job_desc){.geometry_changes = true, .rays = scene_device_rays()}, &job));
     uint32_t parameter = scene_device_find(&device, scene, "ground.vertex_positions");
     for (int round = 0; round < 2 * ROUNDS; round++) {
         for (uint32_t i = 0; i < POINTS && round % 2; i++)
@@ -219,7 +259,8 @@ static void timing(void **state)
         assert_int_equal(stats.rebuilds, 0);
         least[round % 2] = fmin(least[round % 2], stats.seconds);
     }
-    print_message("%d triangles: scene made in %.3f s; moving all vertices %.4f s, %.3g us a triangle\n", 2 * LARGE * LARGE, built, least[1] - least[0],
+    print_message("%d triangles: scene made in %.3f s; moving all vertices %.4f s, %.3g us a triangle\n",
+                  2 * LARGE * LARGE, built, least[1] - least[0],
                   1e6 * (least[1] - least[0]) / (2.0 * LARGE * LARGE));
     bl_job_destroy(job);
     bl_scene_destroy(scene);
@@ -228,6 +269,7 @@ static void timing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(instances), cmocka_unit_test(smooth), cmocka_unit_test(timing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(instances), cmocka_unit_test(smooth),
+                                       cmocka_unit_test(timing)};
     return SCENE_DEVICE_RUN(&device, &folder, "geometry", tests);
 }

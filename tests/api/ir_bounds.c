@@ -1,7 +1,7 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * BL_DEBUG=bounds: every kind of access beyond its buffer is the error of the run, with the op, the buffer and the index, and touches
- * nothing; runs without one are as ever. */
+ * BL_DEBUG=bounds: every kind of access beyond its buffer is the error of the run, with the op, the buffer
+ * and the index, and touches nothing; runs without one are as ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN, OUT, SUM, BUFFERS, WORDS = 5 /* not a multiple of what buffers are rounded to */, BESIDE = WORDS + 1 };
+enum {
+    IN,
+    OUT,
+    SUM,
+    BUFFERS,
+    WORDS = 5 /* not a multiple of what buffers are rounded to */,
+    BESIDE = WORDS + 1
+};
 
 static scene_device checked;
 
 typedef enum access { LOAD, STORE, ATOMIC, ACCUM, LLOAD, LSTORE, ACCESS_COUNT } access;
 
-/* Invocation i accesses element i + uniform of a buffer or local array of WORDS, and stores to OUT[0] what it has read. */
+/* Invocation i accesses element i + uniform of a buffer or local array of WORDS, and stores to OUT[0] what it
+ * has read. */
 static bl_ir *trace(access which)
 {
     static const char *const names[BUFFERS] = {"in", "out", "sum"};
@@ -30,16 +38,30 @@ static bl_ir *trace(access which)
     for (int b = 0; b < BUFFERS; b++)
         bl_ir_buffer(ir, names[b], b == IN);
     bl_ir_func *f = bl_ir_func_create(ir, "main");
-    bl_ir_value at = bl_ir_add(f, bl_ir_global_id(f), bl_ir_uniform(f, BL_IR_U32, 0)), zero = bl_ir_u32(f, 0), value = bl_ir_u32(f, 7);
+    bl_ir_value at = bl_ir_add(f, bl_ir_global_id(f), bl_ir_uniform(f, BL_IR_U32, 0)), zero = bl_ir_u32(f, 0),
+                value = bl_ir_u32(f, 7);
     bl_ir_value local = bl_ir_local(f, BL_IR_U32, WORDS);
     switch (which) {
-    case LOAD: value = bl_ir_load(f, BL_IR_U32, IN, at); break;
-    case STORE: bl_ir_store(f, SUM, at, value); break;
-    case ATOMIC: value = bl_ir_atomic_add(f, SUM, at, value); break;
-    case ACCUM: bl_ir_accum(f, SUM, at, bl_ir_f32(f, 1)); break;
-    case LLOAD: value = bl_ir_lload(f, local, at); break;
-    case LSTORE: bl_ir_lstore(f, local, at, value), value = bl_ir_lload(f, local, zero); break;
-    default: break;
+    case LOAD:
+        value = bl_ir_load(f, BL_IR_U32, IN, at);
+        break;
+    case STORE:
+        bl_ir_store(f, SUM, at, value);
+        break;
+    case ATOMIC:
+        value = bl_ir_atomic_add(f, SUM, at, value);
+        break;
+    case ACCUM:
+        bl_ir_accum(f, SUM, at, bl_ir_f32(f, 1));
+        break;
+    case LLOAD:
+        value = bl_ir_lload(f, local, at);
+        break;
+    case LSTORE:
+        bl_ir_lstore(f, local, at, value), value = bl_ir_lload(f, local, zero);
+        break;
+    default:
+        break;
     }
     bl_ir_store(f, OUT, zero, value);
     bl_ir_return(f, NULL, 0);
@@ -50,8 +72,9 @@ static bl_ir *trace(access which)
 static void an_access_out_of_range_is_the_error_of_the_run(void **state)
 {
     static const char *const ops[ACCESS_COUNT] = {"load", "store", "atomic_add", "accum", "lload", "lstore"};
-    static const char *const arrays[ACCESS_COUNT] = {"buffer \"in\" has 5 words", "buffer \"sum\" has 5 words", "buffer \"sum\" has 5 words",
-                                                     "buffer \"sum\" has 5 words", "the array has 5 elements", "the array has 5 elements"};
+    static const char *const arrays[ACCESS_COUNT] = {
+        "buffer \"in\" has 5 words",  "buffer \"sum\" has 5 words", "buffer \"sum\" has 5 words",
+        "buffer \"sum\" has 5 words", "the array has 5 elements",   "the array has 5 elements"};
     (void)state;
     for (access which = 0; which < ACCESS_COUNT; which++) {
         bl_ir *ir = trace(which);
@@ -64,7 +87,8 @@ static void an_access_out_of_range_is_the_error_of_the_run(void **state)
         SCENE_MUST(&checked, bl_ir_kernel_run(kernel, arrays_of, BUFFERS, &first, 1, 1));
         bl_result r = bl_ir_kernel_run(kernel, arrays_of, BUFFERS, &first, 1, 2);
         const char *said = bl_context_error(checked.context);
-        if (r != BL_ERROR_BOUNDS || !strstr(said, ops[which]) || !strstr(said, arrays[which]) || !strstr(said, "index 5 out of range") ||
+        if (r != BL_ERROR_BOUNDS || !strstr(said, ops[which]) || !strstr(said, arrays[which]) ||
+            !strstr(said, "index 5 out of range") ||
             !strstr(said, "kernel \"main\", invocation 1, function \"main\""))
             fail_msg("%s: %d, %s", ops[which], (int)r, said);
         assert_int_equal(bl_ir_kernel_run(kernel, arrays_of, BUFFERS, &far, 1, 70), BL_ERROR_BOUNDS);

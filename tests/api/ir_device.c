@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The public tracing API on a device: exactly the invocations asked for run, many of them accumulate into one word, uniforms arrive, and
- * memory holds the bits that the interpreter leaves; what does not fit a kernel is an error with a text. */
+ * The public tracing API on a device: exactly the invocations asked for run, many of them accumulate into one
+ * word, uniforms arrive, and memory holds the bits that the interpreter leaves; what does not fit a kernel is
+ * an error with a text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN, OUT, SUM, BUFFERS, N = 200, INVOCATIONS = 131 /* neither a multiple of a workgroup nor of four */ };
+enum {
+    IN,
+    OUT,
+    SUM,
+    BUFFERS,
+    N = 200,
+    INVOCATIONS = 131 /* neither a multiple of a workgroup nor of four */
+};
 
 static bl_context *ctx;
 static bl_device *device;

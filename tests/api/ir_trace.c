@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The public tracing API without a device: every way to record a bad trace is a text with the op and its place; traces run in the
- * interpreter; derivatives are those of analysis. */
+ * The public tracing API without a device: every way to record a bad trace is a text with the op and its
+ * place; traces run in the interpreter; derivatives are those of analysis. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,10 +146,12 @@ static void bad_traces_are_texts(void **state)
         bad_traces[k].record(&x);
         char *first = strdup(bl_ir_error(x.ir));
         if (!strstr(first, bad_traces[k].op) || !strstr(first, bad_traces[k].reason))
-            fail_msg("case %zu: expected %s .. %s, got: %s", k, bad_traces[k].op, bad_traces[k].reason, first);
+            fail_msg("case %zu: expected %s .. %s, got: %s", k, bad_traces[k].op, bad_traces[k].reason,
+                     first);
         if (!strstr(first, "buffer_gradient")) /* a buffer's mistake has no function */
             assert_true(strstr(first, "function \"") && strstr(first, "after %"));
-        assert_int_equal(bl_ir_add(x.f, x.real, x.word).id, 0); /* nothing more is recorded, and the first error stays */
+        assert_int_equal(bl_ir_add(x.f, x.real, x.word).id,
+                         0); /* nothing more is recorded, and the first error stays */
         assert_string_equal(bl_ir_error(x.ir), first);
         assert_int_equal(bl_ir_interpret(x.ir, NULL, 0, NULL, 0, 1), BL_ERROR_COMPILE);
         assert_int_equal(bl_ir_text(x.ir, true, &listing), BL_ERROR_COMPILE);
@@ -173,7 +175,8 @@ static void what_is_not_complete_does_not_run(void **state)
     float word = 1;
     bl_ir_memory memory[2] = {{&word, 1}, {&word, 1}};
     assert_int_equal(bl_ir_interpret(x.ir, memory, 2, NULL, 0, 1), BL_OK);
-    assert_int_equal(bl_ir_interpret(x.ir, memory, 2, NULL, 0, 2), BL_ERROR_ARGUMENT); /* invocation 1 reads behind the end */
+    assert_int_equal(bl_ir_interpret(x.ir, memory, 2, NULL, 0, 2),
+                     BL_ERROR_ARGUMENT); /* invocation 1 reads behind the end */
     assert_non_null(strstr(bl_ir_error(x.ir), "load"));
     bl_ir_destroy(x.ir);
 }
@@ -183,7 +186,10 @@ static void what_is_not_complete_does_not_run(void **state)
 enum { X, P, GRADIENT, TANGENT, OUT, BUFFERS };
 static const float xs[4] = {0.3f, -1.1f, 0.7f, 2.0f};
 
-static bl_ir_value term(bl_ir_func *f, bl_ir_value x, bl_ir_value p, bl_ir_value q) { return bl_ir_mul(f, bl_ir_sin(f, bl_ir_mul(f, p, x)), q); }
+static bl_ir_value term(bl_ir_func *f, bl_ir_value x, bl_ir_value p, bl_ir_value q)
+{
+    return bl_ir_mul(f, bl_ir_sin(f, bl_ir_mul(f, p, x)), q);
+}
 
 static bl_ir *trace_g(bool reverse)
 {
@@ -201,7 +207,8 @@ static bl_ir *trace_g(bool reverse)
     bl_ir_value state[2] = {zero, bl_ir_f32(f, 0)}; /* counter, sum: a loop that only adds */
     bl_ir_value loop = bl_ir_loop(f, state, 2);
     bl_ir_while(f, bl_ir_lt(f, state[0], bl_ir_u32(f, 4)));
-    bl_ir_value next[2] = {bl_ir_add(f, state[0], one), bl_ir_add(f, state[1], term(f, bl_ir_load(f, BL_IR_F32, X, state[0]), p, q))};
+    bl_ir_value next[2] = {bl_ir_add(f, state[0], one),
+                           bl_ir_add(f, state[1], term(f, bl_ir_load(f, BL_IR_F32, X, state[0]), p, q))};
     bl_ir_endloop(f, loop, next, 2);
     bl_ir_store(f, OUT, zero, state[1]);
     if (reverse) {
@@ -245,7 +252,8 @@ static void custom_operations_replace_derivatives(void **state)
     (void)state;
     bl_ir *ir = bl_ir_create();
     uint32_t out = bl_ir_buffer(ir, "out", false);
-    bl_ir_func *square = bl_ir_func_create(ir, "square"), *vjp = bl_ir_func_create(ir, "square.vjp"), *f = bl_ir_func_create(ir, "main");
+    bl_ir_func *square = bl_ir_func_create(ir, "square"), *vjp = bl_ir_func_create(ir, "square.vjp"),
+               *f = bl_ir_func_create(ir, "main");
     bl_ir_value a = bl_ir_param(square, BL_IR_F32), result = bl_ir_mul(square, a, a);
     bl_ir_return(square, &result, 1);
     bl_ir_value b = bl_ir_param(vjp, BL_IR_F32), adjoint = bl_ir_param(vjp, BL_IR_F32);

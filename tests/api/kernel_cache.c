@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kernel cache through the public functions. The proof that its key contains everything: many different jobs share one cache whose every hit
- * is compiled again and compared (bl_context_desc.cache_verify). And: what must change the key does, parameters' values do not, and images
- * are the same bytes with a cache that is empty, full, or damaged. */
+ * The kernel cache through the public functions. The proof that its key contains everything: many different
+ * jobs share one cache whose every hit is compiled again and compared (bl_context_desc.cache_verify). And:
+ * what must change the key does, parameters' values do not, and images are the same bytes with a cache that
+ * is empty, full, or damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static scene_device run_begin(const char *cache, bool verify)
 {
     scene_device d = {0};
     const char *name = getenv("BL_DEVICE");
-    assert_int_equal(bl_context_create(&(bl_context_desc){.cache = cache, .cache_verify = verify}, &d.context), BL_OK);
+    assert_int_equal(
+        bl_context_create(&(bl_context_desc){.cache = cache, .cache_verify = verify}, &d.context), BL_OK);
     SCENE_MUST(&d, bl_device_create(d.context, name && *name ? name : "swiftshader", &d.device));
     return d;
 }
@@ -56,7 +58,8 @@ static int empty_folder(void **state)
 
 /* ---- nothing is forgotten in the key ---- */
 
-static const bl_pass passes[] = {BL_PASS_PRIMAL, BL_PASS_GRADIENT, BL_PASS_REPLAY, BL_PASS_ADJOINT, BL_PASS_FROZEN, BL_PASS_FORWARD};
+static const bl_pass passes[] = {BL_PASS_PRIMAL,  BL_PASS_GRADIENT, BL_PASS_REPLAY,
+                                 BL_PASS_ADJOINT, BL_PASS_FROZEN,   BL_PASS_FORWARD};
 
 static void words_of(scene_device *d, const bl_scene *scene, bl_job_desc desc)
 {
@@ -65,7 +68,8 @@ static void words_of(scene_device *d, const bl_scene *scene, bl_job_desc desc)
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         uint32_t *words;
         size_t count;
-        bool gradient = passes[k] == BL_PASS_GRADIENT || passes[k] == BL_PASS_ADJOINT || passes[k] == BL_PASS_FORWARD;
+        bool gradient =
+            passes[k] == BL_PASS_GRADIENT || passes[k] == BL_PASS_ADJOINT || passes[k] == BL_PASS_FORWARD;
         if ((gradient && desc.parameter_count == 0) || (passes[k] == BL_PASS_FROZEN && !desc.frozen))
             continue;
         SCENE_MUST(d, bl_job_spirv(job, passes[k], &words, &count));
@@ -110,7 +114,8 @@ static void hits_are_what_compilation_makes(void **state)
     char *files = scene_files_create();
     assert_non_null(files);
     bl_cache_info first = all_cases(files, true), second = all_cases(files, true);
-    printf("%llu kernels, of them %llu different\n", (unsigned long long)(first.hits + first.misses), (unsigned long long)first.misses);
+    printf("%llu kernels, of them %llu different\n", (unsigned long long)(first.hits + first.misses),
+           (unsigned long long)first.misses);
     assert_true(first.misses > 100 && first.entries == first.misses);
     assert_true(second.misses == 0 && second.hits == first.hits + first.misses);
     scene_files_remove(files);
@@ -120,10 +125,10 @@ static void hits_are_what_compilation_makes(void **state)
 
 typedef struct variant {
     const char *name;
-    bool same; /* the kernel of the first variant serves */
+    bool same;                               /* the kernel of the first variant serves */
     const char *grey, *at, *radiance, *bsdf; /* NULL: "0.5", "0", "3", "diffuse" */
     uint32_t depth, side;                    /* 0: 3, SIDE */
-    bl_job_desc desc;                        /* parameters are added; parameter_count is given up to 2; 0: 1 */
+    bl_job_desc desc; /* parameters are added; parameter_count is given up to 2; 0: 1 */
 } variant;
 
 static const variant variants[] = {
@@ -149,15 +154,21 @@ static bl_scene *variant_scene(scene_device *d, const variant *v)
     arena a = {0};
     bool twosided = v->bsdf != NULL;
     uint32_t side = v->side ? v->side : SIDE;
-    char *body = arena_printf(&a,
-                              "%s<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='%s'/></bsdf>%s"
-                              "<shape type='rectangle'><transform name='to_world'><scale value='2'/><translate x='%s'/></transform><ref id='%s'/></shape>"
-                              "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate z='2'/></transform>"
-                              "<emitter type='area' id='lamp'><rgb name='radiance' value='%s'/></emitter></shape>",
-                              twosided ? "<bsdf type='twosided' id='both'>" : "", either(v->grey, "0.5"), twosided ? "</bsdf>" : "",
-                              either(v->at, "0"), twosided ? "both" : "wall", either(v->radiance, "3"));
-    char *integrator = arena_printf(&a, "<integrator type='path'><integer name='max_depth' value='%u'/></integrator>", v->depth ? v->depth : 3);
-    bl_scene *s = scene_device_load(d, scene_xml(&a, integrator, arena_printf(&a, scene_sensor_format, side, side), body), ".");
+    char *body = arena_printf(
+        &a,
+        "%s<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='%s'/></bsdf>%s"
+        "<shape type='rectangle'><transform name='to_world'><scale value='2'/><translate "
+        "x='%s'/></transform><ref id='%s'/></shape>"
+        "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='170'/><translate "
+        "z='2'/></transform>"
+        "<emitter type='area' id='lamp'><rgb name='radiance' value='%s'/></emitter></shape>",
+        twosided ? "<bsdf type='twosided' id='both'>" : "", either(v->grey, "0.5"), twosided ? "</bsdf>" : "",
+        either(v->at, "0"), twosided ? "both" : "wall", either(v->radiance, "3"));
+    char *integrator =
+        arena_printf(&a, "<integrator type='path'><integer name='max_depth' value='%u'/></integrator>",
+                     v->depth ? v->depth : 3);
+    bl_scene *s = scene_device_load(
+        d, scene_xml(&a, integrator, arena_printf(&a, scene_sensor_format, side, side), body), ".");
     arena_free(&a);
     return s;
 }
@@ -212,7 +223,8 @@ static void images_do_not_depend_on_the_cache(void **state)
     bl_kernel_info info, compiled;
     bl_cache_info use;
     make_picture(NULL, without, &compiled, &use);
-    assert_true(without[VALUES / 2] > 0 && !compiled.cached && use.folder == NULL && use.hits + use.misses == 0);
+    assert_true(without[VALUES / 2] > 0 && !compiled.cached && use.folder == NULL &&
+                use.hits + use.misses == 0);
     void (*const before[])(const char *) = {remove_file, NULL, cut_file, NULL};
     const bool cached[] = {false, true, false, true};
     for (size_t k = 0; k < sizeof cached / sizeof *cached; k++) {

@@ -1,7 +1,7 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The naive form of kernels, without any optimisation and with functions for every material, light and shape, is the same program: gradients
- * agree. (Images are for tests/dispatch.py.) */
+ * The naive form of kernels, without any optimisation and with functions for every material, light and shape,
+ * is the same program: gradients agree. (Images are for tests/dispatch.py.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,18 +24,26 @@ static scene_device device;
 /* Two diffuse materials, two lights, two disks and two spheres, so that sharing has something to share. */
 static const char body[] =
     "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='0.8, 0.2, 0.1'/></bsdf>"
-    "<bsdf type='twosided' id='grey'><bsdf type='diffuse' id='inner'><rgb name='reflectance' value='0.5'/></bsdf></bsdf>"
+    "<bsdf type='twosided' id='grey'><bsdf type='diffuse' id='inner'><rgb name='reflectance' "
+    "value='0.5'/></bsdf></bsdf>"
     "<bsdf type='diffuse' id='blue'><rgb name='reflectance' value='0.1, 0.2, 0.7'/></bsdf>"
     "<bsdf type='roughconductor' id='metal'><float name='alpha' value='0.3'/></bsdf>"
     "<bsdf type='dielectric' id='glass'/>"
-    "<shape type='rectangle'><transform name='to_world'><scale value='3'/></transform><ref id='grey'/></shape>"
-    "<shape type='sphere'><point name='center' x='-1' y='0.2' z='0.5'/><float name='radius' value='0.5'/><ref id='red'/></shape>"
-    "<shape type='sphere'><point name='center' x='1' y='-0.3' z='0.6'/><float name='radius' value='0.6'/><ref id='glass'/></shape>"
-    "<shape type='disk'><transform name='to_world'><scale value='0.5'/><translate x='0' y='1' z='0.4'/></transform><ref id='blue'/></shape>"
-    "<shape type='disk'><transform name='to_world'><scale value='0.6'/><translate x='0' y='-1' z='0.3'/></transform><ref id='metal'/></shape>"
-    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='180'/><translate z='3'/></transform>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='3'/></transform><ref "
+    "id='grey'/></shape>"
+    "<shape type='sphere'><point name='center' x='-1' y='0.2' z='0.5'/><float name='radius' "
+    "value='0.5'/><ref id='red'/></shape>"
+    "<shape type='sphere'><point name='center' x='1' y='-0.3' z='0.6'/><float name='radius' "
+    "value='0.6'/><ref id='glass'/></shape>"
+    "<shape type='disk'><transform name='to_world'><scale value='0.5'/><translate x='0' y='1' "
+    "z='0.4'/></transform><ref id='blue'/></shape>"
+    "<shape type='disk'><transform name='to_world'><scale value='0.6'/><translate x='0' y='-1' "
+    "z='0.3'/></transform><ref id='metal'/></shape>"
+    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='180'/><translate "
+    "z='3'/></transform>"
     "<emitter type='area' id='lamp'><rgb name='radiance' value='4'/></emitter></shape>"
-    "<emitter type='point' id='bulb'><point name='position' x='1' y='1' z='2'/><rgb name='intensity' value='2'/></emitter>";
+    "<emitter type='point' id='bulb'><point name='position' x='1' y='1' z='2'/><rgb name='intensity' "
+    "value='2'/></emitter>";
 
 typedef struct outcome {
     float gradient[GRADIENTS];
@@ -45,8 +53,11 @@ typedef struct outcome {
 static bl_scene *load(void)
 {
     arena a = {0};
-    bl_scene *s = scene_device_load(&device, scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='4'/></integrator>",
-                                                       arena_printf(&a, scene_sensor_format, SIDE, SIDE), body), ".");
+    bl_scene *s = scene_device_load(
+        &device,
+        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='4'/></integrator>",
+                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
+        ".");
     arena_free(&a);
     return s;
 }
@@ -62,10 +73,17 @@ static outcome run(const bl_scene *scene, uint32_t off)
     float adjoint[VALUES];
     for (int k = 0; k < VALUES; k++)
         adjoint[k] = 1 + 0.01f * (float)k;
-    SCENE_MUST(&device, bl_job_create(device.device, scene,
-                                      &(bl_job_desc){.parameters = wanted, .parameter_count = 3, .passes_off = off, .no_baking = true}, &job));
+    SCENE_MUST(
+        &device,
+        bl_job_create(
+            device.device, scene,
+            &(bl_job_desc){.parameters = wanted, .parameter_count = 3, .passes_off = off, .no_baking = true},
+            &job));
     SCENE_MUST(&device, bl_job_compile(job, BL_PASS_GRADIENT, &o.kernel));
-    SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = 4, .seed = 3, .adjoint = adjoint}, &stats));
+    SCENE_MUST(&device,
+               bl_job_gradient(
+                   job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = 4, .seed = 3, .adjoint = adjoint},
+                   &stats));
     for (uint32_t k = 0; k < 3; k++)
         SCENE_MUST(&device, bl_job_read_gradient(job, k, o.gradient + at[k]));
     bl_job_destroy(job);
@@ -92,17 +110,21 @@ static uint32_t bit(const char *name)
 static void expect_close(const char *form, const outcome *o, const outcome *all)
 {
     for (int k = 0; k < GRADIENTS; k++)
-        if (!(all->gradient[k] != 0 && fabsf(o->gradient[k] - all->gradient[k]) <= 1e-5f * fabsf(all->gradient[k])))
-            fail_msg("element %d of the gradient is %.9g, %s %.9g", k, (double)all->gradient[k], form, (double)o->gradient[k]);
+        if (!(all->gradient[k] != 0 &&
+              fabsf(o->gradient[k] - all->gradient[k]) <= 1e-5f * fabsf(all->gradient[k])))
+            fail_msg("element %d of the gradient is %.9g, %s %.9g", k, (double)all->gradient[k], form,
+                     (double)o->gradient[k]);
 }
 
-/* Up to rounding: folding and numbering come before differentiation, which adds up in the order of what they leave; and what passes bring from
- * called functions to the kernel's own is added there as floats (spirv_gen/opt/accumulate.c). */
+/* Up to rounding: folding and numbering come before differentiation, which adds up in the order of what they
+ * leave; and what passes bring from called functions to the kernel's own is added there as floats
+ * (spirv_gen/opt/accumulate.c). */
 static void the_naive_form_has_the_same_gradient(void **state)
 {
     (void)state;
     bl_scene *scene = load();
-    outcome all = run(scene, 0), recorded = run(scene, everything() & ~(bit("folding") | bit("numbering"))), none = run(scene, everything());
+    outcome all = run(scene, 0), recorded = run(scene, everything() & ~(bit("folding") | bit("numbering"))),
+            none = run(scene, everything());
     expect_close("as recorded", &recorded, &all);
     expect_close("of the naive form", &none, &all);
     assert_true(none.kernel.ops > recorded.kernel.ops && recorded.kernel.ops > all.kernel.ops);
@@ -115,7 +137,8 @@ static uint32_t functions(const bl_scene *scene, uint32_t off, const char *name)
     bl_job *job;
     char *listing, quoted[64];
     uint32_t n = 0;
-    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.passes_off = off, .no_baking = true}, &job));
+    SCENE_MUST(&device, bl_job_create(device.device, scene,
+                                      &(bl_job_desc){.passes_off = off, .no_baking = true}, &job));
     SCENE_MUST(&device, bl_job_trace_text(job, BL_PASS_PRIMAL, true, &listing));
     snprintf(quoted, sizeof quoted, "\"%s\"", name);
     for (const char *at = listing; (at = strstr(at, quoted)) != NULL; at++)

@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plugins of an application: tables that are wrong, names that are taken and functions that are missing are errors that say what it is, and leave
- * the context as it was; what was added is listed, checked by the loader like any other, and unknown in other contexts. That it renders and is
- * differentiated: samples/05_own_material.c, samples/07_own_light.c. */
+ * Plugins of an application: tables that are wrong, names that are taken and functions that are missing are
+ * errors that say what it is, and leave the context as it was; what was added is listed, checked by the
+ * loader like any other, and unknown in other contexts. That it renders and is differentiated:
+ * samples/05_own_material.c, samples/07_own_light.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 #include <backlight/backlight_plugin.h>
 #include <string.h>
 
-static bl_plugin_vec3 sample(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
+static bl_plugin_vec3 sample(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe,
+                             bl_ir_value u1, bl_ir_value u2)
 {
     (void)wi, (void)uv, (void)u_lobe;
     return bl_plugin_cosine_hemisphere(t, u1, u2);
@@ -31,16 +33,21 @@ static bl_plugin_color value(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_ve
     return bl_plugin_texture(t, 0, uv);
 }
 
-static bl_bsdf_choice choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe, bl_ir_value u1, bl_ir_value u2)
+static bl_bsdf_choice choose(bl_plugin_trace *t, bl_plugin_vec3 wi, bl_plugin_vec2 uv, bl_ir_value u_lobe,
+                             bl_ir_value u1, bl_ir_value u2)
 {
     bl_ir_func *f = bl_plugin_func(t);
-    return (bl_bsdf_choice){sample(t, wi, uv, u_lobe, u1, u2), bl_ir_f32(f, 1), bl_ir_bool(f, true), bl_ir_u32(f, 0), bl_ir_f32(f, 1)};
+    return (bl_bsdf_choice){sample(t, wi, uv, u_lobe, u1, u2), bl_ir_f32(f, 1), bl_ir_bool(f, true),
+                            bl_ir_u32(f, 0), bl_ir_f32(f, 1)};
 }
 
 static bl_light_sample light_sample(bl_plugin_trace *t, bl_plugin_vec3 point, bl_ir_value u1, bl_ir_value u2)
 {
     (void)point;
-    return (bl_light_sample){.d = bl_plugin_uniform_sphere(t, u1, u2), .pdf = bl_ir_f32(bl_plugin_func(t), 1)};
+    return (bl_light_sample){
+        .d = bl_plugin_uniform_sphere(t, u1, u2),
+        .pdf = bl_ir_f32(bl_plugin_func(t), 1),
+    };
 }
 
 static bl_plugin_color light_radiance(bl_plugin_trace *t, bl_plugin_vec2 uv, bl_ir_value distance)
@@ -58,7 +65,15 @@ static bl_context *open_context(void)
 
 static bl_bsdf_plugin plugin(const char *name, const bl_plugin_param *params, uint32_t count)
 {
-    return (bl_bsdf_plugin){.name = name, .help = "help", .parameters = params, .parameter_count = count, .sample = sample, .pdf = pdf, .value = value};
+    return (bl_bsdf_plugin){
+        .name = name,
+        .help = "help",
+        .parameters = params,
+        .parameter_count = count,
+        .sample = sample,
+        .pdf = pdf,
+        .value = value,
+    };
 }
 
 static void wrong_tables_are_errors(void **state)
@@ -105,8 +120,11 @@ static void wrong_tables_are_errors(void **state)
     bl_context_destroy(ctx);
 }
 
-static const bl_plugin_param table[] = {{"tint", BL_PLUGIN_TEXTURE, "1, .8, .2", 0, 1, "colour"}, {"power", BL_PLUGIN_NUMBER, NULL, 0, 9, "number"}};
-#define SCENE(inside) "<scene version='3.0.0'><sensor type='perspective'/>\n<shape type='sphere'><bsdf type='mine' id='m'>" inside "</bsdf></shape></scene>"
+static const bl_plugin_param table[] = {{"tint", BL_PLUGIN_TEXTURE, "1, .8, .2", 0, 1, "colour"},
+                                        {"power", BL_PLUGIN_NUMBER, NULL, 0, 9, "number"}};
+#define SCENE(inside)                                                                                        \
+    "<scene version='3.0.0'><sensor type='perspective'/>\n<shape type='sphere'><bsdf type='mine' "           \
+    "id='m'>" inside "</bsdf></shape></scene>"
 
 static void expect_error(bl_context *ctx, const char *xml, const char *error)
 {
@@ -128,17 +146,20 @@ static void added_plugins_are_like_any_other(void **state)
     for (uint32_t i = 0; i < bl_plugin_count(ctx); i++) {
         bl_plugin_info info;
         assert_int_equal(bl_plugin_info_at(ctx, i, &info), BL_OK);
-        found += !strcmp(info.name, "mine") && !strcmp(info.category, "bsdf") && info.available && info.parameters == 2;
+        found += !strcmp(info.name, "mine") && !strcmp(info.category, "bsdf") && info.available &&
+                 info.parameters == 2;
     }
     assert_int_equal(found, 1);
-    expect_error(ctx, SCENE("<float name='powr' value='1'/>"), "<string>:2: unknown parameter \"powr\" of bsdf \"mine\"; did you mean \"power\"?");
+    expect_error(ctx, SCENE("<float name='powr' value='1'/>"),
+                 "<string>:2: unknown parameter \"powr\" of bsdf \"mine\"; did you mean \"power\"?");
     expect_error(ctx, SCENE(""), "bsdf \"mine\" needs the parameter \"power\"");
     expect_error(ctx, SCENE("<float name='power' value='10'/>"), "10 is outside [0, 9]");
     expect_error(other, SCENE("<float name='power' value='1'/>"), "there is no bsdf plugin \"mine\"");
     bl_scene *scene;
     uint32_t index;
     float tint[3];
-    assert_int_equal(bl_scene_load_string(ctx, SCENE("<float name='power' value='1'/>"), NULL, NULL, &scene), BL_OK);
+    assert_int_equal(bl_scene_load_string(ctx, SCENE("<float name='power' value='1'/>"), NULL, NULL, &scene),
+                     BL_OK);
     assert_int_equal(bl_scene_find_parameter(scene, "m.power", &index), BL_OK);
     assert_int_equal(bl_scene_find_parameter(scene, "m.tint.value", &index), BL_OK);
     assert_int_equal(bl_scene_get_parameter(scene, index, tint), BL_OK);
@@ -151,18 +172,24 @@ static void added_plugins_are_like_any_other(void **state)
 static void lights(void **state)
 {
     (void)state;
-    static const bl_plugin_param glow[] = {{"glow", BL_PLUGIN_TEXTURE, "1", 0, 0, "colour"}}, weight[] = {{"sampling_weight", BL_PLUGIN_NUMBER, "1", 0, 0, ""}};
+    static const bl_plugin_param glow[] = {{"glow", BL_PLUGIN_TEXTURE, "1", 0, 0, "colour"}},
+                                 weight[] = {{"sampling_weight", BL_PLUGIN_NUMBER, "1", 0, 0, ""}};
     static const struct {
         bl_light_plugin light;
         const char *error;
     } rows[] = {
-        {{.name = "mine", .kind = (bl_light_kind)3, .radiance = light_radiance}, "a light of kind 3, which does not exist"},
+        {{.name = "mine", .kind = (bl_light_kind)3, .radiance = light_radiance},
+         "a light of kind 3, which does not exist"},
         {{.name = "mine", .kind = BL_LIGHT_SHAPE}, "a function is missing"},
         {{.name = "mine", .kind = BL_LIGHT_POINT, .radiance = light_radiance}, "a function is missing"},
-        {{.name = "mine", .kind = BL_LIGHT_SKY, .radiance = light_radiance, .sample = light_sample}, "a function is missing"},
-        {{.name = "area", .kind = BL_LIGHT_SHAPE, .radiance = light_radiance}, "there is a plugin \"area\" for <emitter> already"},
-        {{.name = "mine", .parameters = weight, .parameter_count = 1, .radiance = light_radiance}, "every light has the parameter \"sampling_weight\" already"},
-        {{.name = "mine", .parameters = glow, .parameter_count = 30, .radiance = light_radiance}, "29 are possible"},
+        {{.name = "mine", .kind = BL_LIGHT_SKY, .radiance = light_radiance, .sample = light_sample},
+         "a function is missing"},
+        {{.name = "area", .kind = BL_LIGHT_SHAPE, .radiance = light_radiance},
+         "there is a plugin \"area\" for <emitter> already"},
+        {{.name = "mine", .parameters = weight, .parameter_count = 1, .radiance = light_radiance},
+         "every light has the parameter \"sampling_weight\" already"},
+        {{.name = "mine", .parameters = glow, .parameter_count = 30, .radiance = light_radiance},
+         "29 are possible"},
     };
     bl_context *ctx = open_context();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -170,18 +197,32 @@ static void lights(void **state)
         if (!strstr(bl_context_error(ctx), rows[i].error))
             fail_msg("row %zu: expected \"%s\", got \"%s\"", i, rows[i].error, bl_context_error(ctx));
     }
-    bl_light_plugin lamp = {.name = "lamp", .help = "help", .parameters = glow, .parameter_count = 1, .radiance = light_radiance};
-    bl_light_plugin bulb = {.name = "bulb", .help = "help", .kind = BL_LIGHT_POINT, .sample = light_sample, .radiance = light_radiance};
+    bl_light_plugin lamp = {
+        .name = "lamp", .help = "help", .parameters = glow, .parameter_count = 1, .radiance = light_radiance};
+    bl_light_plugin bulb = {
+        .name = "bulb",
+        .help = "help",
+        .kind = BL_LIGHT_POINT,
+        .sample = light_sample,
+        .radiance = light_radiance,
+    };
     assert_int_equal(bl_plugin_add_light(ctx, &lamp), BL_OK);
     assert_int_equal(bl_plugin_add_light(ctx, &bulb), BL_OK);
 #define LIT(inside) "<scene version='3.0.0'><sensor type='perspective'/>\n" inside "</scene>"
-    expect_error(ctx, LIT("<shape type='sphere'><emitter type='bulb'/></shape>"), "a shape can carry an area emitter, not \"bulb\"");
-    expect_error(ctx, LIT("<shape type='sphere'><emitter type='lamp'><float name='sampling_weight' value='-1'/></emitter></shape>"), "-1 is outside [0, 1000000000]");
+    expect_error(ctx, LIT("<shape type='sphere'><emitter type='bulb'/></shape>"),
+                 "a shape can carry an area emitter, not \"bulb\"");
+    expect_error(ctx,
+                 LIT("<shape type='sphere'><emitter type='lamp'><float name='sampling_weight' "
+                     "value='-1'/></emitter></shape>"),
+                 "-1 is outside [0, 1000000000]");
     bl_scene *scene;
     uint32_t index;
     float glows[3];
-    assert_int_equal(bl_scene_load_string(ctx, LIT("<shape type='sphere'><emitter type='lamp' id='l'><spectrum name='glow' value='2'/></emitter></shape>"), NULL,
-                                          NULL, &scene), BL_OK);
+    assert_int_equal(bl_scene_load_string(ctx,
+                                          LIT("<shape type='sphere'><emitter type='lamp' id='l'><spectrum "
+                                              "name='glow' value='2'/></emitter></shape>"),
+                                          NULL, NULL, &scene),
+                     BL_OK);
     assert_int_equal(bl_scene_find_parameter(scene, "l.glow.value", &index), BL_OK);
     assert_int_equal(bl_scene_get_parameter(scene, index, glows), BL_OK);
     assert_true(glows[0] > 2.4f && glows[2] < 1.9f); /* emission: equal-energy white */
@@ -191,6 +232,7 @@ static void lights(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lights), cmocka_unit_test(wrong_tables_are_errors), cmocka_unit_test(added_plugins_are_like_any_other)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lights), cmocka_unit_test(wrong_tables_are_errors),
+                                       cmocka_unit_test(added_plugins_are_like_any_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Coarse to fine: a parameter at another resolution gives what a scene with such a file gives, other parameters stay what they are; interpolation is exact for
- * what is linear; the penalty of a fit moves values by its slope alone where the images do not depend on them; a fit in two parts goes on with steps, random
+ * Coarse to fine: a parameter at another resolution gives what a scene with such a file gives, other
+ * parameters stay what they are; interpolation is exact for what is linear; the penalty of a fit moves values
+ * by its slope alone where the images do not depend on them; a fit in two parts goes on with steps, random
  * numbers and schedule. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,10 @@ enum { SIDE = 8, PIXELS = 3 * SIDE * SIDE };
 
 static scene_device device;
 
-static void write_words(FILE *f, const void *words, size_t count) { assert_int_equal(fwrite(words, 4, count, f), count); }
+static void write_words(FILE *f, const void *words, size_t count)
+{
+    assert_int_equal(fwrite(words, 4, count, f), count);
+}
 
 static void write_grid(const char *path, const uint32_t size[3], const float *values)
 {
@@ -41,13 +45,20 @@ static void write_grid(const char *path, const uint32_t size[3], const float *va
 static bl_scene *fog(const char *grid)
 {
     arena a = {0};
-    char *body = arena_printf(&a,
-                              "<shape type='cube'><bsdf type='null'/><medium type='heterogeneous' name='interior' id='fog'>"
-                              "<volume type='gridvolume' name='sigma_t'><string name='filename' value='%s'/><transform name='to_world'>"
-                              "<translate x='-.5' y='-.5' z='-.5'/><scale value='2'/></transform></volume><float name='albedo' value='.8'/></medium></shape>"
-                              "<emitter type='constant' id='sky'><rgb name='radiance' value='1, .5, .25'/></emitter>", grid);
-    bl_scene *s = scene_device_load(&device, scene_xml(&a, "<integrator type='volpath'><integer name='max_depth' value='3'/></integrator>",
-                                                       arena_printf(&a, scene_sensor_format, SIDE, SIDE), body), ".");
+    char *body = arena_printf(
+        &a,
+        "<shape type='cube'><bsdf type='null'/><medium type='heterogeneous' name='interior' id='fog'>"
+        "<volume type='gridvolume' name='sigma_t'><string name='filename' value='%s'/><transform "
+        "name='to_world'>"
+        "<translate x='-.5' y='-.5' z='-.5'/><scale value='2'/></transform></volume><float name='albedo' "
+        "value='.8'/></medium></shape>"
+        "<emitter type='constant' id='sky'><rgb name='radiance' value='1, .5, .25'/></emitter>",
+        grid);
+    bl_scene *s = scene_device_load(
+        &device,
+        scene_xml(&a, "<integrator type='volpath'><integer name='max_depth' value='3'/></integrator>",
+                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), body),
+        ".");
     arena_free(&a);
     return s;
 }
@@ -80,7 +91,8 @@ static void a_resized_grid_is_a_grid_of_that_size(void **state)
     render(resized, images[0]);
     bl_scene_info before, after;
     bl_scene_info_get(resized, &before);
-    SCENE_MUST(&device, bl_scene_resize_parameter(resized, find(resized, "fog.sigma_t.data"), (uint32_t[]){Z, Y, X, 1}, large));
+    SCENE_MUST(&device, bl_scene_resize_parameter(resized, find(resized, "fog.sigma_t.data"),
+                                                  (uint32_t[]){Z, Y, X, 1}, large));
     bl_scene_info_get(resized, &after);
     assert_int_equal(before.parameters, after.parameters);
     bl_parameter_info info;
@@ -103,11 +115,14 @@ static void what_cannot_be_resized_is_refused(void **state)
     bl_scene *s = fog("small.vol");
     uint32_t grid = find(s, "fog.sigma_t.data");
     const float values[2] = {1, 2};
-    const uint32_t empty[4] = {1, 0, 1, 1}, coloured[4] = {1, 1, 1, 3}, huge[4] = {1 << 15, 1 << 15, 1 << 15, 1}, wraps[4] = {1u << 31, 1u << 31, 4, 1};
+    const uint32_t empty[4] = {1, 0, 1, 1}, coloured[4] = {1, 1, 1, 3},
+                   huge[4] = {1 << 15, 1 << 15, 1 << 15, 1}, wraps[4] = {1u << 31, 1u << 31, 4, 1};
     const uint32_t *const bad[] = {empty, coloured, huge, wraps};
     for (int k = 0; k < 4; k++)
         assert_int_equal(bl_scene_resize_parameter(s, grid, bad[k], values), BL_ERROR_ARGUMENT);
-    assert_int_equal(bl_scene_resize_parameter(s, find(s, "sky.radiance.value"), (const uint32_t[]){3}, values), BL_ERROR_ARGUMENT);
+    assert_int_equal(
+        bl_scene_resize_parameter(s, find(s, "sky.radiance.value"), (const uint32_t[]){3}, values),
+        BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "sky.radiance.value"));
     assert_int_equal(bl_scene_resize_parameter(s, 1000, empty, values), BL_ERROR_ARGUMENT);
     bl_scene_destroy(s);
@@ -122,7 +137,8 @@ static float linear(const uint32_t n[3], uint32_t z, uint32_t y, uint32_t x, uin
     return (float)(1 + 2 * at[0] - 3 * at[1] + 0.5 * at[2] + channel);
 }
 
-/* Beyond the outer centres it is constant; near the ends of an axis that becomes shorter, means are of one side. */
+/* Beyond the outer centres it is constant; near the ends of an axis that becomes shorter, means are of one
+ * side. */
 static bool between(uint32_t i, uint32_t m, uint32_t n)
 {
     double at = (i + 0.5) * n / m;
@@ -133,10 +149,13 @@ static void interpolation_keeps_what_is_linear(void **state)
 {
     (void)state;
     enum { CHANNELS = 2 };
-    static const uint32_t sizes[][2][3] = {{{4, 5, 6}, {8, 10, 12}}, {{4, 5, 6}, {7, 11, 20}}, {{16, 12, 9}, {4, 4, 3}}, {{5, 5, 5}, {5, 5, 5}}};
+    static const uint32_t sizes[][2][3] = {
+        {{4, 5, 6}, {8, 10, 12}}, {{4, 5, 6}, {7, 11, 20}}, {{16, 12, 9}, {4, 4, 3}}, {{5, 5, 5}, {5, 5, 5}}};
     for (uint32_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        const uint32_t *n = sizes[k][0], *m = sizes[k][1], from[4] = {n[0], n[1], n[2], CHANNELS}, to[4] = {m[0], m[1], m[2], CHANNELS};
-        float *a = malloc(n[0] * n[1] * n[2] * CHANNELS * sizeof *a), *b = malloc(m[0] * m[1] * m[2] * CHANNELS * sizeof *b), *v = a;
+        const uint32_t *n = sizes[k][0], *m = sizes[k][1], from[4] = {n[0], n[1], n[2], CHANNELS},
+                       to[4] = {m[0], m[1], m[2], CHANNELS};
+        float *a = malloc(n[0] * n[1] * n[2] * CHANNELS * sizeof *a),
+              *b = malloc(m[0] * m[1] * m[2] * CHANNELS * sizeof *b), *v = a;
         for (uint32_t z = 0; z < n[0]; z++)
             for (uint32_t y = 0; y < n[1]; y++)
                 for (uint32_t x = 0; x < n[2]; x++)
@@ -153,17 +172,21 @@ static void interpolation_keeps_what_is_linear(void **state)
         free(a), free(b);
     }
     float one[3] = {1, 2, 3}, image[2 * 2 * 3];
-    assert_int_equal(bl_resample(3, (const uint32_t[]){1, 1, 3}, one, (const uint32_t[]){2, 2, 3}, image), BL_OK);
+    assert_int_equal(bl_resample(3, (const uint32_t[]){1, 1, 3}, one, (const uint32_t[]){2, 2, 3}, image),
+                     BL_OK);
     for (int i = 0; i < 12; i++)
         assert_true(image[i] == one[i % 3]);
-    assert_int_equal(bl_resample(3, (const uint32_t[]){1, 1, 3}, one, (const uint32_t[]){2, 2, 1}, image), BL_ERROR_ARGUMENT);
-    assert_int_equal(bl_resample(1, (const uint32_t[]){3}, one, (const uint32_t[]){6}, image), BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_resample(3, (const uint32_t[]){1, 1, 3}, one, (const uint32_t[]){2, 2, 1}, image),
+                     BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_resample(1, (const uint32_t[]){3}, one, (const uint32_t[]){6}, image),
+                     BL_ERROR_ARGUMENT);
 }
 
 /* ---- fits ---- */
 
-/* The fog's albedo is 0 in front of a black sky: no image depends on the density, so what moves it is its variation: of two cells a and b with
- * smoothing s and weight w, by w / 2 * (a - b) / sqrt(s^2 + (a - b)^2). */
+/* The fog's albedo is 0 in front of a black sky: no image depends on the density, so what moves it is its
+ * variation: of two cells a and b with smoothing s and weight w, by w / 2 * (a - b) / sqrt(s^2 + (a -
+ * b)^2). */
 static void the_penalty_moves_values_by_its_slope(void **state)
 {
     (void)state;
@@ -172,11 +195,18 @@ static void the_penalty_moves_values_by_its_slope(void **state)
     float target[PIXELS] = {0}, after[2];
     write_grid("small.vol", (uint32_t[]){1, 1, 2}, start);
     bl_scene *s = fog("small.vol");
-    const bl_fit_parameter p[2] = {{.name = "fog.sigma_t.data", .total_variation = weight, .smoothing = smoothing},
-                                   {.name = "sky.radiance.value", .initial = (const float[]){0, 0, 0}, .rate = 1e-30}};
+    const bl_fit_parameter p[2] = {
+        {.name = "fog.sigma_t.data", .total_variation = weight, .smoothing = smoothing},
+        {.name = "sky.radiance.value", .initial = (const float[]){0, 0, 0}, .rate = 1e-30}};
     bl_fit *fit;
-    SCENE_MUST(&device, bl_fit_create(device.device, s, &(bl_fit_desc){.parameters = p, .parameter_count = 2, .target = target, .spp = 1,
-                                                                       .optimizer = BL_OPTIMIZER_SGD, .rate = rate}, &fit));
+    SCENE_MUST(&device, bl_fit_create(device.device, s,
+                                      &(bl_fit_desc){.parameters = p,
+                                                     .parameter_count = 2,
+                                                     .target = target,
+                                                     .spp = 1,
+                                                     .optimizer = BL_OPTIMIZER_SGD,
+                                                     .rate = rate},
+                                      &fit));
     SCENE_MUST(&device, bl_fit_step(fit, NULL));
     SCENE_MUST(&device, bl_fit_get(fit, 0, after));
     double difference = (double)start[1] - (double)start[0];
@@ -185,7 +215,10 @@ static void the_penalty_moves_values_by_its_slope(void **state)
     assert_float_equal(after[1], (float)((double)start[1] - rate * slope), 1e-6);
     bl_fit_destroy(fit);
     const bl_fit_parameter colour = {.name = "sky.radiance.value", .total_variation = 1};
-    assert_int_equal(bl_fit_create(device.device, s, &(bl_fit_desc){.parameters = &colour, .parameter_count = 1, .target = target}, &fit), BL_ERROR_ARGUMENT);
+    assert_int_equal(
+        bl_fit_create(device.device, s,
+                      &(bl_fit_desc){.parameters = &colour, .parameter_count = 1, .target = target}, &fit),
+        BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "neither an image nor a grid"));
     bl_scene_destroy(s);
 }
@@ -199,15 +232,27 @@ static void a_fit_goes_on_where_another_ended(void **state)
     for (int i = 0; i < PIXELS; i++)
         target[i] = (float)(i % 7) / 7;
     arena a = {0};
-    bl_scene *s = scene_device_load(&device, scene_xml(&a, "<integrator type='direct'/>", arena_printf(&a, scene_sensor_format, SIDE, SIDE),
-                                                       "<shape type='rectangle'/><emitter type='constant' id='sky'/>"), ".");
+    bl_scene *s = scene_device_load(&device,
+                                    scene_xml(&a, "<integrator type='direct'/>",
+                                              arena_printf(&a, scene_sensor_format, SIDE, SIDE),
+                                              "<shape type='rectangle'/><emitter type='constant' id='sky'/>"),
+                                    ".");
     arena_free(&a);
     static const bl_fit_change schedule[] = {{2, 0.5}, {FIRST + 2, 0.25}};
     bl_fit_status status[2];
     for (int parts = 1; parts <= 2; parts++) {
         bl_fit_parameter p = {.name = "sky.radiance.value"};
-        bl_fit_desc desc = {.parameters = &p, .parameter_count = 1, .target = target, .spp = 2, .seed = 5, .optimizer = BL_OPTIMIZER_SGD, .rate = 0.1,
-                            .schedule = schedule, .schedule_count = 2};
+        bl_fit_desc desc = {
+            .parameters = &p,
+            .parameter_count = 1,
+            .target = target,
+            .spp = 2,
+            .seed = 5,
+            .optimizer = BL_OPTIMIZER_SGD,
+            .rate = 0.1,
+            .schedule = schedule,
+            .schedule_count = 2,
+        };
         bl_fit *fit;
         for (int part = 0; part < parts; part++) {
             p.initial = part ? values[1] : NULL;

@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: the OBJ reader, then normals over what it loaded. Indices must be in range and positions finite. */
+ * Fuzz target: the OBJ reader, then normals over what it loaded. Indices must be in range and positions
+ * finite. */
 #include "fuzz/fuzz_main.h"
 #include "scene/scene_internal.h"
 

@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: the PLY reader, then normals over what it loaded. Indices must be in range and values finite. */
+ * Fuzz target: the PLY reader, then normals over what it loaded. Indices must be in range and values
+ * finite. */
 #include "fuzz/fuzz_main.h"
 #include "fuzz/fuzz_mesh.h"
 

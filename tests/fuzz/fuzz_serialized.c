@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: serialized meshes, as files, and once more with changes inside of the zlib stream: mutations of compressed data seldom get
- * past zlib. */
+ * Fuzz target: serialized meshes, as files, and once more with changes inside of the zlib stream: mutations
+ * of compressed data seldom get past zlib. */
 #include "fuzz/fuzz_main.h"
 #include "fuzz/fuzz_mesh.h"
 
@@ -37,8 +37,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         parse(data, size, index);
     if (size < 5)
         return 0;
-    /* what stands in the stream of the first mesh (as much as is not damaged), with the input's last bytes written over it */
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)(data + 4), .avail_in = (uInt)(size - 4), .next_out = inside, .avail_out = sizeof inside};
+    /* what stands in the stream of the first mesh (as much as is not damaged), with the input's last bytes
+     * written over it */
+    z_stream z = {
+        .next_in = (Bytef *)(uintptr_t)(data + 4),
+        .avail_in = (uInt)(size - 4),
+        .next_out = inside,
+        .avail_out = sizeof inside,
+    };
     BL_ASSERT(inflateInit(&z) == Z_OK, "zlib");
     inflate(&z, Z_SYNC_FLUSH);
     size_t length = sizeof inside - z.avail_out;

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: the text of a trace (ir_parse). A failure names a line or what verification missed; what is accepted prints, reads back
- * the same, comes through the passes or is refused with a text, and runs in the interpreter without touching what is not its own. */
+ * Fuzz target: the text of a trace (ir_parse). A failure names a line or what verification missed; what is
+ * accepted prints, reads back the same, comes through the passes or is refused with a text, and runs in the
+ * interpreter without touching what is not its own. */
 #include "fuzz/fuzz_main.h"
 #include "spirv_gen/opt/opt.h"
 
@@ -16,7 +17,12 @@ static void interpret(const ir_module *m)
     for (int k = 0; k < BUFFERS; k++)
         buffers[k] = (ir_eval_buffer){.words = words[k], .count = WORDS};
     ir_eval_env env = {
-        .buffers = buffers, .buffer_count = BUFFERS, .uniforms = uniforms, .uniform_count = UNIFORMS, .step_limit = STEPS};
+        .buffers = buffers,
+        .buffer_count = BUFFERS,
+        .uniforms = uniforms,
+        .uniform_count = UNIFORMS,
+        .step_limit = STEPS,
+    };
     if (m->entry && m->entry->params.count == 0 && m->entry->results.count == 0)
         ir_eval(m->entry, NULL, NULL, &env, &err);
 }
@@ -29,7 +35,8 @@ static void read_back(const ir_module *m)
     ir_print(m, &first);
     BL_ASSERT(ir_parse(first.data ? first.data : "", &again, &err) == BL_OK, "%s", err.text);
     ir_print(again, &second);
-    BL_ASSERT(first.length == second.length && (!first.length || memcmp(first.data, second.data, first.length) == 0),
+    BL_ASSERT(first.length == second.length &&
+                  (!first.length || memcmp(first.data, second.data, first.length) == 0),
               "printed, read, printed: it differs");
     ir_module_destroy(again);
     text_free(&first);

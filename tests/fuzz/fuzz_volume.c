@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzz target: the reader of .vol grids. */
-#include "fuzz/fuzz_main.h"
 #include "fuzz/fuzz_volume.h"
+#include "fuzz/fuzz_main.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: scene files. Untrusted, so that no mutation opens anything outside of tests/data. Every error must name a place. */
+ * Fuzz target: scene files. Untrusted, so that no mutation opens anything outside of tests/data. Every error
+ * must name a place. */
 #include "fuzz/fuzz_main.h"
 #include "scene/scene_internal.h"
 #include "support/test_registry.h"

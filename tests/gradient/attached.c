@@ -2,16 +2,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rough lobes whose sampling is attached (integrator/attached.c), sample by sample in the interpreter:
  *
- *   agree   path replay equals the unrolled path, where samples move with parameters from the camera to the end, and
- *           differences of the path that moves on the entries it has met: metals and glass, smooth and rough, with maps of
- *           normals, bumps and roughness, two-sided and masked, beside discrete lobes and detached ones, at the bound of
+ *   agree   path replay equals the unrolled path, where samples move with parameters from the camera to the
+ *           end, and
+ *           differences of the path that moves on the entries it has met: metals and glass, smooth and rough,
+ *           with maps of
+ *           normals, bumps and roughness, two-sided and masked, beside discrete lobes and detached ones, at
+ *           the bound of
  *           the roughness, at grazing light and where reflection is total;
- *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it
- *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of all this, light
+ *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters
+ *           until it
+ *           crosses an edge: gradients equal plain differences of the primal kernel, which knows nothing of
+ *           all this, light
  *           sampling and its weights included;
- *   means   where parts of mixtures are held, means of gradients equal means of such differences. BL_LONG=1: of 50,000;
+ *   means   where parts of mixtures are held, means of gradients equal means of such differences. BL_LONG=1:
+ *           of 50,000;
  *   texcoords turn lobes where these go by them, and nowhere else;
- *   kernels of lobes that are too rough, or whose material says so, are those that there are without all this. */
+ *   kernels of lobes that are too rough, or whose material says so, are those that there are without all
+ *   this. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,107 +42,156 @@ static uint32_t mean_samples = 700;
 #define NUMBER(name, value) "<float name='" name "' value='" value "'/>"
 #define WORD(name, value) "<string name='" name "' value='" value "'/>"
 #define BITMAP(name, file)                                                                                   \
-    "<texture type='bitmap' name='" name "'>" WORD("filename", file) "<boolean name='raw' value='true'/></texture>"
+    "<texture type='bitmap' name='" name                                                                     \
+    "'>" WORD("filename", file) "<boolean name='raw' value='true'/></texture>"
 #define REF(id) "<ref id='" id "'/>"
 #define BALL(x, y, z, r, inside)                                                                             \
-    "<shape type='sphere'><point name='center' value='" x "," y "," z "'/>" NUMBER("radius", r) inside "</shape>"
+    "<shape type='sphere'><point name='center' value='" x "," y "," z "'/>" NUMBER("radius", r) inside       \
+        "</shape>"
 #define METAL(kind, alpha)                                                                                   \
-    "<bsdf type='roughconductor' id='metal'><rgb name='eta' value='.3,.6,1.1'/><rgb name='k' value='3,2.4,1.9'/>" WORD( \
-        "distribution", kind) alpha "</bsdf>"
+    "<bsdf type='roughconductor' id='metal'><rgb name='eta' value='.3,.6,1.1'/><rgb name='k' "               \
+    "value='3,2.4,1.9'/>" WORD("distribution", kind) alpha "</bsdf>"
 #define GLASS(id, inside, outside, alpha)                                                                    \
     "<bsdf type='roughdielectric' id='" id "'>" WORD("distribution", "ggx") NUMBER("int_ior", inside)        \
         NUMBER("ext_ior", outside) alpha "</bsdf>"
-#define PRINCIPLED(id, more) "<bsdf type='principled' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
-#define THIN(id, more) "<bsdf type='principledthin' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
+#define PRINCIPLED(id, more)                                                                                 \
+    "<bsdf type='principled' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
+#define THIN(id, more)                                                                                       \
+    "<bsdf type='principledthin' id='" id "'>" BITMAP("base_color", "texture.pfm") more "</bsdf>"
 #define PAPER "<bsdf type='diffuse' id='paper'>" BITMAP("reflectance", "texture.pfm") "</bsdf>"
 #define FLOOR "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/>") REF("paper") "</shape>"
 #define WALL                                                                                                 \
-    "<shape type='rectangle'>" TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") \
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>")                        \
         REF("paper") "</shape>"
 #define PATCH(inside)                                                                                        \
-    "<shape type='ply' id='patch'>" WORD("filename", "patch.ply") TO_WORLD(                                  \
-        "<scale value='1.2'/><rotate x='1' angle='35'/><translate value='0,0,.4'/>") inside "</shape>"
+    "<shape type='ply' id='patch'>" WORD("filename", "patch.ply")                                            \
+        TO_WORLD("<scale value='1.2'/><rotate x='1' angle='35'/><translate value='0,0,.4'/>") inside         \
+        "</shape>"
 #define LAMP(radiance)                                                                                       \
     "<shape type='rectangle'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='165'/><translate "          \
-                                        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" radiance "</emitter></shape>"
+                                        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" radiance \
+                                                                 "</emitter></shape>"
 #define PLAIN_LAMP LAMP("<rgb name='radiance' value='3,4,5'/>")
 #define SKY "<emitter type='envmap' id='sky'>" WORD("filename", "sky.pfm") "</emitter>"
 #define EVEN "<emitter type='constant' id='even'/>"
-#define MAPPED(nested) "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
+#define MAPPED(nested)                                                                                       \
+    "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
 #define BUMPED(nested)                                                                                       \
-    "<bsdf type='bumpmap' id='waves'>" BITMAP("nested_texture", "grey.pfm") NUMBER("scale", ".05") nested "</bsdf>"
+    "<bsdf type='bumpmap' id='waves'>" BITMAP("nested_texture", "grey.pfm") NUMBER("scale", ".05") nested    \
+        "</bsdf>"
 #define ATTACHED(more)                                                                                       \
-    "<integrator type='prb_attached'><integer name='max_depth' value='4'/><integer name='rr_depth' value='1000'/>" more \
-    "</integrator>"
+    "<integrator type='prb_attached'><integer name='max_depth' value='4'/><integer name='rr_depth' "         \
+    "value='1000'/>" more "</integrator>"
 
-/* slack: Beckmann's visible slopes are found to 3e-6 of the cumulative distribution, which moves with parameters, too. */
+/* slack: Beckmann's visible slopes are found to 3e-6 of the cumulative distribution, which moves with
+ * parameters, too. */
 static const struct attached_case {
     scene_case scene;
     double slack;
 } cases[] = {
     {{.name = "a map of normals on rough metal between paper",
-     .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>")
-         PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL LAMP(BITMAP("radiance", "texture.pfm")) SKY,
-     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value", "paper.reflectance.data"}}, 0},
+      .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER MAPPED("<ref id='metal'/>") PATCH(
+          "<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL LAMP(BITMAP("radiance", "texture.pfm")) SKY,
+      .parameters = {"tiles.normalmap.data", "metal.alpha.value", "metal.k.value", "paper.reflectance.data"}},
+     0},
     {{.name = "rough glass before paper",
-     .body = PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".15")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass"))
-         PLAIN_LAMP SKY,
-     .parameters = {"glass.eta", "glass.alpha.value", "paper.reflectance.data"}}, 0},
+      .body = PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".15"))
+          FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass")) PLAIN_LAMP SKY,
+      .parameters = {"glass.eta", "glass.alpha.value", "paper.reflectance.data"}},
+     0},
     {{.name = "bubbles in rough glass, reflected totally",
-     .body = PAPER GLASS("glass", "1", "1.6", NUMBER("alpha", ".01")) FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass")) SKY,
-     .parameters = {"glass.eta", "glass.alpha.value", "sky.data"}}, 0},
+      .body = PAPER GLASS("glass", "1", "1.6", NUMBER("alpha", ".01"))
+          FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("glass")) SKY,
+      .parameters = {"glass.eta", "glass.alpha.value", "sky.data"}},
+     0},
     {{.name = "roughness from a texture, masked, beside a mirror",
-     .body = METAL("beckmann", BITMAP("alpha", "grey.pfm")) PAPER "<bsdf type='conductor' id='mirror'/>" PATCH(
-         "<bsdf type='mask'><float name='opacity' value='.7'/><ref id='metal'/></bsdf>")
-         WALL BALL("0", ".9", "1.6", ".7", REF("mirror")) SKY,
-     .parameters = {"metal.alpha.data", "patch.vertex_normals", "paper.reflectance.data"}}, 3e-6},
+      .body =
+          METAL("beckmann", BITMAP("alpha", "grey.pfm")) PAPER "<bsdf type='conductor' id='mirror'/>" PATCH(
+              "<bsdf type='mask'><float name='opacity' value='.7'/><ref id='metal'/></bsdf>")
+              WALL BALL("0", ".9", "1.6", ".7", REF("mirror")) SKY,
+      .parameters = {"metal.alpha.data", "patch.vertex_normals", "paper.reflectance.data"}},
+     3e-6},
     {{.name = "brushed metal, smooth one way",
-     .body = METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".2")) BUMPED("<ref id='metal'/>")
-         PATCH(REF("waves")) PLAIN_LAMP SKY,
-     .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}}, 0},
+      .body = METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".2")) BUMPED("<ref id='metal'/>")
+          PATCH(REF("waves")) PLAIN_LAMP SKY,
+      .parameters = {"waves.scale", "waves.nested_texture.data", "metal.alpha_v.value"}},
+     0},
     {{.name = "rough metal blended with paper, and again with glass",
-     .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER GLASS("glass", "1.5", "1", NUMBER("alpha", ".2"))
-         "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref id='metal'/><ref id='paper'/></bsdf>"
-         "<bsdf type='blendbsdf' id='thick'>" BITMAP("weight", "grey.pfm") "<ref id='glass'/><ref id='worn'/></bsdf>"
-         MAPPED("<ref id='worn'/>") PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
-         BALL("0", ".9", "1.6", ".7", "<bsdf type='mask'><float name='opacity' value='.8'/><ref id='thick'/></bsdf>") PLAIN_LAMP SKY,
-     .parameters = {"tiles.normalmap.data", "metal.alpha.value", "glass.eta", "worn.weight.value"}}, 0},
+      .body = METAL("ggx", NUMBER("alpha", ".1")) PAPER GLASS(
+          "glass", "1.5", "1",
+          NUMBER(
+              "alpha",
+              ".2")) "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref "
+                     "id='metal'/><ref id='paper'/></bsdf>"
+                     "<bsdf type='blendbsdf' id='thick'>" BITMAP(
+                         "weight",
+                         "grey.pfm") "<ref id='glass'/><ref id='worn'/></bsdf>" MAPPED("<ref id='worn'/>")
+                         PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL BALL(
+                             "0", ".9", "1.6", ".7",
+                             "<bsdf type='mask'><float name='opacity' value='.8'/><ref id='thick'/></bsdf>")
+                             PLAIN_LAMP SKY,
+      .parameters = {"tiles.normalmap.data", "metal.alpha.value", "glass.eta", "worn.weight.value"}},
+     0},
     {{.name = "rough plastic, and blended with a mirror",
-     .body = "<bsdf type='roughplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08") NUMBER("int_ior", "1.6")
-         BITMAP("diffuse_reflectance", "texture.pfm") "</bsdf><bsdf type='conductor' id='mirror'/>"
-         "<bsdf type='blendbsdf' id='glaze'><float name='weight' value='.3'/><ref id='coat'/><ref id='mirror'/></bsdf>" PAPER
-         MAPPED("<ref id='coat'/>") PATCH(REF("tiles")) WALL BALL("0", ".9", "1.6", ".7", REF("glaze")) PLAIN_LAMP SKY,
-     .parameters = {"tiles.normalmap.data", "coat.diffuse_reflectance.data"}}, 0}, /* alpha and eta: render_roughplastic.c says why */
+      .body = "<bsdf type='roughplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08")
+          NUMBER("int_ior", "1.6")
+              BITMAP("diffuse_reflectance",
+                     "texture.pfm") "</bsdf><bsdf type='conductor' id='mirror'/>"
+                                    "<bsdf type='blendbsdf' id='glaze'><float name='weight' value='.3'/><ref "
+                                    "id='coat'/><ref id='mirror'/></bsdf>" PAPER MAPPED("<ref id='coat'/>")
+                                        PATCH(REF("tiles")) WALL BALL("0", ".9", "1.6", ".7", REF("glaze"))
+                                            PLAIN_LAMP SKY,
+      .parameters = {"tiles.normalmap.data", "coat.diffuse_reflectance.data"}},
+     0}, /* alpha and eta: render_roughplastic.c says why */
     {{.name = "plastic for polarised light, and brushed",
-     .body = "<bsdf type='pplastic' id='coat'>" WORD("distribution", "ggx") NUMBER("alpha", ".08") NUMBER("int_ior", "1.6")
-         BITMAP("diffuse_reflectance", "texture.pfm") "</bsdf><bsdf type='pplastic' id='brushed'>" WORD("distribution", "beckmann")
-         NUMBER("alpha_u", ".05") NUMBER("alpha_v", ".2") BITMAP("specular_reflectance", "texture.pfm") BITMAP("eta", "grey.pfm") "</bsdf>"
-         MAPPED("<ref id='coat'/>") BUMPED("<ref id='brushed'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
-         BALL("0", ".9", "1.6", ".7", REF("waves")) PLAIN_LAMP SKY,
-     .parameters = {"tiles.normalmap.data", "coat.alpha.value", "coat.eta.value", "brushed.alpha_u.value", "waves.scale"}}, 3e-6},
+      .body = "<bsdf type='pplastic' id='coat'>" WORD("distribution",
+                                                      "ggx") NUMBER("alpha", ".08") NUMBER("int_ior", "1.6")
+          BITMAP("diffuse_reflectance",
+                 "texture.pfm") "</bsdf><bsdf type='pplastic' id='brushed'>" WORD("distribution", "beckmann")
+              NUMBER("alpha_u", ".05") NUMBER("alpha_v", ".2") BITMAP("specular_reflectance", "texture.pfm")
+                  BITMAP("eta", "grey.pfm") "</bsdf>" MAPPED("<ref id='coat'/>") BUMPED("<ref id='brushed'/>")
+                      PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>")
+                          WALL BALL("0", ".9", "1.6", ".7", REF("waves")) PLAIN_LAMP SKY,
+      .parameters = {"tiles.normalmap.data", "coat.alpha.value", "coat.eta.value", "brushed.alpha_u.value",
+                     "waves.scale"}},
+     3e-6},
     {{.name = "principled metal under a coat, and plastic",
-     .body = PRINCIPLED("metal", NUMBER("roughness", ".3") NUMBER("metallic", ".6") NUMBER("anisotropic", ".5") NUMBER("clearcoat", ".8")
-                            NUMBER("clearcoat_gloss", ".5") NUMBER("sheen", ".4"))
-         PRINCIPLED("plain", NUMBER("specular", ".7") BITMAP("roughness", "grey.pfm") NUMBER("spec_tint", ".3"))
-         MAPPED("<ref id='metal'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>") WALL
-         BALL("0", ".9", "1.6", ".7", REF("plain")) PLAIN_LAMP SKY,
-     .parameters = {"tiles.normalmap.data", "metal.roughness.value", "metal.clearcoat_gloss.value", "metal.metallic.value",
-                    "plain.roughness.data"}}, 0},
+      .body = PRINCIPLED("metal",
+                         NUMBER("roughness", ".3") NUMBER("metallic", ".6") NUMBER("anisotropic", ".5")
+                             NUMBER("clearcoat", ".8") NUMBER("clearcoat_gloss", ".5") NUMBER("sheen", ".4"))
+          PRINCIPLED("plain",
+                     NUMBER("specular", ".7") BITMAP("roughness", "grey.pfm") NUMBER("spec_tint", ".3"))
+              MAPPED("<ref id='metal'/>") PAPER PATCH("<bsdf type='twosided'><ref id='tiles'/></bsdf>")
+                  WALL BALL("0", ".9", "1.6", ".7", REF("plain")) PLAIN_LAMP SKY,
+      .parameters = {"tiles.normalmap.data", "metal.roughness.value", "metal.clearcoat_gloss.value",
+                     "metal.metallic.value", "plain.roughness.data"}},
+     0},
     {{.name = "principled glass",
-     .body = PAPER PRINCIPLED("glass", NUMBER("eta", "1.5") NUMBER("roughness", ".35") NUMBER("spec_trans", ".7") NUMBER("clearcoat", ".5"))
-         MAPPED("<ref id='glass'/>") FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("tiles")) PLAIN_LAMP SKY,
-     .parameters = {"glass.eta", "glass.roughness.value", "tiles.normalmap.data", "glass.spec_trans.value"}}, 0},
+      .body = PAPER PRINCIPLED("glass", NUMBER("eta", "1.5") NUMBER("roughness", ".35")
+                                            NUMBER("spec_trans", ".7") NUMBER("clearcoat", ".5"))
+          MAPPED("<ref id='glass'/>") FLOOR WALL BALL("0", "-.6", ".8", ".7", REF("tiles")) PLAIN_LAMP SKY,
+      .parameters = {"glass.eta", "glass.roughness.value", "tiles.normalmap.data", "glass.spec_trans.value"}},
+     0},
     {{.name = "thin panes of the principled material",
-     .body = PAPER THIN("pane", NUMBER("eta", "1.4") NUMBER("roughness", ".45") NUMBER("spec_trans", ".7") NUMBER("diff_trans", ".6") NUMBER("spec_tint", ".3"))
-         THIN("brushed", NUMBER("roughness", ".3") NUMBER("anisotropic", ".6") NUMBER("spec_trans", "1") BITMAP("eta", "texture.pfm"))
-         MAPPED("<ref id='pane'/>") FLOOR WALL PATCH(REF("tiles")) BALL("0", "-.6", ".8", ".6", REF("brushed")) PLAIN_LAMP SKY,
-     .parameters = {"pane.eta.value", "pane.roughness.value", "tiles.normalmap.data", "pane.spec_trans.value", "brushed.eta.data"}}, 0},
+      .body = PAPER THIN("pane", NUMBER("eta", "1.4") NUMBER("roughness", ".45") NUMBER("spec_trans", ".7")
+                                     NUMBER("diff_trans", ".6") NUMBER("spec_tint", ".3"))
+          THIN("brushed", NUMBER("roughness", ".3") NUMBER("anisotropic", ".6") NUMBER("spec_trans", "1")
+                              BITMAP("eta", "texture.pfm")) MAPPED("<ref id='pane'/>")
+              FLOOR WALL PATCH(REF("tiles")) BALL("0", "-.6", ".8", ".6", REF("brushed")) PLAIN_LAMP SKY,
+      .parameters = {"pane.eta.value", "pane.roughness.value", "tiles.normalmap.data",
+                     "pane.spec_trans.value", "brushed.eta.data"}},
+     0},
     {{.name = "a camera at grazing light",
-     .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal")) BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
-     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
-         "<lookat origin='.1,-2.9,.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer name='width' value='%u'/><integer "
-                                                                     "name='height' value='%u'/><rfilter type='box'/></film></sensor>",
-     .parameters = {"eye.translation", "eye.x_fov", "metal.alpha.value"}}, 0},
+      .body = METAL("ggx", NUMBER("alpha", ".05")) PAPER FLOOR PATCH(REF("metal"))
+          BALL("0", ".9", "1.6", ".7", REF("metal")) SKY,
+      .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD(
+          "<lookat origin='.1,-2.9,.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer "
+                                                                      "name='width' value='%u'/><integer "
+                                                                      "name='height' value='%u'/><rfilter "
+                                                                      "type='box'/></film></sensor>",
+      .parameters = {"eye.translation", "eye.x_fov", "metal.alpha.value"}},
+     0},
 };
 
 static void agree(void **state)
@@ -143,8 +199,8 @@ static void agree(void **state)
     const struct attached_case *a = *state;
     scene_case c = a->scene;
     c.integrator = ATTACHED("");
-    path_agreement_expect(
-        &(path_agreement){.scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
+    path_agreement_expect(&(path_agreement){
+        .scene = &c, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .slack = a->slack, .dark = true});
 }
 
 /* A chain that is cut: what lies behind is attached anew. */
@@ -165,25 +221,36 @@ static void look_ahead(void **state)
 static const struct {
     const char *name, *body, *parameter;
 } smooth[] = {
-    {"normals of metal of .0001 under a sky", METAL("ggx", NUMBER("alpha", ".0001")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
-    {"normals of metal of .001 under a sky", METAL("ggx", NUMBER("alpha", ".001")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
-    {"normals of metal of .2 under a sky", METAL("ggx", NUMBER("alpha", ".2")) PATCH(REF("metal")) SKY, "patch.vertex_normals"},
+    {"normals of metal of .0001 under a sky", METAL("ggx", NUMBER("alpha", ".0001")) PATCH(REF("metal")) SKY,
+     "patch.vertex_normals"},
+    {"normals of metal of .001 under a sky", METAL("ggx", NUMBER("alpha", ".001")) PATCH(REF("metal")) SKY,
+     "patch.vertex_normals"},
+    {"normals of metal of .2 under a sky", METAL("ggx", NUMBER("alpha", ".2")) PATCH(REF("metal")) SKY,
+     "patch.vertex_normals"},
     {"a map of normals on metal of .5 under a lamp",
-     METAL("ggx", NUMBER("alpha", ".5")) MAPPED(REF("metal")) PATCH(REF("tiles")) PLAIN_LAMP, "tiles.normalmap.data"},
+     METAL("ggx", NUMBER("alpha", ".5")) MAPPED(REF("metal")) PATCH(REF("tiles")) PLAIN_LAMP,
+     "tiles.normalmap.data"},
     {"normals of two metals of .1",
-     METAL("beckmann", NUMBER("alpha", ".1")) MAPPED(REF("metal")) TWO_METALS EVEN PLAIN_LAMP, "tiles.normalmap.data"},
-    {"the roughness .02 of two metals", METAL("ggx", NUMBER("alpha", ".02")) MAPPED(REF("metal")) TWO_METALS SKY, "metal.alpha.value"},
+     METAL("beckmann", NUMBER("alpha", ".1")) MAPPED(REF("metal")) TWO_METALS EVEN PLAIN_LAMP,
+     "tiles.normalmap.data"},
+    {"the roughness .02 of two metals",
+     METAL("ggx", NUMBER("alpha", ".02")) MAPPED(REF("metal")) TWO_METALS SKY, "metal.alpha.value"},
     {"normals of a blend of two metals",
-     METAL("ggx", NUMBER("alpha", ".03")) "<bsdf type='roughconductor' id='other'>" NUMBER("alpha", ".2") "</bsdf>"
-         "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref id='metal'/><ref id='other'/></bsdf>" PATCH(REF("worn")) SKY
-             PLAIN_LAMP, "patch.vertex_normals"},
+     METAL("ggx", NUMBER("alpha", ".03")) "<bsdf type='roughconductor' id='other'>" NUMBER(
+         "alpha", ".2") "</bsdf>"
+                        "<bsdf type='blendbsdf' id='worn'><float name='weight' value='.4'/><ref "
+                        "id='metal'/><ref id='other'/></bsdf>" PATCH(REF("worn")) SKY PLAIN_LAMP,
+     "patch.vertex_normals"},
     {"normals of principled metal",
-     PRINCIPLED("metal", NUMBER("roughness", ".2") NUMBER("metallic", "1")) PATCH(REF("metal")) SKY PLAIN_LAMP,
+     PRINCIPLED("metal", NUMBER("roughness", ".2") NUMBER("metallic", "1")) PATCH(REF("metal"))
+         SKY PLAIN_LAMP,
      "patch.vertex_normals"},
     {"the roughness of principled metal",
-     PRINCIPLED("metal", NUMBER("roughness", ".4") NUMBER("metallic", "1")) PATCH(REF("metal")) SKY PLAIN_LAMP,
+     PRINCIPLED("metal", NUMBER("roughness", ".4") NUMBER("metallic", "1")) PATCH(REF("metal"))
+         SKY PLAIN_LAMP,
      "metal.roughness.value"},
-    {"the roughness .5 of metal", METAL("beckmann", NUMBER("alpha", ".5")) PATCH(REF("metal")) SKY PLAIN_LAMP, "metal.alpha.value"},
+    {"the roughness .5 of metal", METAL("beckmann", NUMBER("alpha", ".5")) PATCH(REF("metal")) SKY PLAIN_LAMP,
+     "metal.alpha.value"},
 };
 
 static void plain(void **state)
@@ -191,9 +258,18 @@ static void plain(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof smooth / sizeof *smooth; k++) {
         arena a = {0};
-        const scene_case c = {.name = smooth[k].name, .body = smooth[k].body, .integrator = ATTACHED(""), .parameters = {smooth[k].parameter}};
+        const scene_case c = {
+            .name = smooth[k].name,
+            .body = smooth[k].body,
+            .integrator = ATTACHED(""),
+            .parameters = {smooth[k].parameter},
+        };
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
-        plain_differences_expect(e, &(plain_differences){.name = c.name, .parameters = c.parameters, .parameter_count = 1, .samples = PLAIN_SAMPLES, .least_mean = 1e-2});
+        plain_differences_expect(e, &(plain_differences){.name = c.name,
+                                                         .parameters = c.parameters,
+                                                         .parameter_count = 1,
+                                                         .samples = PLAIN_SAMPLES,
+                                                         .least_mean = 1e-2});
         scene_eval_destroy(e);
         arena_free(&a);
     }
@@ -201,9 +277,11 @@ static void plain(void **state)
 
 /* ---- mixtures ---- */
 
-/* Of each sample <direction, gradient>, less the difference along that direction of the primal kernel, whose samples all move. *size: the mean of these. One
- * set of values after the other, because tables are made anew for each. */
-static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t first, const double *direction, double *out, double *size)
+/* Of each sample <direction, gradient>, less the difference along that direction of the primal kernel, whose
+ * samples all move. *size: the mean of these. One set of values after the other, because tables are made anew
+ * for each. */
+static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t first, const double *direction,
+                     double *out, double *size)
 {
     const double step = 0.03; /* large enough that samples change between parts, as their probabilities say */
     for (int side = -1; side <= 1; side++) {
@@ -212,7 +290,8 @@ static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t fi
         for (uint32_t n = 0; n < mean_samples; n++) {
             bl_error err = {0};
             uint32_t pixel = n * 37 % (SIDE * SIDE);
-            if (scene_eval_run(e, side ? RENDER_PRIMAL : RENDER_GRADIENT, pixel, n, 3, 1, true, &err) != BL_OK)
+            if (scene_eval_run(e, side ? RENDER_PRIMAL : RENDER_GRADIENT, pixel, n, 3, 1, true, &err) !=
+                BL_OK)
                 fail_msg("%s", err.text);
             double moved = side ? side * scene_eval_weighted(e, pixel) / (2 * step) : 0;
             out[n] -= moved, *size += moved / mean_samples;
@@ -224,7 +303,9 @@ static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t fi
     }
 }
 
-#define POLARISED "<bsdf type='pplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>"
+#define POLARISED                                                                                            \
+    "<bsdf type='pplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1")                       \
+        NUMBER("int_ior", "2") "</bsdf>"
 #define COATED PRINCIPLED("it", NUMBER("roughness", ".3") NUMBER("metallic", ".5") NUMBER("clearcoat", "1"))
 
 static void means(void **state)
@@ -234,31 +315,42 @@ static void means(void **state)
         const char *name, *material, *parameter;
         double size; /* of the direction */
     } rows[] = {
-        {"metal blended with paper", METAL("ggx", NUMBER("alpha", ".05")) "<bsdf type='diffuse' id='white'/>"
-            "<bsdf type='blendbsdf' id='it'><float name='weight' value='.5'/><ref id='metal'/><ref id='white'/></bsdf>",
+        {"metal blended with paper",
+         METAL("ggx", NUMBER("alpha", ".05")) "<bsdf type='diffuse' id='white'/>"
+                                              "<bsdf type='blendbsdf' id='it'><float name='weight' "
+                                              "value='.5'/><ref id='metal'/><ref id='white'/></bsdf>",
          "patch.vertex_normals", 1},
-        {"plastic", "<bsdf type='roughplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1") NUMBER("int_ior", "2") "</bsdf>",
+        {"plastic",
+         "<bsdf type='roughplastic' id='it'>" WORD("distribution", "ggx") NUMBER("alpha", ".1")
+             NUMBER("int_ior", "2") "</bsdf>",
          "patch.vertex_normals", 1},
         {"plastic for polarised light", POLARISED, "patch.vertex_normals", 1},
         {"its roughness", POLARISED, "it.alpha.value", 0.3},
         {"principled", COATED, "patch.vertex_normals", 1},
         {"its roughness", COATED, "it.roughness.value", 0.6},
-        {"principled glass", PRINCIPLED("it", NUMBER("roughness", ".3") NUMBER("spec_trans", ".8")), "patch.vertex_normals", 1},
+        {"principled glass", PRINCIPLED("it", NUMBER("roughness", ".3") NUMBER("spec_trans", ".8")),
+         "patch.vertex_normals", 1},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         arena a = {0};
-        const scene_case c = {.name = rows[k].name, .integrator = ATTACHED(""), .body = arena_printf(&a, "%s" PATCH(REF("it")) SKY, rows[k].material),
-                              .parameters = {rows[k].parameter}};
+        const scene_case c = {
+            .name = rows[k].name,
+            .integrator = ATTACHED(""),
+            .body = arena_printf(&a, "%s" PATCH(REF("it")) SKY, rows[k].material),
+            .parameters = {rows[k].parameter},
+        };
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, c.parameters, 1);
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c.parameters[0])];
-        double *direction = arena_alloc(&a, p->count * sizeof *direction), *each = arena_alloc(&a, mean_samples * sizeof *each);
+        double *direction = arena_alloc(&a, p->count * sizeof *direction),
+               *each = arena_alloc(&a, mean_samples * sizeof *each);
         double sum = 0, squares = 0, size = 0;
         for (uint32_t i = 0; i < p->count; i++)
             direction[i] = rows[k].size * (i % 3 == 0 ? 1 : i % 3 == 1 ? .5 : 0);
         for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
             e->adjoint[i] = 1 + (float)(i % 3);
         memset(each, 0, mean_samples * sizeof *each);
-        mistakes(e, p->count, scene_eval_value_first(e, c.parameters[0]), scene_eval_gradient_first(e, c.parameters[0]), direction, each, &size);
+        mistakes(e, p->count, scene_eval_value_first(e, c.parameters[0]),
+                 scene_eval_gradient_first(e, c.parameters[0]), direction, each, &size);
         for (uint32_t n = 0; n < mean_samples; n++)
             sum += each[n] / mean_samples, squares += each[n] * each[n] / mean_samples;
         double deviation = sqrt((squares - sum * sum) / (mean_samples - 1));
@@ -273,7 +365,8 @@ static void means(void **state)
 
 /* ---- what is no number ---- */
 
-/* Derivatives of rays beyond all sense, here because the adjoint is: dropped and counted, and nothing that comes of it is NaN. */
+/* Derivatives of rays beyond all sense, here because the adjoint is: dropped and counted, and nothing that
+ * comes of it is NaN. */
 static void singular(void **state)
 {
     (void)state;
@@ -289,7 +382,8 @@ static void singular(void **state)
     for (uint32_t n = 0; n < PLAIN_SAMPLES; n++)
         for (int forward = 0; forward < 2; forward++) {
             bl_error err = {0};
-            if (scene_eval_run(e, forward ? RENDER_FORWARD : RENDER_GRADIENT, n * 37 % (SIDE * SIDE), n, 3, 1, true, &err) != BL_OK)
+            if (scene_eval_run(e, forward ? RENDER_FORWARD : RENDER_GRADIENT, n * 37 % (SIDE * SIDE), n, 3, 1,
+                               true, &err) != BL_OK)
                 fail_msg("%s", err.text);
             for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
                 counted[forward] += e->status[STATUS_SINGULAR + k];
@@ -312,35 +406,54 @@ static void texcoords(void **state)
         bool turn;
     } rows[] = {
         {"smooth metal", METAL("ggx", NUMBER("alpha", ".01")), false},
-        {"smooth metal of two sides", METAL("ggx", NUMBER("alpha", ".01")) "<bsdf type='twosided' id='it'><ref id='metal'/></bsdf>", false},
-        {"a perfect mirror", "<bsdf type='conductor' id='metal'>" BITMAP("specular_reflectance", "texture.pfm") "</bsdf>", false},
+        {"smooth metal of two sides",
+         METAL("ggx", NUMBER("alpha", ".01")) "<bsdf type='twosided' id='it'><ref id='metal'/></bsdf>",
+         false},
+        {"a perfect mirror",
+         "<bsdf type='conductor' id='metal'>" BITMAP("specular_reflectance", "texture.pfm") "</bsdf>", false},
         {"smooth glass", GLASS("metal", "1.5", "1", NUMBER("alpha", ".01")), false},
-        {"smooth plastic for polarised light", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".01") "</bsdf>", false},
-        {"brushed plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha_u", ".01") NUMBER("alpha_v", ".04") "</bsdf>", true},
+        {"smooth plastic for polarised light",
+         "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".01") "</bsdf>", false},
+        {"brushed plastic",
+         "<bsdf type='pplastic' id='metal'>" NUMBER("alpha_u", ".01") NUMBER("alpha_v", ".04") "</bsdf>",
+         true},
         {"rough plastic", "<bsdf type='pplastic' id='metal'>" NUMBER("alpha", ".3") "</bsdf>", false},
         {"smooth principled", PRINCIPLED("metal", NUMBER("roughness", ".1")), false},
-        {"brushed principled", PRINCIPLED("metal", NUMBER("roughness", ".1") NUMBER("anisotropic", ".8")), true},
+        {"brushed principled", PRINCIPLED("metal", NUMBER("roughness", ".1") NUMBER("anisotropic", ".8")),
+         true},
         {"rough principled", PRINCIPLED("metal", NUMBER("roughness", ".5477")), false},
-        {"smooth thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5")), false},
-        {"brushed thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") NUMBER("anisotropic", ".8")), true},
-        {"thin principled, its index from a texture", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") BITMAP("eta", "grey.pfm")), true},
-        {"rough thin principled", THIN("metal", NUMBER("roughness", ".5477") NUMBER("spec_trans", ".5")), false},
+        {"smooth thin principled", THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5")),
+         false},
+        {"brushed thin principled",
+         THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") NUMBER("anisotropic", ".8")),
+         true},
+        {"thin principled, its index from a texture",
+         THIN("metal", NUMBER("roughness", ".1") NUMBER("spec_trans", ".5") BITMAP("eta", "grey.pfm")), true},
+        {"rough thin principled", THIN("metal", NUMBER("roughness", ".5477") NUMBER("spec_trans", ".5")),
+         false},
         {"rough thin principled without facets", THIN("metal", NUMBER("roughness", ".1")), false},
         {"roughness from a texture", METAL("ggx", BITMAP("alpha", "grey.pfm")), true},
         {"brushed metal", METAL("ggx", NUMBER("alpha_u", ".004") NUMBER("alpha_v", ".01")), true},
         {"normals from a texture", METAL("ggx", NUMBER("alpha", ".01")) MAPPED(REF("metal")), true},
-        {"normals from a texture over rough metal", METAL("ggx", NUMBER("alpha", ".3")) MAPPED(REF("metal")), false},
+        {"normals from a texture over rough metal", METAL("ggx", NUMBER("alpha", ".3")) MAPPED(REF("metal")),
+         false},
         {"bumps over a perfect mirror", "<bsdf type='conductor' id='metal'/>" BUMPED(REF("metal")), true},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         arena a = {0};
-        const char *id = strstr(rows[k].material, "'tiles'") ? "tiles" : strstr(rows[k].material, "'waves'") ? "waves" : strstr(rows[k].material, "'it'") ? "it" : "metal";
+        const char *id = strstr(rows[k].material, "'tiles'")   ? "tiles"
+                         : strstr(rows[k].material, "'waves'") ? "waves"
+                         : strstr(rows[k].material, "'it'")    ? "it"
+                                                               : "metal";
         const scene_case c = {.integrator = "<integrator type='prb'/>",
-                              .body = arena_printf(&a, "%s<shape type='ply' id='patch'>" WORD("filename", "patch.ply") "<ref id='%s'/></shape>" SKY,
+                              .body = arena_printf(&a,
+                                                   "%s<shape type='ply' id='patch'>" WORD(
+                                                       "filename", "patch.ply") "<ref id='%s'/></shape>" SKY,
                                                    rows[k].material, id)};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, NULL, 0);
         if (e->scene->parameters.data[scene_eval_find(e, "patch.vertex_texcoords")].turns != rows[k].turn)
-            fail_msg("%s: texture coordinates are%s said to turn it", rows[k].name, rows[k].turn ? " not" : "");
+            fail_msg("%s: texture coordinates are%s said to turn it", rows[k].name,
+                     rows[k].turn ? " not" : "");
         bool rough = strstr(rows[k].name, "rough ") || strstr(rows[k].material, "'.3'");
         assert_true(e->scene->parameters.data[scene_eval_find(e, "patch.vertex_normals")].turns == !rough);
         scene_eval_destroy(e);
@@ -356,8 +469,9 @@ static char *trace_of(const char *integrator, const char *attached, const char *
     arena a = {0};
     const char *parameters[] = {"tiles.normalmap.data", "metal.alpha.value"};
     const char *metal = arena_printf(&a, METAL("ggx", "%s" NUMBER("alpha", "%s")), attached, alpha);
-    const scene_case c = {.body = arena_printf(&a, "%s" PAPER MAPPED(REF("metal")) PATCH(REF("tiles")) WALL SKY, metal),
-                          .integrator = arena_printf(&a, "<integrator type='%s'/>", integrator)};
+    const scene_case c = {
+        .body = arena_printf(&a, "%s" PAPER MAPPED(REF("metal")) PATCH(REF("tiles")) WALL SKY, metal),
+        .integrator = arena_printf(&a, "<integrator type='%s'/>", integrator)};
     scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, DEPTH, SIDE, SIDE), folder, parameters, 2);
     bl_error err = {0};
     ir_module *m;
@@ -378,8 +492,9 @@ static void kernels(void **state)
     static const struct {
         const char *integrator, *attached, *alpha;
         bool detached;
-    } scenes[] = {{"prb", "", ".01", false}, {"prb", always, ".3", false},          {"prb_attached", "", ".3", false},
-                  {"prb", never, ".01", true}, {"prb_attached", never, ".01", true}, {"prb", "", ".3", true}};
+    } scenes[] = {
+        {"prb", "", ".01", false},   {"prb", always, ".3", false},         {"prb_attached", "", ".3", false},
+        {"prb", never, ".01", true}, {"prb_attached", never, ".01", true}, {"prb", "", ".3", true}};
     static const render_pass passes[] = {RENDER_PRIMAL, RENDER_GRADIENT, RENDER_FORWARD};
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         char *plain_one = trace_of("prb", "", ".3", passes[k]);
@@ -387,8 +502,9 @@ static void kernels(void **state)
             char *other = trace_of(scenes[i].integrator, scenes[i].attached, scenes[i].alpha, passes[k]);
             bool same = strcmp(plain_one, other) == 0;
             if (scenes[i].detached ? !same : same && passes[k] != RENDER_PRIMAL)
-                fail_msg("pass %d of %s, alpha %s, %s: %s", (int)passes[k], scenes[i].integrator, scenes[i].alpha,
-                         scenes[i].attached, same ? "detached" : "other than the detached kernel");
+                fail_msg("pass %d of %s, alpha %s, %s: %s", (int)passes[k], scenes[i].integrator,
+                         scenes[i].alpha, scenes[i].attached,
+                         same ? "detached" : "other than the detached kernel");
             free(other);
         }
         free(plain_one);

@@ -1,9 +1,11 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of the camera's parameters against plain central differences, sample by sample, in f64. Where only lights are sampled, one bounce after
- * the camera's ray, a sample with its random numbers is a smooth function of the camera until it crosses an edge; so every sample must agree but the
- * few that do cross one within the step. What needs more bounces is compared with frozen paths by tests/gradient/unrolled.c, which walks the
- * camera's scenes too. And the record of a sensor made from parameters by a kernel is the one made on the host. */
+ * Gradients of the camera's parameters against plain central differences, sample by sample, in f64. Where
+ * only lights are sampled, one bounce after the camera's ray, a sample with its random numbers is a smooth
+ * function of the camera until it crosses an edge; so every sample must agree but the few that do cross one
+ * within the step. What needs more bounces is compared with frozen paths by tests/gradient/unrolled.c, which
+ * walks the camera's scenes too. And the record of a sensor made from parameters by a kernel is the one made
+ * on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,37 +23,68 @@
 enum { SIDE = 16, SAMPLES = 60 };
 static char *folder;
 
-#define POSE "<transform name='to_world'><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
-#define FILM "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter type='box'/></film>"
-#define MATERIAL "<bsdf type='diffuse'><texture type='bitmap' name='reflectance'><string name='filename' value='texture.pfm'/></texture></bsdf>"
+#define POSE                                                                                                 \
+    "<transform name='to_world'><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
+#define FILM                                                                                                 \
+    "<film type='hdrfilm'><integer name='width' value='16'/><integer name='height' value='16'/><rfilter "    \
+    "type='box'/></film>"
+#define MATERIAL                                                                                             \
+    "<bsdf type='diffuse'><texture type='bitmap' name='reflectance'><string name='filename' "                \
+    "value='texture.pfm'/></texture></bsdf>"
 
 static const struct {
     const char *name, *sensor, *light;
     const char *parameters[6];
 } cases[] = {
-    {"pinhole, point light", "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' value='10,-20,5'/>" POSE FILM "</sensor>",
+    {"pinhole, point light",
+     "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' "
+     "value='10,-20,5'/>" POSE FILM "</sensor>",
      "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>",
-     {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y"}},
-    {"lens, area light", "<sensor type='thinlens' id='eye'><float name='fov' value='55'/><float name='aperture_radius' value='.2'/><float name='focus_distance' value='2.5'/>" POSE FILM
-     "</sensor>", "<shape type='rectangle'><transform name='to_world'><scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/></transform>"
-     "<emitter type='area'/></shape>", {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.aperture_radius", "eye.focus_distance"}},
-    {"pinhole, environment", "<sensor type='perspective' id='eye'>" POSE FILM "</sensor>",
-     "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>", {"eye.translation", "eye.rotation"}},
-    {"parallel rays, point light", "<sensor type='orthographic' id='eye'><transform name='to_world'><scale value='.9,.8,1.2'/><lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>"
-     FILM "</sensor>", "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>", {"eye.to_world"}},
-    {"pinhole, surfaces that rays meet by iteration", "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" POSE FILM "</sensor>",
-     "<shape type='sdfgrid'><string name='filename' value='ball.vol'/><transform name='to_world'><translate value='-.1,-.5,.2'/></transform></shape>"
-     "<shape type='bsplinecurve'><string name='filename' value='strand.curves'/><transform name='to_world'><translate y='11'/></transform></shape>"
-     "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>", {"eye.translation", "eye.rotation"}},
+     {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x",
+      "eye.principal_point_offset_y"}},
+    {"lens, area light",
+     "<sensor type='thinlens' id='eye'><float name='fov' value='55'/><float name='aperture_radius' "
+     "value='.2'/><float name='focus_distance' value='2.5'/>" POSE FILM "</sensor>",
+     "<shape type='rectangle'><transform name='to_world'><scale value='.6,.5,1'/><rotate x='1' "
+     "angle='165'/><translate value='-.1,-.2,2.2'/></transform>"
+     "<emitter type='area'/></shape>",
+     {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.aperture_radius",
+      "eye.focus_distance"}},
+    {"pinhole, environment",
+     "<sensor type='perspective' id='eye'>" POSE FILM "</sensor>",
+     "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>",
+     {"eye.translation", "eye.rotation"}},
+    {"parallel rays, point light",
+     "<sensor type='orthographic' id='eye'><transform name='to_world'><scale value='.9,.8,1.2'/><lookat "
+     "origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/></transform>" FILM "</sensor>",
+     "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>",
+     {"eye.to_world"}},
+    {"pinhole, surfaces that rays meet by iteration",
+     "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" POSE FILM "</sensor>",
+     "<shape type='sdfgrid'><string name='filename' value='ball.vol'/><transform name='to_world'><translate "
+     "value='-.1,-.5,.2'/></transform></shape>"
+     "<shape type='bsplinecurve'><string name='filename' value='strand.curves'/><transform "
+     "name='to_world'><translate y='11'/></transform></shape>"
+     "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/></emitter>",
+     {"eye.translation", "eye.rotation"}},
 };
 
 static scene_eval *create(size_t k, uint32_t count)
 {
     arena a = {0};
-    char *body = arena_printf(&a, "<shape type='rectangle'><transform name='to_world'><scale value='3'/></transform>" MATERIAL "</shape>"
-                                  "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" MATERIAL "</shape>%s", cases[k].light);
-    scene_eval *e = scene_eval_create(scene_xml(&a, "<integrator type='direct'><integer name='emitter_samples' value='1'/><integer name='bsdf_samples' value='0'/></integrator>",
-                                                cases[k].sensor, body), folder, cases[k].parameters, count);
+    char *body = arena_printf(
+        &a,
+        "<shape type='rectangle'><transform name='to_world'><scale value='3'/></transform>" MATERIAL
+        "</shape>"
+        "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' "
+        "value='.4'/>" MATERIAL "</shape>%s",
+        cases[k].light);
+    scene_eval *e =
+        scene_eval_create(scene_xml(&a,
+                                    "<integrator type='direct'><integer name='emitter_samples' "
+                                    "value='1'/><integer name='bsdf_samples' value='0'/></integrator>",
+                                    cases[k].sensor, body),
+                          folder, cases[k].parameters, count);
     arena_free(&a);
     return e;
 }
@@ -64,8 +97,12 @@ static void all_derivatives(void **state)
         while (count < 6 && cases[k].parameters[count])
             count++;
         scene_eval *e = create(k, count);
-        plain_differences_expect(e, &(plain_differences){.name = cases[k].name, .parameters = cases[k].parameters, .parameter_count = count, .samples = SAMPLES,
-                                                         .every = true, .least_mean = 1e-3});
+        plain_differences_expect(e, &(plain_differences){.name = cases[k].name,
+                                                         .parameters = cases[k].parameters,
+                                                         .parameter_count = count,
+                                                         .samples = SAMPLES,
+                                                         .every = true,
+                                                         .least_mean = 1e-3});
         scene_eval_destroy(e);
     }
 }

@@ -1,11 +1,15 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains of mirrors and smooth glass, whose directions turn with parameters (integrator/follow.c), sample by sample in the interpreter:
+ * Chains of mirrors and smooth glass, whose directions turn with parameters (integrator/follow.c), sample by
+ * sample in the interpreter:
  *
- *   agree   path replay equals the unrolled path, where everything is tracked from the camera to the end, and differences of the path that moves on
- *           the entries it has met: behind glass, total reflection, one medium in another, panes, maps of normals and bumps, after and before rough
+ *   agree   path replay equals the unrolled path, where everything is tracked from the camera to the end, and
+ *           differences of the path that moves on
+ *           the entries it has met: behind glass, total reflection, one medium in another, panes, maps of
+ *           normals and bumps, after and before rough
  *           and diffuse vertices;
- *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters until it crosses an edge: mirrors'
+ *   plain   where nothing is chosen, a sample with its random numbers is a smooth function of the parameters
+ *           until it crosses an edge: mirrors'
  *           gradients equal plain differences of the primal kernel, which knows nothing of all this. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +21,6 @@
 #include "support/path_agreement.h"
 #include "support/plain_differences.h"
 #include "support/scene_eval.h"
-
 
 enum { DEPTH = 5, LONG_DEPTH = 9, SAMPLES = 40, SIDE = 16, PLAIN_SAMPLES = 60 };
 static char *folder;
@@ -54,9 +57,11 @@ static char *folder;
         "<scale value='.9'/><rotate x='1' angle='80'/><translate value='0,-1.2,.8'/>")                       \
         REF("pane") "</shape>"
 #define LAMP                                                                                                 \
-    "<shape type='rectangle'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='165'/><translate "          \
-                                        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" BITMAP(  \
-        "radiance", "texture.pfm") "</emitter></shape>"
+    "<shape type='rectangle'>" TO_WORLD(                                                                     \
+        "<scale value='.8'/><rotate x='1' angle='165'/><translate "                                          \
+        "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" BITMAP("radiance",                       \
+                                                                           "texture.pfm") "</emitter></"     \
+                                                                                          "shape>"
 #define SKY "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>"
 #define MAPPED(id, nested)                                                                                   \
     "<bsdf type='normalmap' id='" id "'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
@@ -140,9 +145,14 @@ static void plain(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof mirrors / sizeof *mirrors; k++) {
         arena a = {0};
-        const scene_case c = {.name = mirrors[k].name, .body = mirrors[k].body, .parameters = {mirrors[k].parameter}};
+        const scene_case c = {
+            .name = mirrors[k].name, .body = mirrors[k].body, .parameters = {mirrors[k].parameter}};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, 4, SIDE, SIDE), folder, c.parameters, 1);
-        plain_differences_expect(e, &(plain_differences){.name = c.name, .parameters = c.parameters, .parameter_count = 1, .samples = PLAIN_SAMPLES, .least_mean = 1e-2});
+        plain_differences_expect(e, &(plain_differences){.name = c.name,
+                                                         .parameters = c.parameters,
+                                                         .parameter_count = 1,
+                                                         .samples = PLAIN_SAMPLES,
+                                                         .least_mean = 1e-2});
         scene_eval_destroy(e);
         arena_free(&a);
     }
@@ -158,7 +168,8 @@ int main(void)
     for (uint32_t i = 0; i < COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, agree, NULL, NULL, (void *)(uintptr_t)&cases[i]};
     tests[COUNT] = (struct CMUnitTest)cmocka_unit_test(plain);
-    tests[COUNT + 1] = (struct CMUnitTest){"long chains", long_chains, NULL, NULL, (void *)(uintptr_t)&cases[2]};
+    tests[COUNT + 1] =
+        (struct CMUnitTest){"long chains", long_chains, NULL, NULL, (void *)(uintptr_t)&cases[2]};
     int failed = cmocka_run_group_tests_name("chains", tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

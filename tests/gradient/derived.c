@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values in the interpreter: parameters that reach the image only through them (a spot light's angles), and where lights stand and
- * point, have the gradient that differences of the primal and of the frozen path have, sample by sample; and who has derived values,
- * gradients of them, or neither. */
+ * Derived values in the interpreter: parameters that reach the image only through them (a spot light's
+ * angles), and where lights stand and point, have the gradient that differences of the primal and of the
+ * frozen path have, sample by sample; and who has derived values, gradients of them, or neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,21 +18,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 6, SEED = 5, STREAM = 1, DEPTH = 3, SAMPLES = 60, ELEMENTS_MOST = 128, SPOT_ANGLES = 4, SPOT_DERIVED = SPOT_ANGLES + 9 };
+enum {
+    SIDE = 6,
+    SEED = 5,
+    STREAM = 1,
+    DEPTH = 3,
+    SAMPLES = 60,
+    ELEMENTS_MOST = 128,
+    SPOT_ANGLES = 4,
+    SPOT_DERIVED = SPOT_ANGLES + 9
+};
 static const double pi = 3.14159265358979323846;
 
 static char *folder;
 
 #define MATERIALS "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"
-#define ROOM MATERIALS                                                                                       \
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>" \
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/></transform>" \
+#define ROOM                                                                                                 \
+    MATERIALS                                                                                                \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "               \
+    "id='white'/></shape>"                                                                                   \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' "                  \
+    "angle='90'/><translate value='0,1.1,1'/></transform>"                                                   \
     "<ref id='white'/></shape>"
 #define SPOT(id, origin, inside)                                                                             \
-    "<emitter type='spot' id='" id "'><transform name='to_world'><scale value='1,1.3,.8'/><lookat origin='" origin "' target='.1,.2,.2' up='0,0,1'/>" \
+    "<emitter type='spot' id='" id                                                                           \
+    "'><transform name='to_world'><scale value='1,1.3,.8'/><lookat origin='" origin                          \
+    "' target='.1,.2,.2' up='0,0,1'/>"                                                                       \
     "</transform><rgb name='intensity' value='5,6,7'/>" inside "</emitter>"
-#define ANGLES(cutoff, beam) "<float name='cutoff_angle' value='" cutoff "'/><float name='beam_width' value='" beam "'/>"
-#define PICTURE "<texture type='bitmap' name='texture'><string name='filename' value='texture.pfm'/></texture>"
+#define ANGLES(cutoff, beam)                                                                                 \
+    "<float name='cutoff_angle' value='" cutoff "'/><float name='beam_width' value='" beam "'/>"
+#define PICTURE                                                                                              \
+    "<texture type='bitmap' name='texture'><string name='filename' value='texture.pfm'/></texture>"
 
 typedef struct light_case {
     const char *name, *body;
@@ -40,42 +56,75 @@ typedef struct light_case {
     uint32_t count;
 } light_case;
 
-static const light_case plain = {"plain", ROOM SPOT("spot", "-.8,-.9,1.9", ANGLES("35", "12")),
-                                 {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "white.reflectance.value"}, 4};
-static const light_case preset = {"beam width by default", ROOM SPOT("spot", "-.8,-.9,1.9", "<float name='cutoff_angle' value='40'/>"),
-                                  {"spot.beam_width", "spot.cutoff_angle"}, 2};
-static const light_case textured = {"textured", ROOM SPOT("spot", "-.8,-.9,1.9", ANGLES("35", "12") PICTURE),
-                                    {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "spot.texture.data"}, 4};
-static const light_case several = {"several", ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12")) SPOT("two", ".8,-.9,1.7", ANGLES("30", "20"))
-                                   SPOT("three", "0,-1,2", ANGLES("38", "5") PICTURE), {"two.cutoff_angle", "three.beam_width"}, 2};
-static const light_case moved_spots = {"moved spots", ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12")) SPOT("two", ".8,-.9,1.7", ANGLES("30", "20") PICTURE),
-                                       {"one.to_world", "two.to_world", "white.reflectance.value"}, 3};
-static const light_case moved_lights = {"moved lights",
+static const light_case plain = {
+    "plain",
+    ROOM SPOT("spot", "-.8,-.9,1.9", ANGLES("35", "12")),
+    {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "white.reflectance.value"},
+    4};
+static const light_case preset = {"beam width by default",
+                                  ROOM SPOT("spot", "-.8,-.9,1.9", "<float name='cutoff_angle' value='40'/>"),
+                                  {"spot.beam_width", "spot.cutoff_angle"},
+                                  2};
+static const light_case textured = {
+    "textured",
+    ROOM SPOT("spot", "-.8,-.9,1.9", ANGLES("35", "12") PICTURE),
+    {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "spot.texture.data"},
+    4};
+static const light_case several = {"several",
+                                   ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12"))
+                                       SPOT("two", ".8,-.9,1.7", ANGLES("30", "20"))
+                                           SPOT("three", "0,-1,2", ANGLES("38", "5") PICTURE),
+                                   {"two.cutoff_angle", "three.beam_width"},
+                                   2};
+static const light_case moved_spots = {"moved spots",
+                                       ROOM SPOT("one", "-.8,-.9,1.9", ANGLES("35", "12"))
+                                           SPOT("two", ".8,-.9,1.7", ANGLES("30", "20") PICTURE),
+                                       {"one.to_world", "two.to_world", "white.reflectance.value"},
+                                       3};
+static const light_case moved_lights = {
+    "moved lights",
     ROOM "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/></emitter>"
-    "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/></emitter>",
-    {"bulb.position", "sun.direction", "white.reflectance.value"}, 3};
-static const light_case slides = {"projectors",
-    ROOM "<emitter type='projector' id='one'><transform name='to_world'><scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>"
-    "</transform><texture type='bitmap' name='irradiance'><string name='filename' value='texture.pfm'/></texture><float name='fov' value='55'/></emitter>"
-    "<emitter type='projector' id='two'><transform name='to_world'><lookat origin='.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform></emitter>",
-    {"one.to_world", "one.fov", "one.irradiance.data", "one.scale", "two.to_world"}, 5};
+         "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/></emitter>",
+    {"bulb.position", "sun.direction", "white.reflectance.value"},
+    3};
+static const light_case slides = {
+    "projectors",
+    ROOM "<emitter type='projector' id='one'><transform name='to_world'><scale value='1.2'/><lookat "
+         "origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>"
+         "</transform><texture type='bitmap' name='irradiance'><string name='filename' "
+         "value='texture.pfm'/></texture><float name='fov' value='55'/></emitter>"
+         "<emitter type='projector' id='two'><transform name='to_world'><lookat origin='.8,-.9,1.9' "
+         "target='.1,.2,.2' up='0,0,1'/></transform></emitter>",
+    {"one.to_world", "one.fov", "one.irradiance.data", "one.scale", "two.to_world"},
+    5};
 
-static const light_case spectra = {"spectra",
-    "<bsdf type='diffuse' id='white'><spectrum type='irregular' name='reflectance'><string name='wavelengths' value='380,520,600,720'/>"
+static const light_case spectra = {
+    "spectra",
+    "<bsdf type='diffuse' id='white'><spectrum type='irregular' name='reflectance'><string "
+    "name='wavelengths' value='380,520,600,720'/>"
     "<string name='values' value='.4,.6,0,.7'/></spectrum></bsdf>"
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>"
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/></transform>"
-    "<emitter type='area' id='glow'><spectrum type='regular' name='radiance'><string name='values' value='1,2,1.5'/>"
-    "<float name='wavelength_min' value='400'/><float name='wavelength_max' value='750'/></spectrum></emitter></shape>"
-    "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/><spectrum type='blackbody' name='intensity'>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "
+    "id='white'/></shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' "
+    "angle='90'/><translate value='0,1.1,1'/></transform>"
+    "<emitter type='area' id='glow'><spectrum type='regular' name='radiance'><string name='values' "
+    "value='1,2,1.5'/>"
+    "<float name='wavelength_min' value='400'/><float name='wavelength_max' "
+    "value='750'/></spectrum></emitter></shape>"
+    "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/><spectrum type='blackbody' "
+    "name='intensity'>"
     "<float name='temperature' value='2500'/></spectrum></emitter>",
-    {"white.reflectance.values", "glow.radiance.values", "bulb.intensity.temperature"}, 3};
+    {"white.reflectance.values", "glow.radiance.values", "bulb.intensity.temperature"},
+    3};
 
 static scene_eval *load(const light_case *c)
 {
     arena a = {0};
-    char *integrator = arena_printf(&a, "<integrator type='path'><integer name='max_depth' value='%d'/></integrator>", DEPTH);
-    scene_eval *e = scene_eval_create(scene_xml(&a, integrator, arena_printf(&a, scene_sensor_format, SIDE, SIDE), c->body), folder, c->parameters, c->count);
+    char *integrator = arena_printf(
+        &a, "<integrator type='path'><integer name='max_depth' value='%d'/></integrator>", DEPTH);
+    scene_eval *e = scene_eval_create(
+        scene_xml(&a, integrator, arena_printf(&a, scene_sensor_format, SIDE, SIDE), c->body), folder,
+        c->parameters, c->count);
     e->options.unrolled_depth = DEPTH;
     uint32_t state = 3;
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
@@ -111,14 +160,16 @@ static double difference(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     return (8 * (f[3] - f[1]) - (f[4] - f[0])) / (12 * h);
 }
 
-static void expect_near(const char *what, const char *name, uint32_t pixel, uint32_t sample, double got, double expected, double tolerance)
+static void expect_near(const char *what, const char *name, uint32_t pixel, uint32_t sample, double got,
+                        double expected, double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance))
         fail_msg("%s, pixel %u, sample %u: replay %.12g, %s %.12g", name, pixel, sample, got, what, expected);
 }
 
 /* All of a parameter's elements at one sample. Returns how many of them got something. */
-static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *g, uint32_t pixel, uint32_t sample)
+static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *g, uint32_t pixel,
+                                 uint32_t sample)
 {
     const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, name)];
     uint32_t first = scene_eval_gradient_first(e, name), reached = 0;
@@ -126,8 +177,10 @@ static uint32_t parameter_agrees(scene_eval *e, const char *name, const double *
         double tolerance = 1e-8 * (1 + fabs(g[first + i]));
         if (g[first + i] == 0 && p->count > 3)
             continue; /* most texels are far from the sample */
-        expect_near("frozen differences", name, pixel, sample, g[first + i], difference(e, RENDER_FROZEN, pixel, sample, p->offset + i), tolerance);
-        expect_near("primal differences", name, pixel, sample, g[first + i], difference(e, RENDER_PRIMAL, pixel, sample, p->offset + i), tolerance);
+        expect_near("frozen differences", name, pixel, sample, g[first + i],
+                    difference(e, RENDER_FROZEN, pixel, sample, p->offset + i), tolerance);
+        expect_near("primal differences", name, pixel, sample, g[first + i],
+                    difference(e, RENDER_PRIMAL, pixel, sample, p->offset + i), tolerance);
         reached += g[first + i] != 0;
     }
     return reached;
@@ -141,7 +194,8 @@ static void replay_equals_differences(void **state)
     double g[ELEMENTS_MOST];
     assert_true(e->plan->gradient_count <= ELEMENTS_MOST);
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE), sample = (uint32_t)(scene_random(&random) * 1000);
+        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE),
+                 sample = (uint32_t)(scene_random(&random) * 1000);
         run(e, RENDER_GRADIENT, pixel, sample, true);
         memcpy(g, e->gradient, e->plan->gradient_count * sizeof *g);
         for (uint32_t i = 0; i < c->count; i++)
@@ -149,7 +203,8 @@ static void replay_equals_differences(void **state)
     }
     for (uint32_t i = 0; i < c->count; i++)
         if (reached[i] < SAMPLES / 20)
-            fail_msg("%s: %s got a gradient only %u times in %u samples", c->name, c->parameters[i], reached[i], SAMPLES);
+            fail_msg("%s: %s got a gradient only %u times in %u samples", c->name, c->parameters[i],
+                     reached[i], SAMPLES);
     scene_eval_destroy(e);
 }
 
@@ -160,7 +215,8 @@ static void replay_equals_unrolled(void **state)
     uint32_t random = 2;
     double g[ELEMENTS_MOST];
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE), sample = (uint32_t)(scene_random(&random) * 1000);
+        uint32_t pixel = (uint32_t)(scene_random(&random) * SIDE * SIDE),
+                 sample = (uint32_t)(scene_random(&random) * 1000);
         for (int f64 = 0; f64 < 2; f64++) {
             double most = 0;
             run(e, RENDER_GRADIENT, pixel, sample, f64);
@@ -169,7 +225,8 @@ static void replay_equals_unrolled(void **state)
             for (uint32_t i = 0; i < e->plan->gradient_count; i++)
                 most = fmax(most, fabs(g[i]));
             for (uint32_t i = 0; i < e->plan->gradient_count; i++)
-                expect_near("unrolled", c->name, pixel, sample, g[i], e->gradient[i], (f64 ? 1e-10 : 1e-4) * most);
+                expect_near("unrolled", c->name, pixel, sample, g[i], e->gradient[i],
+                            (f64 ? 1e-10 : 1e-4) * most);
         }
     }
     scene_eval_destroy(e);
@@ -177,14 +234,20 @@ static void replay_equals_unrolled(void **state)
 
 /* ---- values, and who has what ---- */
 
-static const double *derived_of(const scene_eval *e, const double *values, uint32_t object) { return values + e->scene->values.count + object * SPOT_DERIVED; }
+static const double *derived_of(const scene_eval *e, const double *values, uint32_t object)
+{
+    return values + e->scene->values.count + object * SPOT_DERIVED;
+}
 
 static void expect_derived(const double *derived, double cutoff, double beam)
 {
-    const double radians = pi / 180, expected[SPOT_ANGLES] = {cutoff * radians, beam * radians, 1 / ((cutoff - beam) * radians), 1 / tan(cutoff * radians)};
+    const double radians = pi / 180,
+                 expected[SPOT_ANGLES] = {cutoff * radians, beam * radians, 1 / ((cutoff - beam) * radians),
+                                          1 / tan(cutoff * radians)};
     for (int k = 0; k < SPOT_ANGLES; k++)
         if (!(fabs(derived[k] - expected[k]) <= 1e-6 * fabs(expected[k]))) /* 1 degree is an f32 constant */
-            fail_msg("derived value %d of cutoff %g, beam %g: %.9g, expected %.9g", k, cutoff, beam, derived[k], expected[k]);
+            fail_msg("derived value %d of cutoff %g, beam %g: %.9g, expected %.9g", k, cutoff, beam,
+                     derived[k], expected[k]);
 }
 
 static void values_follow_parameters(void **state)
@@ -214,7 +277,8 @@ static void a_missing_beam_width_is_three_quarters(void **state)
     scene_eval_destroy(e);
 }
 
-/* A beam as wide as the cutoff is a step: bright or dark, and no gradient of the angles rather than none at all. */
+/* A beam as wide as the cutoff is a step: bright or dark, and no gradient of the angles rather than none at
+ * all. */
 static void no_transition(void **state)
 {
     (void)state;
@@ -264,10 +328,18 @@ static ir_module *lowered(const scene_eval *e, render_pass pass, bool fixed)
     bl_error err = {0};
     ir_module *traced, *result;
     render_trace_options o = {.fixed_point = fixed};
-    opt_options lowering = {.scene_buffer = BUFFER_SCENE, .accumulate = fixed ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
-                            .scale_buffer = BUFFER_SCALE, .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW,
-                            .underflow_word = STATUS_UNDERFLOW, .gradient_elements = e->plan->gradient_count, .stack_size = 1};
-    if (render_trace(e->plan, pass, &o, &traced, &err) != BL_OK || opt_run(traced, &lowering, &result, &err) != BL_OK)
+    opt_options lowering = {
+        .scene_buffer = BUFFER_SCENE,
+        .accumulate = fixed ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
+        .scale_buffer = BUFFER_SCALE,
+        .status_buffer = BUFFER_STATUS,
+        .overflow_word = STATUS_OVERFLOW,
+        .underflow_word = STATUS_UNDERFLOW,
+        .gradient_elements = e->plan->gradient_count,
+        .stack_size = 1,
+    };
+    if (render_trace(e->plan, pass, &o, &traced, &err) != BL_OK ||
+        opt_run(traced, &lowering, &result, &err) != BL_OK)
         fail_msg("%s", err.text);
     ir_module_destroy(traced);
     return result;
@@ -289,17 +361,34 @@ static void kernels_are_valid(void **state)
     scene_eval_destroy(e);
 }
 
-/* A derived gradient of any size and sign is read from fixed point and arrives at the parameter: here the cutoff in radians, in units of 1,
- * at the cutoff in degrees, in units of 2^-10. */
+/* A derived gradient of any size and sign is read from fixed point and arrives at the parameter: here the
+ * cutoff in radians, in units of 1, at the cutoff in degrees, in units of 2^-10. */
 static void fixed_point_gradients_arrive(void **state)
 {
     (void)state;
-    static const int64_t given[] = {0, 1, -1, 1000, -1000, 1ll << 32, -(1ll << 32), (1ll << 32) - 1, 1 - (1ll << 32), -(5ll << 36), 123456789012345, -123456789012345};
+    static const int64_t given[] = {0,
+                                    1,
+                                    -1,
+                                    1000,
+                                    -1000,
+                                    1ll << 32,
+                                    -(1ll << 32),
+                                    (1ll << 32) - 1,
+                                    1 - (1ll << 32),
+                                    -(5ll << 36),
+                                    123456789012345,
+                                    -123456789012345};
     scene_eval *e = load(&plain);
     ir_module *m = lowered(e, RENDER_UPDATE_ADJOINT, true);
-    uint32_t n = e->plan->gradient_count, cutoff = scene_eval_gradient_first(e, "spot.cutoff_angle"), derived = n - SPOT_DERIVED;
-    const uint32_t counts[BUFFER_COUNT] = {[BUFFER_SCENE] = e->plan->words.count, [BUFFER_VALUES] = e->plan->value_count,
-                                           [BUFFER_GRADIENT] = 2 * n, [BUFFER_STATUS] = STATUS_COUNT, [BUFFER_SCALE] = n};
+    uint32_t n = e->plan->gradient_count, cutoff = scene_eval_gradient_first(e, "spot.cutoff_angle"),
+             derived = n - SPOT_DERIVED;
+    const uint32_t counts[BUFFER_COUNT] = {
+        [BUFFER_SCENE] = e->plan->words.count,
+        [BUFFER_VALUES] = e->plan->value_count,
+        [BUFFER_GRADIENT] = 2 * n,
+        [BUFFER_STATUS] = STATUS_COUNT,
+        [BUFFER_SCALE] = n,
+    };
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         run_memory memory = run_memory_create(counts, BUFFER_COUNT);
         memcpy(memory.words[BUFFER_SCENE], e->plan->words.data, e->plan->words.count * sizeof(uint32_t));
@@ -311,7 +400,8 @@ static void fixed_point_gradients_arrive(void **state)
         memory.uniforms[UNIFORM_LANE_COUNT] = 1;
         interpret_kernel(m, &memory, 64); /* all lanes but one have nothing to do */
         const uint32_t *out = memory.words[BUFFER_GRADIENT] + 2 * cutoff;
-        double got = (double)(int64_t)((uint64_t)out[1] << 32 | out[0]) * 0x1p-10, expected = (double)given[k] * pi / 180;
+        double got = (double)(int64_t)((uint64_t)out[1] << 32 | out[0]) * 0x1p-10,
+               expected = (double)given[k] * pi / 180;
         if (!(fabs(got - expected) <= 4e-7 * fabs(expected) + 0x1p-10))
             fail_msg("%lld: %.9g arrived, expected %.9g", (long long)given[k], got, expected);
         run_memory_free(&memory);
@@ -325,16 +415,32 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-#define CASE(test, c) {#test ", " #c, test, NULL, NULL, (void *)(uintptr_t)&c}
+#define CASE(test, c)                                                                                        \
+    {                                                                                                        \
+#test ", " #c, test, NULL, NULL, (void *)(uintptr_t)&c                                               \
+    }
     const struct CMUnitTest tests[] = {
-        CASE(replay_equals_differences, plain),   CASE(replay_equals_differences, preset),         CASE(replay_equals_differences, textured),
-        CASE(replay_equals_differences, several), CASE(replay_equals_unrolled, plain),             CASE(replay_equals_unrolled, textured),
-        CASE(replay_equals_differences, moved_spots), CASE(replay_equals_differences, moved_lights), CASE(replay_equals_differences, slides),
-        CASE(replay_equals_unrolled, moved_spots), CASE(replay_equals_unrolled, moved_lights), CASE(replay_equals_unrolled, slides),
-        CASE(replay_equals_differences, spectra), CASE(replay_equals_unrolled, spectra),
-        CASE(replay_equals_unrolled, several),    cmocka_unit_test(values_follow_parameters),      cmocka_unit_test(no_transition),
-        cmocka_unit_test(a_missing_beam_width_is_three_quarters), cmocka_unit_test(only_what_is_requested_has_a_gradient),
-        cmocka_unit_test(kernels_are_valid),                      cmocka_unit_test(fixed_point_gradients_arrive),
+        CASE(replay_equals_differences, plain),
+        CASE(replay_equals_differences, preset),
+        CASE(replay_equals_differences, textured),
+        CASE(replay_equals_differences, several),
+        CASE(replay_equals_unrolled, plain),
+        CASE(replay_equals_unrolled, textured),
+        CASE(replay_equals_differences, moved_spots),
+        CASE(replay_equals_differences, moved_lights),
+        CASE(replay_equals_differences, slides),
+        CASE(replay_equals_unrolled, moved_spots),
+        CASE(replay_equals_unrolled, moved_lights),
+        CASE(replay_equals_unrolled, slides),
+        CASE(replay_equals_differences, spectra),
+        CASE(replay_equals_unrolled, spectra),
+        CASE(replay_equals_unrolled, several),
+        cmocka_unit_test(values_follow_parameters),
+        cmocka_unit_test(no_transition),
+        cmocka_unit_test(a_missing_beam_width_is_three_quarters),
+        cmocka_unit_test(only_what_is_requested_has_a_gradient),
+        cmocka_unit_test(kernels_are_valid),
+        cmocka_unit_test(fixed_point_gradients_arrive),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

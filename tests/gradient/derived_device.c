@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values through the public API: they follow parameters that are set, that a fit changes and that a frozen evaluation is given; their
- * gradients reach the parameters in both ways of summing; what they cost in kernels. */
+ * Derived values through the public API: they follow parameters that are set, that a fit changes and that a
+ * frozen evaluation is given; their gradients reach the parameters in both ways of summing; what they cost in
+ * kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,19 +17,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, SPP = 32, VALUES = 3 * SIDE * SIDE, CUTOFF = 0, BEAM, REFLECTANCE, REQUESTED, VALUES_MOST = 256 };
-static const char *const names[REQUESTED] = {"spot.cutoff_angle", "spot.beam_width", "white.reflectance.value"};
+enum {
+    SIDE = 16,
+    SPP = 32,
+    VALUES = 3 * SIDE * SIDE,
+    CUTOFF = 0,
+    BEAM,
+    REFLECTANCE,
+    REQUESTED,
+    VALUES_MOST = 256
+};
+static const char *const names[REQUESTED] = {"spot.cutoff_angle", "spot.beam_width",
+                                             "white.reflectance.value"};
 
 static scene_device device;
 
-#define ROOM "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"                                          \
-             "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>"
+#define ROOM                                                                                                 \
+    "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"                     \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "               \
+    "id='white'/></shape>"
 
 static bl_scene *load(const char *light)
 {
     arena a = {0};
-    bl_scene *scene = scene_device_load(&device, scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
-                                                           arena_printf(&a, scene_sensor_format, SIDE, SIDE), arena_printf(&a, ROOM "%s", light)), ".");
+    bl_scene *scene = scene_device_load(
+        &device,
+        scene_xml(&a, "<integrator type='path'><integer name='max_depth' value='3'/></integrator>",
+                  arena_printf(&a, scene_sensor_format, SIDE, SIDE), arena_printf(&a, ROOM "%s", light)),
+        ".");
     arena_free(&a);
     return scene;
 }
@@ -37,8 +53,10 @@ static bl_scene *load_spot(double cutoff, double beam)
 {
     arena a = {0};
     bl_scene *scene = load(arena_printf(&a,
-                                        "<emitter type='spot' id='spot'><transform name='to_world'><lookat origin='-.4,-.5,2.5' target='0,.1,0' up='0,1,0'/></transform>"
-                                        "<rgb name='intensity' value='5,6,7'/><float name='cutoff_angle' value='%g'/><float name='beam_width' value='%g'/></emitter>",
+                                        "<emitter type='spot' id='spot'><transform name='to_world'><lookat "
+                                        "origin='-.4,-.5,2.5' target='0,.1,0' up='0,1,0'/></transform>"
+                                        "<rgb name='intensity' value='5,6,7'/><float name='cutoff_angle' "
+                                        "value='%g'/><float name='beam_width' value='%g'/></emitter>",
                                         cutoff, beam));
     arena_free(&a);
     return scene;
@@ -52,7 +70,10 @@ static bl_job *make_job(const bl_scene *scene, bl_job_desc desc)
     return job;
 }
 
-static void render(bl_job *job, float image[VALUES]) { SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = SPP, .seed = 3}, image, NULL)); }
+static void render(bl_job *job, float image[VALUES])
+{
+    SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = SPP, .seed = 3}, image, NULL));
+}
 
 static void set(const bl_scene *scene, bl_job *job, const char *name, float value)
 {
@@ -110,7 +131,8 @@ static void gradient_times(bl_job *job, float factor, float *angles)
     weights(w);
     for (int i = 0; i < VALUES; i++)
         w[i] *= factor;
-    SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.spp = SPP, .seed = 3, .adjoint = w}, &stats));
+    SCENE_MUST(&device,
+               bl_job_gradient(job, &(bl_gradient_desc){.spp = SPP, .seed = 3, .adjoint = w}, &stats));
     assert_int_equal(stats.drifted, 0);
     SCENE_MUST(&device, bl_job_read_gradient(job, CUTOFF, angles));
     SCENE_MUST(&device, bl_job_read_gradient(job, BEAM, angles + 1));
@@ -124,7 +146,10 @@ static double frozen(bl_job *job, const float *values)
     float image[VALUES], w[VALUES];
     double sum = 0;
     weights(w);
-    SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = SPP, .seed = 3, .frozen = values, .gradient_stream = true}, image, NULL));
+    SCENE_MUST(&device,
+               bl_job_render(
+                   job, &(bl_render_desc){.spp = SPP, .seed = 3, .frozen = values, .gradient_stream = true},
+                   image, NULL));
     for (int i = 0; i < VALUES; i++)
         sum += (double)w[i] * (double)image[i];
     return sum;
@@ -147,7 +172,8 @@ static void gradients_equal_frozen_differences(void **state)
         print_message("%s: gradient %.7g, difference %.7g\n", names[k], (double)angles[k], difference);
         assert_true(fabs(difference) > 0.1);
         if (!(fabs((double)angles[k] - difference) <= 3e-3 * fabs(difference)))
-            fail_msg("%s: gradient %.7g, difference of frozen images %.7g", names[k], (double)angles[k], difference);
+            fail_msg("%s: gradient %.7g, difference of frozen images %.7g", names[k], (double)angles[k],
+                     difference);
     }
     bl_job_destroy(job);
     bl_scene_destroy(scene);
@@ -200,9 +226,15 @@ static void a_fit_finds_the_angles(void **state)
     float target[VALUES], image[VALUES], expected[VALUES], angles[2];
     SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 512, .seed = 77}, target, NULL));
     static const float wrong[2] = {26, 8};
-    const bl_fit_parameter p[2] = {{.name = names[CUTOFF], .initial = &wrong[0]}, {.name = names[BEAM], .initial = &wrong[1]}};
+    const bl_fit_parameter p[2] = {{.name = names[CUTOFF], .initial = &wrong[0]},
+                                   {.name = names[BEAM], .initial = &wrong[1]}};
     bl_fit *fit;
-    SCENE_MUST(&device, bl_fit_create(device.device, scene, &(bl_fit_desc){.parameters = p, .parameter_count = 2, .target = target, .spp = 16, .rate = 0.4}, &fit));
+    SCENE_MUST(
+        &device,
+        bl_fit_create(
+            device.device, scene,
+            &(bl_fit_desc){.parameters = p, .parameter_count = 2, .target = target, .spp = 16, .rate = 0.4},
+            &fit));
     bl_fit_status status;
     SCENE_MUST(&device, bl_fit_step(fit, &status));
     uint64_t pipelines = bl_device_stats_get(device.device).pipelines_created;
@@ -245,9 +277,14 @@ static cost cost_of(const bl_scene *scene, const char *const *parameters, uint32
     weights(w);
     for (int k = 0; k < 2; k++) {
         if (count)
-            SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.form = BL_FORM_FUSED, .spp = 1, .adjoint = w, .slice_seconds = 100}, NULL));
+            SCENE_MUST(&device, bl_job_gradient(
+                                    job,
+                                    &(bl_gradient_desc){
+                                        .form = BL_FORM_FUSED, .spp = 1, .adjoint = w, .slice_seconds = 100},
+                                    NULL));
         else
-            SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 1, .slice_seconds = 100}, image, NULL));
+            SCENE_MUST(&device,
+                       bl_job_render(job, &(bl_render_desc){.spp = 1, .slice_seconds = 100}, image, NULL));
         first = k == 0 ? cost_so_far() : first;
     }
     last = cost_so_far();
@@ -259,7 +296,8 @@ static cost cost_of(const bl_scene *scene, const char *const *parameters, uint32
 static void who_has_none_pays_nothing(void **state)
 {
     (void)state;
-    bl_scene *point = load("<emitter type='point'><point name='position' value='0,0,2'/></emitter>"), *spot = load_spot(30, 10);
+    bl_scene *point = load("<emitter type='point'><point name='position' value='0,0,2'/></emitter>"),
+             *spot = load_spot(30, 10);
     cost point_again, spot_again;
     cost a = cost_of(point, NULL, 0, &point_again), b = cost_of(spot, NULL, 0, &spot_again);
     assert_int_equal(a.pipelines, 1);
@@ -280,7 +318,8 @@ static void who_has_none_pays_nothing(void **state)
 static void expect_refusal(const char *light, bl_result code, const char *words)
 {
     arena a = {0};
-    char *xml = scene_xml(&a, "", arena_printf(&a, scene_sensor_format, SIDE, SIDE), arena_printf(&a, ROOM "%s", light));
+    char *xml = scene_xml(&a, "", arena_printf(&a, scene_sensor_format, SIDE, SIDE),
+                          arena_printf(&a, ROOM "%s", light));
     bl_scene *scene;
     assert_int_equal(bl_scene_load_string(device.context, xml, ".", NULL, &scene), code);
     if (!strstr(bl_context_error(device.context), words))
@@ -291,28 +330,41 @@ static void expect_refusal(const char *light, bl_result code, const char *words)
 static void lights_that_make_no_sense(void **state)
 {
     (void)state;
-    expect_refusal("<emitter type='spot'><float name='beam_width' value='21'/></emitter>", BL_ERROR_SCENE, "must not be above");
-    expect_refusal("<emitter type='spot'><float name='cutoff_angle' value='181'/></emitter>", BL_ERROR_SCENE, "cutoff_angle");
-    expect_refusal("<emitter type='spot'><transform name='to_world'><scale value='1,0,1'/></transform></emitter>", BL_ERROR_SCENE, "no inverse");
-    expect_refusal("<emitter type='spot'><texture type='checkerboard' name='intensity'/></emitter>", BL_ERROR_SCENE, "must not be textured");
-    expect_refusal("<emitter type='spot'><rgb name='texture' value='1'/></emitter>", BL_ERROR_SCENE, "image or a pattern");
-    expect_refusal("<emitter type='spot'><texture type='checkerboard' name='texture'/><float name='cutoff_angle' value='90'/></emitter>",
+    expect_refusal("<emitter type='spot'><float name='beam_width' value='21'/></emitter>", BL_ERROR_SCENE,
+                   "must not be above");
+    expect_refusal("<emitter type='spot'><float name='cutoff_angle' value='181'/></emitter>", BL_ERROR_SCENE,
+                   "cutoff_angle");
+    expect_refusal(
+        "<emitter type='spot'><transform name='to_world'><scale value='1,0,1'/></transform></emitter>",
+        BL_ERROR_SCENE, "no inverse");
+    expect_refusal("<emitter type='spot'><texture type='checkerboard' name='intensity'/></emitter>",
+                   BL_ERROR_SCENE, "must not be textured");
+    expect_refusal("<emitter type='spot'><rgb name='texture' value='1'/></emitter>", BL_ERROR_SCENE,
+                   "image or a pattern");
+    expect_refusal("<emitter type='spot'><texture type='checkerboard' name='texture'/><float "
+                   "name='cutoff_angle' value='90'/></emitter>",
                    BL_ERROR_SCENE, "below 90");
-    expect_refusal("<emitter type='directional'><vector name='direction' value='0,0,0'/></emitter>", BL_ERROR_SCENE, "no length");
-    expect_refusal("<emitter type='directional'><vector name='direction' value='0,0,1'/><transform name='to_world'><rotate x='1' angle='9'/></transform></emitter>",
+    expect_refusal("<emitter type='directional'><vector name='direction' value='0,0,0'/></emitter>",
+                   BL_ERROR_SCENE, "no length");
+    expect_refusal("<emitter type='directional'><vector name='direction' value='0,0,1'/><transform "
+                   "name='to_world'><rotate x='1' angle='9'/></transform></emitter>",
                    BL_ERROR_SCENE, "not both");
-    expect_refusal("<emitter type='directional'><texture type='checkerboard' name='irradiance'/></emitter>", BL_ERROR_SCENE, "must not be textured");
+    expect_refusal("<emitter type='directional'><texture type='checkerboard' name='irradiance'/></emitter>",
+                   BL_ERROR_SCENE, "must not be textured");
 }
 
 /* A pattern with steps moves with the cutoff: its gradient says so. */
 static void a_stepped_texture_is_reported(void **state)
 {
     (void)state;
-    bl_scene *scene = load("<emitter type='spot' id='spot'><texture type='checkerboard' name='texture'/></emitter>");
+    bl_scene *scene =
+        load("<emitter type='spot' id='spot'><texture type='checkerboard' name='texture'/></emitter>");
     bl_parameter_info info;
-    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[CUTOFF]), &info));
+    SCENE_MUST(&device,
+               bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[CUTOFF]), &info));
     assert_non_null(info.reason);
-    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[BEAM]), &info));
+    SCENE_MUST(&device,
+               bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[BEAM]), &info));
     assert_null(info.reason);
     bl_scene_destroy(scene);
 }
@@ -320,10 +372,10 @@ static void a_stepped_texture_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(set_values_take_effect), cmocka_unit_test(gradients_equal_frozen_differences), cmocka_unit_test(gradients_follow_values),
-        cmocka_unit_test(gradients_change_sign_with_the_adjoint),
-        cmocka_unit_test(a_fit_finds_the_angles), cmocka_unit_test(who_has_none_pays_nothing),          cmocka_unit_test(lights_that_make_no_sense),
-        cmocka_unit_test(a_stepped_texture_is_reported),
+        cmocka_unit_test(set_values_take_effect),    cmocka_unit_test(gradients_equal_frozen_differences),
+        cmocka_unit_test(gradients_follow_values),   cmocka_unit_test(gradients_change_sign_with_the_adjoint),
+        cmocka_unit_test(a_fit_finds_the_angles),    cmocka_unit_test(who_has_none_pays_nothing),
+        cmocka_unit_test(lights_that_make_no_sense), cmocka_unit_test(a_stepped_texture_is_reported),
     };
     return SCENE_DEVICE_RUN(&device, NULL, "derived device", tests);
 }

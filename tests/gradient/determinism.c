@@ -1,8 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same seed gives the same bytes, for images, variances and gradients: from run to run, for any slicing, for a fresh job and in a fresh
- * process. Another seed gives other bytes. Replay never drifts. The sample count is no multiple of the strips, and films of one pixel
- * and of odd sizes are among the cases. */
+ * The same seed gives the same bytes, for images, variances and gradients: from run to run, for any slicing,
+ * for a fresh job and in a fresh process. Another seed gives other bytes. Replay never drifts. The sample
+ * count is no multiple of the strips, and films of one pixel and of odd sizes are among the cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ typedef struct format {
     double slices[3]; /* seconds, 0 ends: the default is always tried first */
     bool again;       /* in a fresh job, and with another seed */
 } format;
-/* 33 x 9 and 1 x 1: strips of 4 samples; 190 x 180: one of 34, two more than a gradient's floats are summed over (job_pass.c) */
+/* 33 x 9 and 1 x 1: strips of 4 samples; 190 x 180: one of 34, two more than a gradient's floats are summed
+ * over (job_pass.c) */
 static const format formats[] = {{33, 9, 40, {0.001, 1000, 0}, true},
                                  {1, 1, 3001, {0.001, 1000, 0}, false},
                                  {190, 180, 34, {0.002, 0}, false}};

@@ -1,11 +1,13 @@
 /* LABELS: swiftshader timeout=600 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking (integrator/detour.c), entry by entry, judged by
- * the variance that runs with other seeds show:
+ * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking
+ * (integrator/detour.c), entry by entry, judged by the variance that runs with other seeds show:
  *
- *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same everywhere, whose majorant is tight,
+ *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same
+ *              everywhere, whose majorant is tight,
  *              against differences of the formula;
- *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1: a million paths each.
+ *   clouds     multiple scattering, in grids with and without bounds in cells, against each other. BL_LONG=1:
+ *              a million paths each.
  *
  * And which of them a job takes where it is left to choose. */
 #include <setjmp.h>
@@ -26,21 +28,28 @@
 #include <string.h>
 
 enum { SIDE = 4, VALUES = 3 * SIDE * SIDE, RUNS = 8, LAYERS = 4, ENTRIES_MOST = 20 * 3 * 4 };
-static const double pi = 3.14159265358979323846, z_most = 5.5, z_usual = 1.6; /* of a Student's t: RUNS are few */
+static const double pi = 3.14159265358979323846, z_most = 5.5,
+                    z_usual = 1.6; /* of a Student's t: RUNS are few */
 
 static scene_device device;
 static char *folder;
 
-#define FOG(volume, scale, ops)                                                                                                                \
-    "<medium type='heterogeneous' id='fog'><volume type='gridvolume' name='sigma_t'><string name='filename' value='" volume "'/>"                  \
-    "<string name='filter_type' value='nearest'/><transform name='to_world'><translate value='-.5,-.5,-.5'/>" ops "</transform></volume>"       \
+#define FOG(volume, scale, ops)                                                                              \
+    "<medium type='heterogeneous' id='fog'><volume type='gridvolume' name='sigma_t'><string "                \
+    "name='filename' value='" volume "'/>"                                                                   \
+    "<string name='filter_type' value='nearest'/><transform name='to_world'><translate "                     \
+    "value='-.5,-.5,-.5'/>" ops "</transform></volume>"                                                      \
     "<rgb name='albedo' value='.9,.8,.7'/><float name='scale' value='" scale "'/></medium>"
-#define VOLPATH(depth) "<integrator type='volpath'><integer name='max_depth' value='" depth "'/><integer name='rr_depth' value='1000'/></integrator>"
+#define VOLPATH(depth)                                                                                       \
+    "<integrator type='volpath'><integer name='max_depth' value='" depth                                     \
+    "'/><integer name='rr_depth' value='1000'/></integrator>"
 
 /* Straight down on the square of side 1 around the origin. */
-static const char from_above[] = "<sensor type='orthographic'><transform name='to_world'><scale value='.5,.5,1'/>"
-                                 "<lookat origin='0,0,4' target='0,0,0' up='0,1,0'/></transform><film type='hdrfilm'>"
-                                 "<integer name='width' value='4'/><integer name='height' value='4'/><rfilter type='box'/></film></sensor>";
+static const char from_above[] =
+    "<sensor type='orthographic'><transform name='to_world'><scale value='.5,.5,1'/>"
+    "<lookat origin='0,0,4' target='0,0,0' up='0,1,0'/></transform><film type='hdrfilm'>"
+    "<integer name='width' value='4'/><integer name='height' value='4'/><rfilter "
+    "type='box'/></film></sensor>";
 
 /* Means of RUNS runs, and their variance. */
 typedef struct estimate {
@@ -62,7 +71,10 @@ static estimate measure(const char *xml, bl_volume_gradient how, bl_gradient_for
     SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, names[0]), &info));
     e.count = info.count;
     assert_true(e.count <= ENTRIES_MOST);
-    SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.parameters = names, .parameter_count = 1, .volume_gradient = how}, &job));
+    SCENE_MUST(&device,
+               bl_job_create(
+                   device.device, scene,
+                   &(bl_job_desc){.parameters = names, .parameter_count = 1, .volume_gradient = how}, &job));
     assert_int_equal(bl_job_volume_gradient(job), how);
     for (uint32_t run = 0; run < RUNS; run++) {
         bl_stats stats;
@@ -89,18 +101,21 @@ static void expect_equal(const char *what, const estimate *a, const estimate *b,
         if (variance == 0 && difference == 0) /* a voxel that nothing sees */
             continue;
         if (!(difference * difference <= z_most * z_most * variance))
-            fail_msg("%s, entry %u: %g +- %g and %g +- %g", what, i, a->mean[i], sqrt(a->variance[i]), b->mean[i], sqrt(b->variance[i]));
+            fail_msg("%s, entry %u: %g +- %g and %g +- %g", what, i, a->mean[i], sqrt(a->variance[i]),
+                     b->mean[i], sqrt(b->variance[i]));
         sum += difference * difference / variance, most = fmax(most, fabs(b->mean[i])), noise += variance;
     }
     if (!(sum <= z_usual * z_usual * a->count))
         fail_msg("%s: root mean square of z %g", what, sqrt(sum / a->count));
     if (!(sqrt(noise / a->count) <= loudest * most))
-        fail_msg("%s: noise of %g beside entries of %g at most tells nothing", what, sqrt(noise / a->count), most);
+        fail_msg("%s: noise of %g beside entries of %g at most tells nothing", what, sqrt(noise / a->count),
+                 most);
 }
 
 /* ---- layers ---- */
 
-/* Radiance that light from above leaves upward, over albedo and irradiance: the integral of sigma exp(-2 tau) / 4 pi over the depth. */
+/* Radiance that light from above leaves upward, over albedo and irradiance: the integral of sigma exp(-2 tau)
+ * / 4 pi over the depth. */
 static double scattered(const double *density)
 {
     enum { FINE = 200 };
@@ -132,14 +147,20 @@ static estimate by_differences(const float *layers)
 
 static void slab_agrees(const char *what, const float *layers, bl_volume_gradient how)
 {
-    uint32_t words[12 + LAYERS] = {0x034C4F56 /* VOL 3 */, 1, 1, 1, LAYERS, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    uint32_t words[12 + LAYERS] = {
+        0x034C4F56 /* VOL 3 */, 1, 1, 1, LAYERS, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     memcpy(words + 12, layers, LAYERS * sizeof *layers);
     arena a = {0};
     assert_int_equal(file_write(arena_printf(&a, "%s/layers.vol", folder), words, sizeof words, NULL), BL_OK);
-    const char *body = FOG("layers.vol", "1", "<scale value='20,20,1'/>")
-        "<shape type='cube'><transform name='to_world'><scale value='8,8,.5'/></transform><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
-        "<emitter type='directional'><vector name='direction' value='0,0,-1'/><rgb name='irradiance' value='1,1,1'/></emitter>";
-    estimate got = measure(scene_xml(&a, VOLPATH("2"), from_above, body), how, BL_FORM_FUSED, 400), expected = by_differences(layers);
+    const char *body =
+        FOG("layers.vol", "1",
+            "<scale value='20,20,1'/>") "<shape type='cube'><transform name='to_world'><scale "
+                                        "value='8,8,.5'/></transform><bsdf type='null'/><ref id='fog' "
+                                        "name='interior'/></shape>"
+                                        "<emitter type='directional'><vector name='direction' "
+                                        "value='0,0,-1'/><rgb name='irradiance' value='1,1,1'/></emitter>";
+    estimate got = measure(scene_xml(&a, VOLPATH("2"), from_above, body), how, BL_FORM_FUSED, 400),
+             expected = by_differences(layers);
     expect_equal(what, &got, &expected, 0.05);
     arena_free(&a);
 }
@@ -156,10 +177,11 @@ static void layers_agree(void **state)
 /* ---- clouds ---- */
 
 #define CLOUD(volume, ops) THICK_CLOUD(volume, "4", ops)
-#define THICK_CLOUD(volume, scale, ops)                                                                                                       \
-    FOG(volume, scale, ops)                                                                                                                       \
-    "<shape type='sphere'><float name='radius' value='1'/><bsdf type='null'/><ref id='fog' name='interior'/></shape>"                          \
-    "<emitter type='point'><point name='position' value='.5,-1.5,2'/></emitter>"                                                            \
+#define THICK_CLOUD(volume, scale, ops)                                                                      \
+    FOG(volume, scale, ops)                                                                                  \
+    "<shape type='sphere'><float name='radius' value='1'/><bsdf type='null'/><ref id='fog' "                 \
+    "name='interior'/></shape>"                                                                              \
+    "<emitter type='point'><point name='position' value='.5,-1.5,2'/></emitter>"                             \
     "<emitter type='constant'><rgb name='radiance' value='.4,.5,.6'/></emitter>"
 
 static void clouds_agree(void **state)
@@ -169,11 +191,13 @@ static void clouds_agree(void **state)
     uint32_t spp = lengthy && *lengthy ? 1000000 / (SIDE * SIDE * RUNS) : 64;
     static const struct {
         const char *name, *body;
-    } clouds[] = {{"one majorant", CLOUD("smoke.vol", "<scale value='1.6'/>")}, {"bounds in cells", CLOUD("cloud.vol", "<scale value='1.6'/>")}};
+    } clouds[] = {{"one majorant", CLOUD("smoke.vol", "<scale value='1.6'/>")},
+                  {"bounds in cells", CLOUD("cloud.vol", "<scale value='1.6'/>")}};
     for (int k = 0; k < (lengthy ? 2 : 1); k++) {
         arena a = {0};
         const char *xml = scene_xml(&a, VOLPATH("6"), from_above, clouds[k].body);
-        estimate replay = measure(xml, BL_VOLUME_GRADIENT_REPLAY, BL_FORM_FUSED, spp), drt = measure(xml, BL_VOLUME_GRADIENT_DRT, BL_FORM_SEPARATE, spp);
+        estimate replay = measure(xml, BL_VOLUME_GRADIENT_REPLAY, BL_FORM_FUSED, spp),
+                 drt = measure(xml, BL_VOLUME_GRADIENT_DRT, BL_FORM_SEPARATE, spp);
         expect_equal(clouds[k].name, &drt, &replay, 0.2);
         arena_free(&a);
     }
@@ -181,14 +205,17 @@ static void clouds_agree(void **state)
 
 /* ---- the choice ---- */
 
-static void expect_choice(bl_volume_gradient expected, const char *body, const char *parameter, bool frozen, bl_volume_gradient asked)
+static void expect_choice(bl_volume_gradient expected, const char *body, const char *parameter, bool frozen,
+                          bl_volume_gradient asked)
 {
     arena a = {0};
     bl_job *job = NULL;
     bl_scene *scene = scene_device_load(&device, scene_xml(&a, VOLPATH("6"), from_above, body), folder);
-    bl_job_desc d = {.parameters = &parameter, .parameter_count = 1, .frozen = frozen, .volume_gradient = asked};
+    bl_job_desc d = {
+        .parameters = &parameter, .parameter_count = 1, .frozen = frozen, .volume_gradient = asked};
     SCENE_MUST(&device, bl_job_create(device.device, scene, &d, &job));
-    assert_string_equal(bl_volume_gradient_name(bl_job_volume_gradient(job)), bl_volume_gradient_name(expected));
+    assert_string_equal(bl_volume_gradient_name(bl_job_volume_gradient(job)),
+                        bl_volume_gradient_name(expected));
     bl_job_destroy(job);
     bl_scene_destroy(scene);
     arena_free(&a);
@@ -197,12 +224,17 @@ static void expect_choice(bl_volume_gradient expected, const char *body, const c
 static void jobs_choose(void **state)
 {
     (void)state;
-    const char *a_third_empty = CLOUD("smoke.vol", "<scale value='1.6'/>"), *full = CLOUD("tint.vol", "<scale value='1.6'/>"), *thin = THICK_CLOUD("tint.vol", ".01", "<scale value='1.6'/>");
-    const bl_volume_gradient open = BL_VOLUME_GRADIENT_AUTO, replay = BL_VOLUME_GRADIENT_REPLAY, drt = BL_VOLUME_GRADIENT_DRT;
+    const char *a_third_empty = CLOUD("smoke.vol", "<scale value='1.6'/>"),
+               *full = CLOUD("tint.vol", "<scale value='1.6'/>"),
+               *thin = THICK_CLOUD("tint.vol", ".01", "<scale value='1.6'/>");
+    const bl_volume_gradient open = BL_VOLUME_GRADIENT_AUTO, replay = BL_VOLUME_GRADIENT_REPLAY,
+                             drt = BL_VOLUME_GRADIENT_DRT;
     expect_choice(drt, a_third_empty, "fog.sigma_t.data", false, open);
     expect_choice(replay, full, "fog.sigma_t.data", false, open);
-    expect_choice(drt, thin, "fog.sigma_t.data", false, open); /* the bound on the extinction is what a thin medium needs, far above it */
-    expect_choice(replay, a_third_empty, "fog.scale", false, open); /* the sum over voxels, of which empty ones are no part */
+    expect_choice(drt, thin, "fog.sigma_t.data", false,
+                  open); /* the bound on the extinction is what a thin medium needs, far above it */
+    expect_choice(replay, a_third_empty, "fog.scale", false,
+                  open); /* the sum over voxels, of which empty ones are no part */
     expect_choice(replay, a_third_empty, "fog.sigma_t.data", true, open);
     expect_choice(replay, a_third_empty, "fog.sigma_t.data", false, replay);
     expect_choice(drt, full, "fog.sigma_t.data", false, drt);
@@ -210,6 +242,7 @@ static void jobs_choose(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree), cmocka_unit_test(jobs_choose)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_agree), cmocka_unit_test(clouds_agree),
+                                       cmocka_unit_test(jobs_choose)};
     return SCENE_DEVICE_RUN(&device, &folder, "detours", tests);
 }

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chain from end to end: a fit recovers two wall colours and the light of the Cornell box, 64x64, from a picture, to 1 %. The target
- * has other random numbers than the fit. What is hard about it: light and walls scale the image alike in most pixels. */
+ * The chain from end to end: a fit recovers two wall colours and the light of the Cornell box, 64x64, from a
+ * picture, to 1 %. The target has other random numbers than the fit. What is hard about it: light and walls
+ * scale the image alike in most pixels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static bl_scene *load_box(void)
     return scene;
 }
 
-/* The fit's step size is fixed, so a second one with a smaller rate and more samples starts where the first ended. */
+/* The fit's step size is fixed, so a second one with a smaller rate and more samples starts where the first
+ * ended. */
 static void run_fit(const bl_scene *scene, const float *target, float values[PARAMETERS][3], uint32_t steps,
                     double rate, uint32_t spp)
 {

@@ -1,7 +1,8 @@
 /* LABELS: swiftshader timeout=120 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Large steps in a fit: the heights of a bumpy square from a picture of it under three lights, beginning with a flat one; interrupted and gone on
- * with, the same bytes; and what cannot be fitted so. assets/relief is the same with 32 x 32 vertices. */
+ * Large steps in a fit: the heights of a bumpy square from a picture of it under three lights, beginning with
+ * a flat one; interrupted and gone on with, the same bytes; and what cannot be fitted so. assets/relief is
+ * the same with 32 x 32 vertices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 10, VERTICES = SIDE * SIDE, FACES = 2 * (SIDE - 1) * (SIDE - 1), PIXELS = 20, STEPS = 40, PART = 20 };
+enum {
+    SIDE = 10,
+    VERTICES = SIDE * SIDE,
+    FACES = 2 * (SIDE - 1) * (SIDE - 1),
+    PIXELS = 20,
+    STEPS = 40,
+    PART = 20
+};
 
 static scene_device device;
 static float bumpy[3 * VERTICES], flat[3 * VERTICES], target[3 * PIXELS * PIXELS];
@@ -28,7 +36,8 @@ static void make_squares(void)
     for (uint32_t i = 0; i < VERTICES; i++) {
         double x = 2.0 * (i % SIDE) / (SIDE - 1) - 1, y = 2.0 * (i / SIDE) / (SIDE - 1) - 1;
         bumpy[3 * i] = flat[3 * i] = (float)x, bumpy[3 * i + 1] = flat[3 * i + 1] = (float)y;
-        bumpy[3 * i + 2] = (float)(0.15 * exp(-5 * ((x - 0.3) * (x - 0.3) + y * y)) - 0.1 * exp(-6 * ((x + 0.4) * (x + 0.4) + (y - 0.3) * (y - 0.3))));
+        bumpy[3 * i + 2] = (float)(0.15 * exp(-5 * ((x - 0.3) * (x - 0.3) + y * y)) -
+                                   0.1 * exp(-6 * ((x + 0.4) * (x + 0.4) + (y - 0.3) * (y - 0.3))));
     }
     for (uint32_t y = 0; y < SIDE - 1; y++)
         for (uint32_t x = 0; x < SIDE - 1; x++) {
@@ -44,10 +53,12 @@ static bl_scene *make_scene(void)
     bl_builder *b;
     bl_scene *scene;
     SCENE_MUST(&device, bl_builder_create(device.context, &b));
-    bl_object *root = bl_builder_root(b), *film = bl_builder_object(b, "film", "hdrfilm", NULL), *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
+    bl_object *root = bl_builder_root(b), *film = bl_builder_object(b, "film", "hdrfilm", NULL),
+              *sensor = bl_builder_object(b, "sensor", "perspective", NULL);
     bl_object_integer(film, "width", PIXELS), bl_object_integer(film, "height", PIXELS);
     bl_object_number(sensor, "fov", 17);
-    bl_object_transform(sensor, "to_world", (const double[16]){-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 6, 0, 0, 0, 1});
+    bl_object_transform(sensor, "to_world",
+                        (const double[16]){-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 6, 0, 0, 0, 1});
     bl_object_add(sensor, NULL, film), bl_object_add(root, NULL, sensor);
     for (int k = 0; k < 3; k++) {
         bl_object *light = bl_builder_object(b, "emitter", "point", NULL);
@@ -55,7 +66,9 @@ static bl_scene *make_scene(void)
         bl_object_color(light, "intensity", k == 0 ? 120 : 0, k == 1 ? 120 : 0, k == 2 ? 120 : 0);
         bl_object_add(root, NULL, light);
     }
-    bl_object *ground = bl_builder_mesh(b, "ground", &(bl_mesh){.vertex_count = VERTICES, .face_count = FACES, .positions = bumpy, .faces = faces});
+    bl_object *ground = bl_builder_mesh(
+        b, "ground",
+        &(bl_mesh){.vertex_count = VERTICES, .face_count = FACES, .positions = bumpy, .faces = faces});
     bl_object_flag(ground, "face_normals", true);
     bl_object_add(root, NULL, ground);
     SCENE_MUST(&device, bl_builder_finish(b, NULL, &(bl_scene_desc){.integrator = "direct"}, &scene));
@@ -64,14 +77,20 @@ static bl_scene *make_scene(void)
 
 static bl_fit_parameter heights(void)
 {
-    return (bl_fit_parameter){.name = "ground.vertex_positions", .rate = 0.025, .initial = flat, .large_steps = 1, .fixed_axes = 3};
+    return (bl_fit_parameter){
+        .name = "ground.vertex_positions", .rate = 0.025, .initial = flat, .large_steps = 1, .fixed_axes = 3};
 }
 
 static bl_fit *begin(const bl_scene *scene)
 {
     bl_fit_parameter p = heights();
     bl_fit *fit;
-    SCENE_MUST(&device, bl_fit_create(device.device, scene, &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .beta_2 = 0.99}, &fit));
+    SCENE_MUST(&device,
+               bl_fit_create(
+                   device.device, scene,
+                   &(bl_fit_desc){
+                       .parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .beta_2 = 0.99},
+                   &fit));
     return fit;
 }
 
@@ -111,7 +130,8 @@ static void heights_are_found(void **state)
     steps(fit, STEPS - PART);
     SCENE_MUST(&device, bl_fit_get(fit, 0, whole));
     bl_fit_destroy(fit);
-    print_message("rms error of the heights: %.4f at the start, %.4f after %d steps\n", error_of(flat), error_of(whole), STEPS);
+    print_message("rms error of the heights: %.4f at the start, %.4f after %d steps\n", error_of(flat),
+                  error_of(whole), STEPS);
     assert_true(error_of(whole) < 0.5 * error_of(flat));
     for (int i = 0; i < 3 * VERTICES; i++)
         assert_true(i % 3 == 2 || whole[i] == flat[i]);

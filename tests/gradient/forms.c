@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forms of the gradient pass on a device. Fused and separate kernels walk the same samples, so their gradients differ by rounding alone; that
- * holds when the samples need several tiles, for one pixel with many strips, and where paths are deeper than visibility is noted for.
- * Two walks use their samples differently, so they agree with the others in expectation: a z-test over many seeds. */
+ * The forms of the gradient pass on a device. Fused and separate kernels walk the same samples, so their
+ * gradients differ by rounding alone; that holds when the samples need several tiles, for one pixel with many
+ * strips, and where paths are deeper than visibility is noted for. Two walks use their samples differently,
+ * so they agree with the others in expectation: a z-test over many seeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Single precision leaves about 1e-6 of each contribution; contributions of both signs may cancel to a hundredth. */
+/* Single precision leaves about 1e-6 of each contribution; contributions of both signs may cancel to a
+ * hundredth. */
 static const double rounding = 1e-4;
 
 static scene_device device;
@@ -31,9 +33,11 @@ typedef struct format {
 static const format formats[] = {
     {"odd film", "area light", 4, 33, 9, 40},
     {"one pixel", "point light", 3, 1, 1, 3001},
-    {"several tiles of whole lanes", "point light", 2, 128, 64, 67}, /* 549,000 samples; a tile of a CPU device holds 262,144 */
+    {"several tiles of whole lanes", "point light", 2, 128, 64,
+     67}, /* 549,000 samples; a tile of a CPU device holds 262,144 */
     {"several tiles of samples", "point light", 2, 64, 64, 130},
-    {"a last tile larger than the first", "homogeneous", 12, 182, 181, 11}, /* 23 tiles, all but the last of 1365 lanes: many lights are noted */
+    {"a last tile larger than the first", "homogeneous", 12, 182, 181,
+     11}, /* 23 tiles, all but the last of 1365 lanes: many lights are noted */
     {"masks and panes in fog", "nothing that scatters, nothing there", 5, 16, 12, 48},
     {"homogeneous fog", "homogeneous", 5, 16, 12, 48},
     {"volpath without media", "area light", 4, 16, 12, 48},
@@ -42,9 +46,12 @@ static const format formats[] = {
 /* No path leaves it, so all of them are as long as depth allows. */
 static const scene_case closed_room = {
     .name = "closed room",
-    .body = "<bsdf type='twosided' id='walls'><bsdf type='diffuse' id='paint'><rgb name='reflectance' value='.9,.95,.8'/></bsdf></bsdf>"
-            "<shape type='cube'><transform name='to_world'><scale value='4'/></transform><ref id='walls'/></shape>"
-            "<shape type='sphere'><point name='center' value='1,0,2'/><float name='radius' value='.4'/><ref id='walls'/></shape>"
+    .body = "<bsdf type='twosided' id='walls'><bsdf type='diffuse' id='paint'><rgb name='reflectance' "
+            "value='.9,.95,.8'/></bsdf></bsdf>"
+            "<shape type='cube'><transform name='to_world'><scale value='4'/></transform><ref "
+            "id='walls'/></shape>"
+            "<shape type='sphere'><point name='center' value='1,0,2'/><float name='radius' value='.4'/><ref "
+            "id='walls'/></shape>"
             "<shape type='sphere'><point name='center' value='0,0,3'/><float name='radius' value='.3'/>"
             "<emitter type='area' id='light'><rgb name='radiance' value='3,4,5'/></emitter></shape>",
     .parameters = {"paint.reflectance.value", "light.radiance.value"},
@@ -65,7 +72,8 @@ static const scene_case *find_case(const char *name)
     return NULL;
 }
 
-static bl_stats gradient(scene_picture *p, const scene_case *c, bl_gradient_desc desc, const float *weights, float g[ELEMENTS])
+static bl_stats gradient(scene_picture *p, const scene_case *c, bl_gradient_desc desc, const float *weights,
+                         float g[ELEMENTS])
 {
     bl_stats stats;
     desc.adjoint = weights;
@@ -88,14 +96,17 @@ static void fused_and_separate_agree(void **state)
     const scene_case *c = &named;
     named.volumetric |= strncmp(f->label, "volpath", 7) == 0;
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, f->depth, f->width, f->height), ".", c->parameters,
-                                         scene_case_parameter_count(c));
-    float *weights = arena_alloc(&a, p.values * sizeof *weights), fused[ELEMENTS], separate[ELEMENTS], sliced[ELEMENTS];
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, f->depth, f->width, f->height), ".",
+                                         c->parameters, scene_case_parameter_count(c));
+    float *weights = arena_alloc(&a, p.values * sizeof *weights), fused[ELEMENTS], separate[ELEMENTS],
+          sliced[ELEMENTS];
     uint32_t random = 5;
     for (uint32_t i = 0; i < p.values; i++)
         weights[i] = (float)scene_random(&random) - 0.3f;
-    bl_stats one = gradient(&p, c, (bl_gradient_desc){.form = BL_FORM_FUSED, .spp = f->spp, .seed = 3}, weights, fused);
-    bl_stats two = gradient(&p, c, (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = f->spp, .seed = 3}, weights, separate);
+    bl_stats one =
+        gradient(&p, c, (bl_gradient_desc){.form = BL_FORM_FUSED, .spp = f->spp, .seed = 3}, weights, fused);
+    bl_stats two = gradient(&p, c, (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = f->spp, .seed = 3},
+                            weights, separate);
     assert_true(fabs(one.loss - two.loss) <= rounding * fabs(one.loss));
     double most = 0;
     for (uint32_t i = 0; i < ELEMENTS; i++)
@@ -104,7 +115,9 @@ static void fused_and_separate_agree(void **state)
     for (uint32_t i = 0; i < ELEMENTS; i++)
         if (!(fabs((double)fused[i] - (double)separate[i]) <= rounding * most))
             fail_msg("element %u: fused %.9g, separate %.9g", i, (double)fused[i], (double)separate[i]);
-    gradient(&p, c, (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = f->spp, .seed = 3, .slice_seconds = 0.003}, weights, sliced);
+    gradient(&p, c,
+             (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = f->spp, .seed = 3, .slice_seconds = 0.003},
+             weights, sliced);
     assert_memory_equal(separate, sliced, sizeof sliced);
     scene_picture_free(&p);
     arena_free(&a);
@@ -119,13 +132,17 @@ typedef struct moments {
 } moments;
 static void moments_add(moments *m, double v) { m->sum += v, m->squares += v * v; }
 static double moments_mean(const moments *m) { return m->sum / SEEDS; }
-static double moments_error2(const moments *m) { return (m->squares / SEEDS - moments_mean(m) * moments_mean(m)) / (SEEDS - 1); }
+static double moments_error2(const moments *m)
+{
+    return (m->squares / SEEDS - moments_mean(m) * moments_mean(m)) / (SEEDS - 1);
+}
 
 static void expect_same_mean(const char *what, const moments *a, const moments *b, double size)
 {
     if (a->squares == 0 && b->squares == 0)
         return; /* nobody sees it */
-    double error = sqrt(moments_error2(a) + moments_error2(b)), z = (moments_mean(a) - moments_mean(b)) / error;
+    double error = sqrt(moments_error2(a) + moments_error2(b)),
+           z = (moments_mean(a) - moments_mean(b)) / error;
     if (!(fabs(z) < 4.5))
         fail_msg("%s: three walks %.9g, two walks %.9g, z = %.2f", what, moments_mean(a), moments_mean(b), z);
     if (!(error < 0.03 * size)) /* or the test would see nothing */
@@ -137,7 +154,8 @@ static void two_walks_agree_in_expectation(void **state)
     const bl_loss loss = (bl_loss)(uintptr_t)*state;
     const scene_case *c = find_case("area light");
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 12, 10), ".", c->parameters, scene_case_parameter_count(c));
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 3, 12, 10), ".", c->parameters,
+                                         scene_case_parameter_count(c));
     float *target = arena_alloc(&a, p.values * sizeof *target), g[ELEMENTS];
     for (uint32_t i = 0; i < p.values; i++)
         target[i] = 0.1f + 0.05f * (float)(i % 5);
@@ -146,7 +164,8 @@ static void two_walks_agree_in_expectation(void **state)
         for (int form = BL_FORM_SEPARATE; form <= BL_FORM_TWO_WALK; form++) {
             moments *m = form == BL_FORM_TWO_WALK ? two : three;
             bl_stats stats;
-            /* enough samples that noise of the image, squared, does not hide the loss of three walks: that one is biased by it */
+            /* enough samples that noise of the image, squared, does not hide the loss of three walks: that
+             * one is biased by it */
             bl_gradient_desc desc = {.form = form, .spp = 6, .seed = seed, .target = target, .loss = loss};
             SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats));
             assert_int_equal(stats.form, form);
@@ -165,10 +184,19 @@ static void two_walks_agree_in_expectation(void **state)
         expect_same_mean(c->parameters[i / 3], &three[i], &two[i], size);
     /* the loss of two walks is that of an image without noise */
     bl_stats still;
-    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 2, .spp_primal = 1 << 15, .seed = 7, .target = target, .loss = loss}, &still));
-    double z = (moments_mean(&two[ELEMENTS]) - still.loss) / sqrt(moments_error2(&two[ELEMENTS]) + 1e-6 * still.loss * still.loss);
+    SCENE_MUST(&device, bl_job_gradient(p.job,
+                                        &(bl_gradient_desc){.form = BL_FORM_SEPARATE,
+                                                            .spp = 2,
+                                                            .spp_primal = 1 << 15,
+                                                            .seed = 7,
+                                                            .target = target,
+                                                            .loss = loss},
+                                        &still));
+    double z = (moments_mean(&two[ELEMENTS]) - still.loss) /
+               sqrt(moments_error2(&two[ELEMENTS]) + 1e-6 * still.loss * still.loss);
     if (!(fabs(z) < 4.5))
-        fail_msg("loss: %.9g of a clean image, two walks %.9g, z = %.2f", still.loss, moments_mean(&two[ELEMENTS]), z);
+        fail_msg("loss: %.9g of a clean image, two walks %.9g, z = %.2f", still.loss,
+                 moments_mean(&two[ELEMENTS]), z);
     assert_true(moments_mean(&three[ELEMENTS]) > still.loss); /* noise, squared */
     scene_picture_free(&p);
     arena_free(&a);
@@ -183,7 +211,9 @@ static void two_walks_need_what_they_need(void **state)
     float *image = arena_alloc(&a, p.values * sizeof *image);
     for (uint32_t i = 0; i < p.values; i++)
         image[i] = 0.5f;
-    const bl_gradient_desc cannot[] = {{.spp = 4, .adjoint = image}, {.spp = 5, .target = image}, {.spp = 4, .spp_primal = 8, .target = image},
+    const bl_gradient_desc cannot[] = {{.spp = 4, .adjoint = image},
+                                       {.spp = 5, .target = image},
+                                       {.spp = 4, .spp_primal = 8, .target = image},
                                        {.spp = 4, .target = image, .loss = BL_LOSS_L1}};
     for (size_t k = 0; k < sizeof cannot / sizeof *cannot; k++) {
         bl_gradient_desc desc = cannot[k];
@@ -198,20 +228,29 @@ static void two_walks_need_what_they_need(void **state)
     arena_free(&a);
 }
 
-/* A tile of 1024 pixels is one step of the film; results do not depend on how many there are, or on slices. */
+/* A tile of 1024 pixels is one step of the film; results do not depend on how many there are, or on
+ * slices. */
 static void two_walks_are_the_same_for_any_slices(void **state)
 {
     (void)state;
     const scene_case *c = find_case("point light");
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 2, 96, 64), ".", c->parameters, scene_case_parameter_count(c));
+    scene_picture p = scene_picture_load(&device, scene_case_xml(&a, c, 2, 96, 64), ".", c->parameters,
+                                         scene_case_parameter_count(c));
     float *target = arena_alloc(&a, p.values * sizeof *target), g[2][ELEMENTS] = {{0}};
     float *image = arena_alloc(&a, p.values * sizeof *image);
     for (uint32_t i = 0; i < p.values; i++)
         target[i] = 0.1f;
     bl_stats stats[2];
     for (int k = 0; k < 2; k++) {
-        bl_gradient_desc desc = {.form = BL_FORM_TWO_WALK, .spp = 90, .seed = 1, .target = target, .image = image, .slice_seconds = k ? 0.002 : 0};
+        bl_gradient_desc desc = {
+            .form = BL_FORM_TWO_WALK,
+            .spp = 90,
+            .seed = 1,
+            .target = target,
+            .image = image,
+            .slice_seconds = k ? 0.002 : 0,
+        };
         SCENE_MUST(&device, bl_job_gradient(p.job, &desc, &stats[k]));
         for (uint32_t i = 0; i < scene_case_parameter_count(c); i++)
             SCENE_MUST(&device, bl_job_read_gradient(p.job, i, g[k] + 3 * i));
@@ -219,9 +258,11 @@ static void two_walks_are_the_same_for_any_slices(void **state)
     assert_true(stats[0].slices >= 6); /* three tiles */
     assert_memory_equal(g[0], g[1], sizeof g[0]);
     assert_memory_equal(&stats[0].loss, &stats[1].loss, sizeof stats[0].loss);
-    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 90, .seed = 1, .gradient_stream = true}, p.image, NULL));
+    SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 90, .seed = 1, .gradient_stream = true},
+                                      p.image, NULL));
     for (uint32_t i = 0; i < p.values; i++)
-        assert_true(fabsf(image[i] - p.image[i]) <= 1e-5f * (1 + p.image[i])); /* the same samples, added up in another order */
+        assert_true(fabsf(image[i] - p.image[i]) <=
+                    1e-5f * (1 + p.image[i])); /* the same samples, added up in another order */
     scene_picture_free(&p);
     arena_free(&a);
 }
@@ -230,17 +271,22 @@ int main(void)
 {
     if (!scene_device_open(&device))
         return scene_device_missing();
-    /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each kind */
+    /* lavapipe compiles each kernel for seconds: there, the ordinary tier is content with one format of each
+     * kind */
     uint32_t count = strcmp(device.info.kind, "lavapipe") == 0 && !getenv("BL_LONG") ? 3 : FORMATS + 4;
-    const struct CMUnitTest always[] = {
-        {"two walks agree in expectation, relative l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
-        cmocka_unit_test(two_walks_are_the_same_for_any_slices),
-        {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[FORMATS - 1]},
-        {"two walks agree in expectation, l2", two_walks_agree_in_expectation, NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
-        cmocka_unit_test(two_walks_need_what_they_need)};
+    const struct CMUnitTest always[] = {{"two walks agree in expectation, relative l2",
+                                         two_walks_agree_in_expectation, NULL, NULL,
+                                         (void *)(uintptr_t)BL_LOSS_RELATIVE_L2},
+                                        cmocka_unit_test(two_walks_are_the_same_for_any_slices),
+                                        {formats[FORMATS - 1].label, fused_and_separate_agree, NULL, NULL,
+                                         (void *)(uintptr_t)&formats[FORMATS - 1]},
+                                        {"two walks agree in expectation, l2", two_walks_agree_in_expectation,
+                                         NULL, NULL, (void *)(uintptr_t)BL_LOSS_L2},
+                                        cmocka_unit_test(two_walks_need_what_they_need)};
     struct CMUnitTest tests[FORMATS + 4];
     memcpy(tests, always, sizeof always);
     for (int i = 0; i < FORMATS - 1; i++)
-        tests[5 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL, (void *)(uintptr_t)&formats[i]};
+        tests[5 + i] = (struct CMUnitTest){formats[i].label, fused_and_separate_agree, NULL, NULL,
+                                           (void *)(uintptr_t)&formats[i]};
     return scene_device_run(&device, NULL, "forms", tests, count, NULL);
 }

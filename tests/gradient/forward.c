@@ -1,12 +1,17 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a scene at once:
+ * The forward kernel in the interpreter, sample by sample, along a random direction over all parameters of a
+ * scene at once:
  *
- *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other formulas);
- *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it is;
- *   detours    media, with the extinction's gradient by differential ratio tracking: replay alone, since no other kernel goes on detours.
+ *   replay     <W, J v> = <J' W, v> with the gradient kernel (another kernel, the other mode, other
+ *              formulas);
+ *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it
+ *              is;
+ *   detours    media, with the extinction's gradient by differential ratio tracking: replay alone, since no
+ *              other kernel goes on detours.
  *
- * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act through derived values. */
+ * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act
+ * through derived values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,75 +30,102 @@ enum { SIDE = 6, SEED = 23, SAMPLES = 60, GRADIENT_STREAM = 1 };
 static const double exact_tolerance = 1e-9;
 
 #define ROOM(floor, wall)                                                                                    \
-    "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='" floor "'/></bsdf>"                       \
-    "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='" wall "'/></bsdf>"                          \
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>" \
-    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/></transform>" \
+    "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='" floor "'/></bsdf>"                     \
+    "<bsdf type='diffuse' id='red'><rgb name='reflectance' value='" wall "'/></bsdf>"                        \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "               \
+    "id='white'/></shape>"                                                                                   \
+    "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/><rotate x='1' "                  \
+    "angle='90'/><translate value='0,1.1,1'/></transform>"                                                   \
     "<ref id='red'/></shape>"
 
 static const scene_case zero_factors = {
     .name = "zero factors",
-    .body = ROOM("0,.7,0", "0,0,.4") "<emitter type='constant' id='sky'><rgb name='radiance' value='1,0,.5'/></emitter>",
+    .body =
+        ROOM("0,.7,0",
+             "0,0,.4") "<emitter type='constant' id='sky'><rgb name='radiance' value='1,0,.5'/></emitter>",
     .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}};
 static const scene_case derived_values = {
     .name = "derived values",
-    .body = ROOM(".7,.75,.8", ".6,.2,.15") "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
-            "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb name='intensity' value='5,6,7'/>"
-            "<float name='cutoff_angle' value='35'/><float name='beam_width' value='12'/></emitter>"
-            "<emitter type='spot' id='other'><transform name='to_world'><lookat origin='.8,-.9,1.7' target='.1,.2,.2' up='0,0,1'/></transform>"
-            "<rgb name='intensity' value='3,2,1'/><float name='cutoff_angle' value='30'/></emitter>",
+    .body = ROOM(
+        ".7,.75,.8",
+        ".6,.2,.15") "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
+                     "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb "
+                     "name='intensity' value='5,6,7'/>"
+                     "<float name='cutoff_angle' value='35'/><float name='beam_width' value='12'/></emitter>"
+                     "<emitter type='spot' id='other'><transform name='to_world'><lookat origin='.8,-.9,1.7' "
+                     "target='.1,.2,.2' up='0,0,1'/></transform>"
+                     "<rgb name='intensity' value='3,2,1'/><float name='cutoff_angle' value='30'/></emitter>",
     .step = 1e-3,
     .needs_next_event = true,
-    .parameters = {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value", "white.reflectance.value"}};
+    .parameters = {"spot.cutoff_angle", "spot.beam_width", "spot.intensity.value",
+                   "white.reflectance.value"}};
 
 static const scene_case moved_lights = {
     .name = "moved lights",
     .step = 1e-3,
-    .body = ROOM(".7,.75,.8", ".6,.2,.15")
-            "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
-            "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb name='intensity' value='5,6,7'/>"
-            "<float name='cutoff_angle' value='35'/></emitter>"
-            "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/></emitter>"
-            "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/></emitter>"
-            "<emitter type='projector' id='slide'><transform name='to_world'><lookat origin='.8,-.9,1.7' target='.1,.2,.2' up='0,0,1'/></transform>"
-            "<rgb name='irradiance' value='1,2,3'/></emitter>",
+    .body = ROOM(
+        ".7,.75,.8",
+        ".6,.2,.15") "<emitter type='spot' id='spot'><transform name='to_world'><scale value='1,1.3,.8'/>"
+                     "<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform><rgb "
+                     "name='intensity' value='5,6,7'/>"
+                     "<float name='cutoff_angle' value='35'/></emitter>"
+                     "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/></emitter>"
+                     "<emitter type='directional' id='sun'><vector name='direction' "
+                     "value='.5,.4,-1'/></emitter>"
+                     "<emitter type='projector' id='slide'><transform name='to_world'><lookat "
+                     "origin='.8,-.9,1.7' target='.1,.2,.2' up='0,0,1'/></transform>"
+                     "<rgb name='irradiance' value='1,2,3'/></emitter>",
     .needs_next_event = true,
-    .parameters = {"spot.to_world", "bulb.position", "sun.direction", "slide.to_world", "slide.fov", "slide.scale", "slide.irradiance.value"}};
+    .parameters = {"spot.to_world", "bulb.position", "sun.direction", "slide.to_world", "slide.fov",
+                   "slide.scale", "slide.irradiance.value"}};
 
 static const scene_case chains = {
     .name = "mirrors and glass",
     .step = 1e-4,
-    .body = ROOM(".7,.75,.8", ".6,.2,.15")
-            "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>"
-            "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string name='filename' value='normals.pfm'/>"
-            "<boolean name='raw' value='true'/></texture><bsdf type='conductor'/></bsdf>"
-            "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' angle='55'/><translate value='0,.2,.7'/></transform>"
-            "<ref id='tiles'/></shape>"
-            "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' value='.5'/><ref id='glass'/></shape>"
-            "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+    .body = ROOM(
+        ".7,.75,.8",
+        ".6,.2,.15") "<bsdf type='dielectric' id='glass'><float name='int_ior' value='1.5'/><float "
+                     "name='ext_ior' value='1'/></bsdf>"
+                     "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string "
+                     "name='filename' value='normals.pfm'/>"
+                     "<boolean name='raw' value='true'/></texture><bsdf type='conductor'/></bsdf>"
+                     "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' "
+                     "angle='55'/><translate value='0,.2,.7'/></transform>"
+                     "<ref id='tiles'/></shape>"
+                     "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' "
+                     "value='.5'/><ref id='glass'/></shape>"
+                     "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
     .parameters = {"glass.eta", "tiles.normalmap.data", "sky.data"}};
 
 static const scene_case attached = {
     .name = "rough metal and glass, attached",
     .step = 1e-4,
     .integrator = "<integrator type='prb_attached'><integer name='max_depth' value='4'/></integrator>",
-    .body = ROOM(".7,.75,.8", ".6,.2,.15")
-            "<bsdf type='roughdielectric' id='glass'><float name='alpha' value='.1'/><float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>"
-            "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string name='filename' value='normals.pfm'/>"
-            "<boolean name='raw' value='true'/></texture><bsdf type='roughconductor' id='metal'><float name='alpha' value='.05'/></bsdf></bsdf>"
-            "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' angle='55'/><translate value='0,.2,.7'/></transform>"
-            "<ref id='tiles'/></shape>"
-            "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' value='.5'/><ref id='glass'/></shape>"
-            "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
-    .parameters = {"glass.eta", "glass.alpha.value", "metal.alpha.value", "tiles.normalmap.data", "sky.data"}};
+    .body = ROOM(
+        ".7,.75,.8",
+        ".6,.2,.15") "<bsdf type='roughdielectric' id='glass'><float name='alpha' value='.1'/><float "
+                     "name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>"
+                     "<bsdf type='normalmap' id='tiles'><texture type='bitmap' name='normalmap'><string "
+                     "name='filename' value='normals.pfm'/>"
+                     "<boolean name='raw' value='true'/></texture><bsdf type='roughconductor' "
+                     "id='metal'><float name='alpha' value='.05'/></bsdf></bsdf>"
+                     "<shape type='rectangle'><transform name='to_world'><scale value='.9'/><rotate x='1' "
+                     "angle='55'/><translate value='0,.2,.7'/></transform>"
+                     "<ref id='tiles'/></shape>"
+                     "<shape type='sphere'><point name='center' value='.1,-.8,.7'/><float name='radius' "
+                     "value='.5'/><ref id='glass'/></shape>"
+                     "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>",
+    .parameters = {"glass.eta", "glass.alpha.value", "metal.alpha.value", "tiles.normalmap.data",
+                   "sky.data"}};
 
-static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains, &attached};
+static const scene_case *const more_cases[] = {&zero_factors, &derived_values, &moved_lights, &chains,
+                                               &attached};
 enum { MORE_CASES = sizeof more_cases / sizeof *more_cases };
 
 typedef struct subject {
     const scene_case *c;
     scene_eval *e;
-    double *v; /* direction, by value; tangents are this */
+    double *v;      /* direction, by value; tangents are this */
     double reached; /* sum of |J v| */
 } subject;
 
@@ -105,10 +137,12 @@ static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample)
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
 }
 
-static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, double got, double expected, double tolerance)
+static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, double got,
+                        double expected, double tolerance)
 {
     if (!(fabs(got - expected) <= tolerance))
-        fail_msg("%s, pixel %u, sample %u: forward %.17g, %s %.17g (tolerance %g)", s->c->name, pixel, sample, got, what, expected, tolerance);
+        fail_msg("%s, pixel %u, sample %u: forward %.17g, %s %.17g (tolerance %g)", s->c->name, pixel, sample,
+                 got, what, expected, tolerance);
 }
 
 /* <J' W, v>; *size: what it is summed from. */
@@ -163,7 +197,8 @@ static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
         frozen(s, pixel, sample, k * h, f[k + 2]);
     for (uint32_t c = 0; c < 3; c++) {
         double slope = (8 * (f[3][c] - f[1][c]) - (f[4][c] - f[0][c])) / (12 * h);
-        expect_near(s, "frozen differences", pixel, sample, tangent[c], slope, exact_tolerance * (1e-3 + size + fabs(f[2][c])) / h);
+        expect_near(s, "frozen differences", pixel, sample, tangent[c], slope,
+                    exact_tolerance * (1e-3 + size + fabs(f[2][c])) / h);
     }
 }
 
@@ -183,7 +218,8 @@ static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool d
 {
     arena a = {0};
     subject s = {.c = c};
-    s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters, scene_case_parameter_count(c), depth % 2);
+    s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters,
+                                  scene_case_parameter_count(c), depth % 2);
     s.e->options = (render_trace_options){.no_next_event = !next_event};
     s.e->plan->detours = detours;
     s.v = calloc(s.e->plan->stored_count + 1u, sizeof *s.v);
@@ -193,7 +229,8 @@ static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool d
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s.e->adjoint[i] = (float)(0.5 + scene_random(&state));
     for (uint32_t k = 0; k < SAMPLES; k++)
-        sample_agrees(&s, (uint32_t)(scene_random(&state) * SIDE * SIDE), (uint32_t)(scene_random(&state) * 1000));
+        sample_agrees(&s, (uint32_t)(scene_random(&state) * SIDE * SIDE),
+                      (uint32_t)(scene_random(&state) * 1000));
     if (next_event) /* the other way lights are found too rarely to demand it of this many samples */
         assert_true(s.reached > 0);
     free(s.v);
@@ -221,7 +258,9 @@ int main(void)
         return 1;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t media = i - scene_case_count, more = media - scene_media_case_count;
-        const scene_case *c = i < scene_case_count ? &scene_cases[i] : media < scene_media_case_count ? &scene_media_cases[media] : more_cases[more];
+        const scene_case *c = i < scene_case_count             ? &scene_cases[i]
+                              : media < scene_media_case_count ? &scene_media_cases[media]
+                                                               : more_cases[more];
         tests[i] = (struct CMUnitTest){c->name, case_agrees, NULL, NULL, (void *)(uintptr_t)c};
     }
     int failed = _cmocka_run_group_tests("forward", tests, count, NULL, NULL);

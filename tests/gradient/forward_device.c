@@ -1,7 +1,8 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward mode on the device, through the API: <W, J v> = <J' W, v> for a random W and direction, with the gradient pass of the same seed
- * (the same paths, so what differs is f32's rounding); linear in v; the same bytes whatever the slicing; and what is refused. */
+ * Forward mode on the device, through the API: <W, J v> = <J' W, v> for a random W and direction, with the
+ * gradient pass of the same seed (the same paths, so what differs is f32's rounding); linear in v; the same
+ * bytes whatever the slicing; and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +25,12 @@ static char *folder;
 static const scene_case spot = {
     .name = "derived values",
     .body = "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"
-            "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref id='white'/></shape>"
-            "<emitter type='spot' id='spot'><transform name='to_world'><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/></transform>"
-            "<rgb name='intensity' value='5,6,7'/><float name='cutoff_angle' value='35'/><float name='beam_width' value='12'/></emitter>",
+            "<shape type='rectangle'><transform name='to_world'><scale value='1.5'/></transform><ref "
+            "id='white'/></shape>"
+            "<emitter type='spot' id='spot'><transform name='to_world'><lookat origin='-.8,-.9,1.9' "
+            "target='.1,.2,.2' up='0,0,1'/></transform>"
+            "<rgb name='intensity' value='5,6,7'/><float name='cutoff_angle' value='35'/><float "
+            "name='beam_width' value='12'/></emitter>",
     .parameters = {"spot.cutoff_angle", "spot.beam_width", "white.reflectance.value"}};
 
 typedef struct subject {
@@ -47,7 +51,8 @@ static subject open_case(const scene_case *c)
     s.job = scene_device_job(&device, s.scene, c->parameters, s.count);
     for (uint32_t k = 0; k < s.count; k++) {
         bl_parameter_info info;
-        SCENE_MUST(&device, bl_scene_parameter_info(s.scene, scene_device_find(&device, s.scene, c->parameters[k]), &info));
+        SCENE_MUST(&device, bl_scene_parameter_info(
+                                s.scene, scene_device_find(&device, s.scene, c->parameters[k]), &info));
         assert_true(info.count <= ENTRIES_MOST);
         s.entries[k] = info.count;
         for (uint32_t i = 0; i < info.count; i++)
@@ -68,7 +73,11 @@ static void forward(subject *s, double slice_seconds, float *image)
     bl_stats stats;
     for (uint32_t k = 0; k < s->count; k++)
         s->direction[k] = s->v[k];
-    SCENE_MUST(&device, bl_job_forward(s->job, &(bl_forward_desc){.spp = SPP, .seed = SEED, .slice_seconds = slice_seconds, .tangents = s->direction},
+    SCENE_MUST(&device, bl_job_forward(s->job,
+                                       &(bl_forward_desc){.spp = SPP,
+                                                          .seed = SEED,
+                                                          .slice_seconds = slice_seconds,
+                                                          .tangents = s->direction},
                                        image, &stats));
     assert_int_equal(stats.non_finite, 0);
     assert_int_equal(stats.paths, (uint64_t)SIDE * SIDE * SPP);
@@ -83,7 +92,8 @@ static void is_transposed(void **state)
     for (uint32_t i = 0; i < VALUES; i++)
         weights[i] = (float)(2 * scene_random(&random) - 1);
     forward(&s, 0, image);
-    SCENE_MUST(&device, bl_job_gradient(s.job, &(bl_gradient_desc){.spp = SPP, .seed = SEED, .adjoint = weights}, NULL));
+    SCENE_MUST(&device, bl_job_gradient(
+                            s.job, &(bl_gradient_desc){.spp = SPP, .seed = SEED, .adjoint = weights}, NULL));
     for (uint32_t i = 0; i < VALUES; i++)
         product += (double)weights[i] * (double)image[i];
     for (uint32_t k = 0; k < s.count; k++) {
@@ -160,13 +170,16 @@ static const scene_case *case_named(const char *name)
 
 int main(void)
 {
-    /* every kind of light and texture, several classes at once, roulette, direct; the interpreter walks all cases (forward.c) */
+    /* every kind of light and texture, several classes at once, roulette, direct; the interpreter walks all
+     * cases (forward.c) */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("all lights at once")),
-        cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("bitmap reflectance and radiance")),
+        cmocka_unit_test_prestate(is_transposed,
+                                  (void *)(uintptr_t)case_named("bitmap reflectance and radiance")),
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("twosided, two materials")),
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("roulette")),
-        cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)case_named("direct, lights sampled only")),
+        cmocka_unit_test_prestate(is_transposed,
+                                  (void *)(uintptr_t)case_named("direct, lights sampled only")),
         cmocka_unit_test_prestate(is_transposed, (void *)(uintptr_t)&spot),
         cmocka_unit_test(slices_do_not_matter),
         cmocka_unit_test(directions),

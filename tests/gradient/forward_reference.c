@@ -1,10 +1,12 @@
 /* LABELS: conformance swiftshader lavapipe timeout=900 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward mode against references of another renderer (gradients/ of the reference folder, BL_REFERENCE), a tangent of ones per parameter:
+ * Forward mode against references of another renderer (gradients/ of the reference folder, BL_REFERENCE), a
+ * tangent of ones per parameter:
  *
- *   forward images, where there are some   z = (J - ref) / sqrt(var + var_ref) has a mean square near 1, and the scale
+ *   forward images, where there are some z = (J - ref) / sqrt(var + var_ref) has a mean square near 1, and
+ *   the scale
  *                                          <J, ref> / <ref, ref> is 1 within 4 standard errors and 1 %;
- *   gradients of up to 64 entries          <W, J> is the sum of the stored entries, within 4 standard errors and 1 %.
+ *   gradients of up to 64 entries <W, J> is the sum of the stored entries, within 4 standard errors and 1 %.
  *
  * Cases with plugins that are not implemented yet are listed and left out. */
 #include <setjmp.h>
@@ -23,8 +25,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 12, SHORT_PATHS = 20480, LONG_PATHS = 250000, PARAMETERS_MOST = 16, ENTRIES_MOST = 1 << 16 }; /* paths per seed */
-/* Of normal values whose variances are known the mean square would be 1 +- 0.03 for 3072 of them; paths have heavier tails. */
+enum {
+    SEEDS = 12,
+    SHORT_PATHS = 20480,
+    LONG_PATHS = 250000,
+    PARAMETERS_MOST = 16,
+    ENTRIES_MOST = 1 << 16
+}; /* paths per seed */
+/* Of normal values whose variances are known the mean square would be 1 +- 0.03 for 3072 of them; paths have
+ * heavier tails. */
 static const double least_square = 0.6, most_square = 1.25;
 
 static scene_device device;
@@ -44,7 +53,9 @@ static float *read_image(const subject *s, const char *file)
 {
     uint32_t width, height, channels;
     float *pixels = NULL;
-    SCENE_MUST(&device, bl_image_read(device.context, arena_printf((arena *)(uintptr_t)&s->memory, "%s/%s", s->folder, file), &width, &height, &channels, &pixels));
+    SCENE_MUST(&device, bl_image_read(device.context,
+                                      arena_printf((arena *)(uintptr_t)&s->memory, "%s/%s", s->folder, file),
+                                      &width, &height, &channels, &pixels));
     assert_int_equal(width * height * channels, s->values);
     return pixels;
 }
@@ -56,8 +67,10 @@ static void render_seeds(subject *s, uint32_t parameter)
     tangents[parameter] = s->ones;
     for (uint32_t k = 0; k < SEEDS; k++) {
         bl_stats stats;
-        SCENE_MUST(&device, bl_job_forward(s->job, &(bl_forward_desc){.spp = s->spp, .seed = 100 + k, .tangents = tangents},
-                                           s->images + (size_t)k * s->values, &stats));
+        SCENE_MUST(&device,
+                   bl_job_forward(s->job,
+                                  &(bl_forward_desc){.spp = s->spp, .seed = 100 + k, .tangents = tangents},
+                                  s->images + (size_t)k * s->values, &stats));
         assert_int_equal(stats.non_finite, 0);
     }
 }
@@ -74,11 +87,12 @@ static double mean_of(const double *rows, double *variance)
     return mean;
 }
 
-/* Mean over the 5 x 5 pixels around value i: the variance of one pixel, estimated from few seeds, is too small exactly where its mean is off,
- * because a rare path is missing in both. */
+/* Mean over the 5 x 5 pixels around value i: the variance of one pixel, estimated from few seeds, is too
+ * small exactly where its mean is off, because a rare path is missing in both. */
 static double smooth(const subject *s, const double *variance, uint32_t i)
 {
-    int width = (int)s->width, height = (int)(s->values / 3 / s->width), x = (int)(i / 3) % width, y = (int)(i / 3) / width, used = 0;
+    int width = (int)s->width, height = (int)(s->values / 3 / s->width), x = (int)(i / 3) % width,
+        y = (int)(i / 3) / width, used = 0;
     double sum = 0;
     for (int v = y - 2; v <= y + 2; v++)
         for (int u = x - 2; u <= x + 2; u++)
@@ -127,9 +141,10 @@ static bool image_agrees(const subject *s, const char *parameter, const cJSON *f
             rows[k] += (double)s->images[(size_t)k * s->values + i] * (double)ref[i] / norm;
     }
     double scale = mean_of(rows, &own), tolerance = 4 * sqrt(own + ref_noise / norm / norm);
-    bool good = square > least_square && square < most_square && fabs(scale - 1) <= tolerance + 0.01 && tolerance < 0.08;
-    print_message("%s %s, image by %s: mean square of z %.3f, scale %.4f +- %.4f\n", good ? "pass" : "FAIL", s->name, parameter, square, scale,
-                  tolerance / 4);
+    bool good = square > least_square && square < most_square && fabs(scale - 1) <= tolerance + 0.01 &&
+                tolerance < 0.08;
+    print_message("%s %s, image by %s: mean square of z %.3f, scale %.4f +- %.4f\n", good ? "pass" : "FAIL",
+                  s->name, parameter, square, scale, tolerance / 4);
     free(ref), free(variance);
     return good;
 }
@@ -138,7 +153,8 @@ static bool sum_agrees(const subject *s, const char *parameter, const cJSON *gra
 {
     double rows[SEEDS], expected = 0, expected_variance = 0, largest = 0, own;
     for (int k = 0; k < cJSON_GetArraySize(gradient); k++) {
-        double g = cJSON_GetArrayItem(gradient, k)->valuedouble, e = cJSON_GetArrayItem(error, k)->valuedouble;
+        double g = cJSON_GetArrayItem(gradient, k)->valuedouble,
+               e = cJSON_GetArrayItem(error, k)->valuedouble;
         expected += g, expected_variance += e * e, largest = fmax(largest, fabs(g));
     }
     for (uint32_t k = 0; k < SEEDS; k++) {
@@ -148,7 +164,8 @@ static bool sum_agrees(const subject *s, const char *parameter, const cJSON *gra
     }
     double got = mean_of(rows, &own), noise = 4 * sqrt(own + expected_variance);
     bool good = fabs(got - expected) <= noise + 0.01 * largest && noise < 0.2 * largest;
-    print_message("%s %s, <W, J> of %s: %.6g +- %.2g, expected %.6g\n", good ? "pass" : "FAIL", s->name, parameter, got, noise / 4, expected);
+    print_message("%s %s, <W, J> of %s: %.6g +- %.2g, expected %.6g\n", good ? "pass" : "FAIL", s->name,
+                  parameter, got, noise / 4, expected);
     return good;
 }
 
@@ -159,7 +176,8 @@ static uint32_t judge(subject *s, const cJSON *expected, uint32_t *judged)
     const cJSON *p;
     cJSON_ArrayForEach(p, cJSON_GetObjectItem(expected, "parameters"))
     {
-        const cJSON *forward = cJSON_GetObjectItem(p, "forward"), *gradient = cJSON_GetObjectItem(p, "gradient");
+        const cJSON *forward = cJSON_GetObjectItem(p, "forward"),
+                    *gradient = cJSON_GetObjectItem(p, "gradient");
         bool listed = cJSON_IsArray(gradient) && !cJSON_GetObjectItem(p, "direction");
         uint32_t index = k++;
         if (!forward && !listed)
@@ -179,7 +197,8 @@ static cJSON *read_json(subject *s)
     size_t size;
     bl_error err;
     cJSON *json = NULL;
-    if (file_read(arena_printf(&s->memory, "%s/expected.json", s->folder), 1 << 24, &data, &size, &err) == BL_OK)
+    if (file_read(arena_printf(&s->memory, "%s/expected.json", s->folder), 1 << 24, &data, &size, &err) ==
+        BL_OK)
         json = cJSON_Parse(data);
     free(data);
     return json;
@@ -214,7 +233,8 @@ static void open_case(subject *s, const cJSON *expected)
 static void references(void **state)
 {
     (void)state;
-    /* share: of the paths; 4 standard errors of the conductor's alpha come close to the 8 % at which a run says nothing */
+    /* share: of the paths; 4 standard errors of the conductor's alpha come close to the 8 % at which a run
+     * says nothing */
     static const struct {
         const char *name;
         uint32_t share;
@@ -225,7 +245,8 @@ static void references(void **state)
         s.folder = arena_printf(&s.memory, "%s/gradients/%s", reference, s.name);
         cJSON *expected = read_json(&s);
         assert_non_null(expected);
-        bl_result r = bl_scene_load(device.context, arena_printf(&s.memory, "%s/scene.xml", s.folder), NULL, &s.scene);
+        bl_result r =
+            bl_scene_load(device.context, arena_printf(&s.memory, "%s/scene.xml", s.folder), NULL, &s.scene);
         if (r == BL_OK) {
             open_case(&s, expected);
             failed += judge(&s, expected, &judged);

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradients of every material of the table (support/material_cases.h): a ball of it between a floor, a wall, a lamp and the sky, sample by sample
- * in the interpreter (support/path_agreement.h). */
+ * The gradients of every material of the table (support/material_cases.h): a ball of it between a floor, a
+ * wall, a lamp and the sky, sample by sample in the interpreter (support/path_agreement.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,13 +18,33 @@ enum { DEPTH = 4, SAMPLES = 15, SLOW_SAMPLES = 4 /* of those whose derived value
 #define RECTANGLE(ops, inside) "<shape type='rectangle'>" TO_WORLD(ops) inside "</shape>"
 
 static const char room[] =
-    "<bsdf type='diffuse' id='white'><rgb name='reflectance' value='.7,.75,.8'/></bsdf>"
-    RECTANGLE("<scale value='1.5'/>", "<ref id='white'/>")
-    RECTANGLE("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", "<ref id='white'/>")
-    "<shape type='sphere'><transform name='to_world'><rotate x='.96' y='.28' angle='70'/><scale value='.8'/><translate value='0,-.4,.8'/></transform><ref id='it'/></shape>"
-    RECTANGLE("<scale value='.6'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>",
-              "<emitter type='area'><rgb name='radiance' value='5,4,3'/></emitter>")
-    "<emitter type='constant'><rgb name='radiance' value='.5,.7,.9'/></emitter>";
+    "<bsdf type='diffuse' id='white'><rgb name='reflectance' "
+    "value='.7,.75,.8'/></bsdf>" RECTANGLE("<scale value='1.5'/>", "<ref id='white'/>")
+        RECTANGLE("<scale value='1.5'/><rotate x='1' angle='90'/><translate "
+                  "value='0,1.1,1'/>",
+                  "<ref id='white'/>") "<shape type='sphere'><transform "
+                                       "name='to_world'><rotate x='.96' y='.28' "
+                                       "angle='70'/><scale value='.8'/><translate "
+                                       "value='0,-.4,.8'/></transform><ref "
+                                       "id='it'/></shape>" RECTANGLE("<scale "
+                                                                     "value='.6'/><rotate "
+                                                                     "x='1' "
+                                                                     "angle='165'/"
+                                                                     "><translate "
+                                                                     "value='-.1,-.2,2.2'/>",
+                                                                     "<emitter "
+                                                                     "type='area'><rgb "
+                                                                     "name='radiance' "
+                                                                     "value='5,4,3'/></"
+                                                                     "emitter>") "<emitter "
+                                                                                 "type='"
+                                                                                 "constant'>"
+                                                                                 "<rgb "
+                                                                                 "name='"
+                                                                                 "radiance' "
+                                                                                 "value='.5,"
+                                                                                 ".7,.9'/></"
+                                                                                 "emitter>";
 
 static char *folder;
 
@@ -35,8 +55,13 @@ static void material_agrees(void **state)
     scene_case scene = {.name = c->name, .body = arena_printf(&a, "%s%s", c->xml, room)};
     for (uint32_t k = 0; k < material_case_parameter_count(c); k++)
         scene.parameters[k] = c->parameters[k];
-    path_agreement_expect(&(path_agreement){.scene = &scene, .folder = folder, .depth = DEPTH, .samples = c->slack > 0 ? SLOW_SAMPLES : SAMPLES,
-                                            .inwards = c->inwards, .slack = c->slack, .dark = true});
+    path_agreement_expect(&(path_agreement){.scene = &scene,
+                                            .folder = folder,
+                                            .depth = DEPTH,
+                                            .samples = c->slack > 0 ? SLOW_SAMPLES : SAMPLES,
+                                            .inwards = c->inwards,
+                                            .slack = c->slack,
+                                            .dark = true});
     arena_free(&a);
 }
 
@@ -50,7 +75,8 @@ int main(void)
     struct CMUnitTest *tests = arena_alloc(&a, (material_case_count + 1) * sizeof *tests);
     for (uint32_t i = 0; i < material_case_count; i++)
         if (material_case_parameter_count(&material_cases[i]) > 0)
-            tests[count++] = (struct CMUnitTest){material_cases[i].name, material_agrees, NULL, NULL, (void *)(uintptr_t)&material_cases[i]};
+            tests[count++] = (struct CMUnitTest){material_cases[i].name, material_agrees, NULL, NULL,
+                                                 (void *)(uintptr_t)&material_cases[i]};
     int failed = _cmocka_run_group_tests("gradients of materials", tests, count, NULL, NULL);
     arena_free(&a);
     scene_files_remove(folder);

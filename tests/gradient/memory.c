@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a gradient costs and how it is summed: memory does not depend on path length or on samples, a fit compiles nothing after its
- * first step, contributions outside the fixed-point range are counted, and where they are too large the repeated pass is right. */
+ * What a gradient costs and how it is summed: memory does not depend on path length or on samples, a fit
+ * compiles nothing after its first step, contributions outside the fixed-point range are counted, and where
+ * they are too large the repeated pass is right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +54,12 @@ static uint64_t bytes_of_gradient(bl_gradient_form form, int depth, uint32_t spp
         weights[i] = 1;
     bl_stats stats;
     SCENE_MUST(&device,
-               bl_job_gradient(p.job, &(bl_gradient_desc){.form = form, .spp = spp, .adjoint = form == BL_FORM_TWO_WALK ? NULL : weights,
-                                                          .target = form == BL_FORM_TWO_WALK ? weights : NULL}, &stats));
+               bl_job_gradient(p.job,
+                               &(bl_gradient_desc){.form = form,
+                                                   .spp = spp,
+                                                   .adjoint = form == BL_FORM_TWO_WALK ? NULL : weights,
+                                                   .target = form == BL_FORM_TWO_WALK ? weights : NULL},
+                               &stats));
     assert_true(stats.device_bytes > 0);
     *on_device = bl_device_stats_get(device.device).bytes_allocated;
     scene_picture_free(&p);
@@ -67,12 +72,14 @@ static void memory_does_not_depend_on_depth_and_samples(void **state)
     (void)state;
     for (int form = BL_FORM_FUSED; form < BL_FORM_COUNT; form++) {
         uint64_t device_short, device_long;
-        uint64_t brief = bytes_of_gradient(form, 2, 64, &device_short), lengthy = bytes_of_gradient(form, 24, 256, &device_long);
+        uint64_t brief = bytes_of_gradient(form, 2, 64, &device_short),
+                 lengthy = bytes_of_gradient(form, 24, 256, &device_long);
         assert_int_equal(brief, lengthy);
         assert_int_equal(device_short, device_long);
-        /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and five images of 12 bytes a pixel, and the scene; and of a tile of
-         * 2^18 samples 32 bytes each */
-        assert_true(brief < (12u << 16) + 60u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
+        /* at most 2^16 lanes' sums, whatever the film: 12 bytes each, and five images of 12 bytes a pixel,
+         * and the scene; and of a tile of 2^18 samples 32 bytes each */
+        assert_true(brief <
+                    (12u << 16) + 60u * SIDE * SIDE + 65536 + (form == BL_FORM_FUSED ? 0 : 32u << 18));
     }
 }
 
@@ -180,8 +187,9 @@ static void small_radiance_loses_nothing(void **state)
     expect_multiple("lamp in a dim room", dim.lamp, one.lamp, 1, 1e-5);
 }
 
-/* Contributions to an intensity fall with the square of the distance: a room in millimetres is where a scale that only knows dL/dI
- * runs out of digits. The same room in other units has the same gradient but for the square of the unit. */
+/* Contributions to an intensity fall with the square of the distance: a room in millimetres is where a scale
+ * that only knows dL/dI runs out of digits. The same room in other units has the same gradient but for the
+ * square of the unit. */
 static void units_of_length_do_not_matter(void **state)
 {
     (void)state;

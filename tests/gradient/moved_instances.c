@@ -1,9 +1,10 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of instances, and of shapes in groups. Against differences where no edge moves: a picture on the floor of a group, of which another
- * instance stays; rooms that grow round their lamp, light going to and fro in them. And against the same shapes written out, each moved by its own to_world:
- * what an instance's gradient is, edges or not, is the sum of theirs.
- * In ordinary runs the floor alone, and copies of the smallest groups: compiling is what takes the time. */
+ * Gradients by to_world of instances, and of shapes in groups. Against differences where no edge moves: a
+ * picture on the floor of a group, of which another instance stays; rooms that grow round their lamp, light
+ * going to and fro in them. And against the same shapes written out, each moved by its own to_world: what an
+ * instance's gradient is, edges or not, is the sum of theirs. In ordinary runs the floor alone, and copies of
+ * the smallest groups: compiling is what takes the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,22 +26,57 @@ static char *folder;
 
 #define GROUP(shapes) "<shape type='shapegroup' id='group'>" shapes "</shape>"
 #define INSTANCE(id, ops) "<shape type='instance' id='" id "'>" TO_WORLD(ops) "<ref id='group'/></shape>"
-#define MATTE "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.8,.6,.4'/></bsdf></bsdf>"
+#define MATTE                                                                                                \
+    "<bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.8,.6,.4'/></bsdf></bsdf>"
 #define PICTURE "<bsdf type='diffuse'>" BITMAP("reflectance") "</bsdf>"
-#define INSIDE "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD("<lookat origin='0,0,.5' target='.1,.1,-1' up='0,1,0'/>") MOVED_FILM "</sensor>"
+#define INSIDE                                                                                               \
+    "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD(                                    \
+        "<lookat origin='0,0,.5' target='.1,.1,-1' up='0,1,0'/>") MOVED_FILM "</sensor>"
 #define BULB "<emitter type='point'><point name='position' value='.4,.3,.2'/></emitter>"
 
 static const moved_case cases[] = {
-    {"floor of a group", DIRECT("1", "0"), MOVED_DOWN, GROUP("<shape type='rectangle'>" TO_WORLD("<rotate z='1' angle='20'/><scale value='1.5'/>") PICTURE "</shape>")
-     INSTANCE("other", "<translate z='-9'/>") INSTANCE("it", "<scale value='2,1.8,1'/><rotate y='1' angle='5'/>") "<emitter type='point'><point name='position' value='1,.6,2'/></emitter>",
-     "it.to_world", {{.1, -.2, .3}, .2, {.3, -.5, .2}}, 64, .005},
-    {"floor in a group", DIRECT("1", "0"), MOVED_DOWN, GROUP("<shape type='rectangle' id='it'>" TO_WORLD("<rotate z='1' angle='20'/><scale value='1.5'/>") PICTURE "</shape>")
-     INSTANCE("seen", "<scale value='2,1.8,1'/><rotate y='1' angle='5'/>") "<emitter type='point'><point name='position' value='1,.6,2'/></emitter>",
-     "it.to_world", {{.1, -.2, .3}, .2, {.3, -.5, .2}}, 64, .005},
-    {"cube round its lamp", PATH("4"), INSIDE, GROUP("<shape type='cube'>" MATTE "</shape>") INSTANCE("it", "<rotate x='1' angle='10'/><scale value='1.2,1,1.1'/>") BULB,
-     "it.to_world", {{.1, .3, .2}, .5, {.2, -.1, .3}}, 512, .03},
-    {"ball round its lamp", PATH("4"), INSIDE, GROUP("<shape type='sphere'>" MATTE "</shape>") INSTANCE("it", "<scale value='1.2,1.5,1.1'/><rotate y='1' angle='30'/>") BULB,
-     "it.to_world", {{.1, .3, .2}, .5, {.2, -.1, .3}}, 512, .03},
+    {"floor of a group",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUP("<shape type='rectangle'>" TO_WORLD("<rotate z='1' angle='20'/><scale value='1.5'/>") PICTURE
+           "</shape>") INSTANCE("other", "<translate z='-9'/>")
+         INSTANCE("it", "<scale value='2,1.8,1'/><rotate y='1' angle='5'/>") "<emitter type='point'><point "
+                                                                             "name='position' "
+                                                                             "value='1,.6,2'/></emitter>",
+     "it.to_world",
+     {{.1, -.2, .3}, .2, {.3, -.5, .2}},
+     64,
+     .005},
+    {"floor in a group",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUP("<shape type='rectangle' id='it'>" TO_WORLD("<rotate z='1' angle='20'/><scale value='1.5'/>")
+               PICTURE "</shape>")
+         INSTANCE("seen", "<scale value='2,1.8,1'/><rotate y='1' angle='5'/>") "<emitter type='point'><point "
+                                                                               "name='position' "
+                                                                               "value='1,.6,2'/></emitter>",
+     "it.to_world",
+     {{.1, -.2, .3}, .2, {.3, -.5, .2}},
+     64,
+     .005},
+    {"cube round its lamp",
+     PATH("4"),
+     INSIDE,
+     GROUP("<shape type='cube'>" MATTE "</shape>")
+         INSTANCE("it", "<rotate x='1' angle='10'/><scale value='1.2,1,1.1'/>") BULB,
+     "it.to_world",
+     {{.1, .3, .2}, .5, {.2, -.1, .3}},
+     512,
+     .03},
+    {"ball round its lamp",
+     PATH("4"),
+     INSIDE,
+     GROUP("<shape type='sphere'>" MATTE "</shape>")
+         INSTANCE("it", "<scale value='1.2,1.5,1.1'/><rotate y='1' angle='30'/>") BULB,
+     "it.to_world",
+     {{.1, .3, .2}, .5, {.2, -.1, .3}},
+     512,
+     .03},
 };
 
 static void gradient_equals_differences(void **state)
@@ -51,27 +87,48 @@ static void gradient_equals_differences(void **state)
 }
 
 #define OVER TO_WORLD("<scale value='.7,.5,1'/><rotate x='1' angle='150'/><translate value='1.6,.3,1.6'/>")
-#define AROUND "<shape type='rectangle'>" TO_WORLD("<scale value='3'/>") PICTURE "</shape><shape type='rectangle'>" OVER "<emitter type='area'>" BITMAP("radiance") "</emitter></shape>"
+#define AROUND                                                                                               \
+    "<shape type='rectangle'>" TO_WORLD("<scale value='3'/>") PICTURE                                        \
+        "</shape><shape type='rectangle'>" OVER                                                              \
+        "<emitter type='area'>" BITMAP("radiance") "</emitter></shape>"
 #define SHAPE(type, id, ops, material) "<shape type='" type "' id='" id "'>" TO_WORLD(ops) material "</shape>"
 #define THERE "<rotate x='1' angle='40'/><scale value='.9'/><translate value='-.3,.1,.5'/>"
 #define THERE_TOO "<scale value='-.8,.6,.7'/><rotate y='1' angle='30'/><translate value='.6,-.5,.4'/>"
 #define TILE(then) "<scale value='.6,.5,1'/><translate z='.2'/>" then
 #define BALL(then) "<scale value='.3'/><translate value='.2,.1,.4'/>" then
-#define MOTION {{-.5, .2, -.1}, .1, {.3, .4, -.6}}
+#define MOTION                                                                                               \
+    {                                                                                                        \
+        {-.5, .2, -.1}, .1, { .3, .4, -.6 }                                                                  \
+    }
 
 static const struct {
     moved_case moved;
-    const char *copies, *names[COPIES_MOST], *seen[COPIES_MOST]; /* seen: to_world of the instance through which a shape in a group moves a copy */
+    const char *copies, *names[COPIES_MOST],
+        *seen[COPIES_MOST]; /* seen: to_world of the instance through which a shape in a group moves a copy */
 } sums[] = {
-    {{"instance", PATH("4"), MOVED_DOWN, AROUND GROUP(SHAPE("rectangle", "tile", TILE(""), MATTE) SHAPE("sphere", "ball", BALL(""), PICTURE)) INSTANCE("it", THERE) INSTANCE("other", THERE_TOO),
+    {{"instance", PATH("4"), MOVED_DOWN,
+      AROUND GROUP(SHAPE("rectangle", "tile", TILE(""), MATTE) SHAPE("sphere", "ball", BALL(""), PICTURE))
+          INSTANCE("it", THERE) INSTANCE("other", THERE_TOO),
       "it.to_world", MOTION, 64, 0},
      AROUND SHAPE("rectangle", "tile", TILE(THERE), MATTE) SHAPE("sphere", "ball", BALL(THERE), PICTURE)
-     GROUP(SHAPE("rectangle", "tile2", TILE(""), MATTE) SHAPE("sphere", "ball2", BALL(""), PICTURE)) INSTANCE("other", THERE_TOO), {"tile.to_world", "ball.to_world"}, {NULL}},
-    {{"shape in a group", PATH("4"), MOVED_DOWN, AROUND GROUP(SHAPE("rectangle", "it", TILE(""), MATTE)) INSTANCE("one", THERE) INSTANCE("other", THERE_TOO),
+         GROUP(SHAPE("rectangle", "tile2", TILE(""), MATTE) SHAPE("sphere", "ball2", BALL(""), PICTURE))
+             INSTANCE("other", THERE_TOO),
+     {"tile.to_world", "ball.to_world"},
+     {NULL}},
+    {{"shape in a group", PATH("4"), MOVED_DOWN,
+      AROUND GROUP(SHAPE("rectangle", "it", TILE(""), MATTE)) INSTANCE("one", THERE)
+          INSTANCE("other", THERE_TOO),
       "it.to_world", MOTION, 64, 0},
-     AROUND SHAPE("rectangle", "tile", TILE(THERE), MATTE) SHAPE("rectangle", "tile2", TILE(THERE_TOO), MATTE), {"tile.to_world", "tile2.to_world"}, {"one.to_world", "other.to_world"}},
-    {{"instance of one shape", PATH("4"), MOVED_DOWN, AROUND GROUP(SHAPE("rectangle", "tile", TILE(""), MATTE)) INSTANCE("it", THERE), "it.to_world", MOTION, 64, 0},
-     AROUND SHAPE("rectangle", "tile", TILE(THERE), MATTE), {"tile.to_world"}, {NULL}},
+     AROUND SHAPE("rectangle", "tile", TILE(THERE), MATTE)
+         SHAPE("rectangle", "tile2", TILE(THERE_TOO), MATTE),
+     {"tile.to_world", "tile2.to_world"},
+     {"one.to_world", "other.to_world"}},
+    {{"instance of one shape", PATH("4"), MOVED_DOWN,
+      AROUND GROUP(SHAPE("rectangle", "tile", TILE(""), MATTE)) INSTANCE("it", THERE), "it.to_world", MOTION,
+      64, 0},
+     AROUND SHAPE("rectangle", "tile", TILE(THERE), MATTE),
+     {"tile.to_world"},
+     {NULL}},
 };
 
 /* out = a b */
@@ -97,13 +154,16 @@ static void gradient_is_that_of_copies(void **state)
             moved_scene m = moved_load(&device, &copy, NULL, folder);
             if (sums[k].seen[c]) {
                 float seen[16];
-                SCENE_MUST(&device, bl_scene_get_parameter(whole.scene, scene_device_find(&device, whole.scene, sums[k].seen[c]), seen));
+                SCENE_MUST(&device,
+                           bl_scene_get_parameter(
+                               whole.scene, scene_device_find(&device, whole.scene, sums[k].seen[c]), seen));
                 product(seen, whole.along, m.along);
             }
             of_copies += moved_gradient(&m, MOVED_SEED, &part);
             moved_free(&m);
         }
-        print_message("%s: %.6g, of copies %.6g; of parts of size %.6g\n", sums[k].moved.name, along, of_copies, size);
+        print_message("%s: %.6g, of copies %.6g; of parts of size %.6g\n", sums[k].moved.name, along,
+                      of_copies, size);
         assert_true(fabs(along) > 0.03 * size);
         assert_true(fabs(of_copies - along) < 2e-3 * size);
         moved_free(&whole);
@@ -130,6 +190,8 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(refused), cmocka_unit_test(gradient_is_that_of_copies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(gradient_is_that_of_copies)};
     return SCENE_DEVICE_RUN(&device, &folder, "moved instances", tests);
 }

@@ -1,12 +1,13 @@
 /* LABELS: swiftshader timeout=120 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of shapes in scenes where no edge moves. A lamp that turns, moves and grows over a floor, a sample's light from its own point
- * of it: reverse and forward mode against differences of images with the lamp really moved, and against frozen paths; and the same by light sampling
- * alone, by the material's sampling alone, by both: these agree only if all of them move the lamp's points alike, its area included. A floor that moves
- * under its picture; a room that grows round its lamp, light going to and fro in it.
- * A lamp that shows a volume shows other parts of it as it moves.
- * Shapes of many primitives, met anew along a ray that moves.
- * In ordinary runs the floor, that lamp and an ellipsoid alone: compiling is what takes the time. */
+ * Gradients by to_world of shapes in scenes where no edge moves. A lamp that turns, moves and grows over a
+ * floor, a sample's light from its own point of it: reverse and forward mode against differences of images
+ * with the lamp really moved, and against frozen paths; and the same by light sampling alone, by the
+ * material's sampling alone, by both: these agree only if all of them move the lamp's points alike, its area
+ * included. A floor that moves under its picture; a room that grows round its lamp, light going to and fro in
+ * it. A lamp that shows a volume shows other parts of it as it moves. Shapes of many primitives, met anew
+ * along a ray that moves. In ordinary runs the floor, that lamp and an ellipsoid alone: compiling is what
+ * takes the time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,40 +27,128 @@ enum { ORDINARY = 3, LAMP = 6 /* in cases */ };
 static scene_device device;
 static char *folder;
 
-#define GROUND "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='3'/>") "<bsdf type='diffuse'>" BITMAP("reflectance") "</bsdf></shape>"
+#define GROUND                                                                                               \
+    "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='3'/>") "<bsdf type='diffuse'>" BITMAP(    \
+        "reflectance") "</bsdf></shape>"
 #define OVER TO_WORLD("<scale value='.7,.5,1'/><rotate x='1' angle='150'/><translate value='1.6,.3,1.6'/>")
-#define VOLUME "<emitter type='area'><texture type='volume' name='radiance'><volume type='gridvolume' name='volume'><string name='filename' value='tint.vol'/>" \
-    TO_WORLD("<translate value='-.5,-.5,-.6'/><scale value='5'/>") "</volume></texture></emitter>"
+#define VOLUME                                                                                               \
+    "<emitter type='area'><texture type='volume' name='radiance'><volume type='gridvolume' "                 \
+    "name='volume'><string name='filename' value='tint.vol'/>" TO_WORLD(                                     \
+        "<translate value='-.5,-.5,-.6'/><scale value='5'/>") "</volume></texture></emitter>"
 #define BULB "<emitter type='point'><point name='position' value='1,.6,2'/></emitter>"
 #define SHINES "<emitter type='area'>" BITMAP("radiance") "</emitter>"
 
 static const moved_case cases[] = {
-    {"floor under its picture", DIRECT("1", "0"), MOVED_DOWN, "<shape type='rectangle' id='it'>" TO_WORLD("<scale value='3'/>") "<bsdf type='diffuse'>" BITMAP("reflectance")
-     "</bsdf></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .2, {.3, -.5, .2}}, 64, .005},
-    {"lamp in view that shows a volume", DIRECT("1", "0"), MOVED_DOWN, "<shape type='rectangle' id='it'>" TO_WORLD("<scale value='3'/>") VOLUME "</shape>", "it.to_world",
-     {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .005},
-    {"ellipsoid", DIRECT("1", "0"), MOVED_DOWN, "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>"
-     TO_WORLD("<scale value='3'/><rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
-    {"grid of distances", DIRECT("1", "0"), MOVED_DOWN, "<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/>"
-     TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='20,18,17'/><rotate x='.6' y='.8' angle='20'/><translate z='-7'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world",
-     {{.1, -.2, .3}, .1, {.3, -.5, 1.2}}, 64, .03},
-    {"linear curve", DIRECT("1", "0"), MOVED_DOWN, "<shape type='linearcurve' id='it'><string name='filename' value='rod.curves'/>"
-     TO_WORLD("<rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
-    {"B-spline curve", DIRECT("1", "0"), MOVED_DOWN, "<shape type='bsplinecurve' id='it'><string name='filename' value='strand.curves'/>"
-     TO_WORLD("<rotate x='.6' y='.8' angle='20'/><translate z='-6.8'/>") "<bsdf type='diffuse'/></shape>" BULB, "it.to_world", {{.1, -.2, .3}, .1, {.3, -.5, .2}}, 64, .03},
-    {"lamp, light sampling", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='rectangle' id='it'>" OVER SHINES "</shape>", "it.to_world",
-     {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
-    {"lamp that shows a volume, light sampling", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='rectangle' id='it'>" OVER VOLUME "</shape>", "it.to_world",
-     {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
-    {"ball that shines", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='sphere' id='it'><float name='radius' value='.4'/>" TO_WORLD("<rotate x='1' angle='40'/><translate value='1.2,.3,1.2'/>")
-     "<emitter type='area'/></shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 256, .02}, /* it is sampled by direction, so these are other samples */
-    {"plate that shines", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='disk' id='it'>" OVER SHINES "</shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
-    {"tube that shines", DIRECT("1", "0"), MOVED_DOWN, GROUND "<shape type='cylinder' id='it'>" TO_WORLD("<scale value='.3'/><rotate x='1' angle='60'/><translate value='1.2,.3,1.2'/>")
-     "<emitter type='area'/></shape>", "it.to_world", {{.3, -.2, .5}, .4, {.3, -.5, .2}}, 64, .01},
-    {"room round its lamp", PATH("4"),
-     "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD("<lookat origin='0,0,.5' target='.1,.1,-1' up='0,1,0'/>") MOVED_FILM "</sensor>",
-     "<shape type='cube' id='it'><bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' value='.8,.6,.4'/></bsdf></bsdf></shape>"
-     "<emitter type='point'><point name='position' value='.4,.3,.2'/></emitter>", "it.to_world", {{.1, .3, .2}, .5, {.2, -.1, .3}}, 512, .03},
+    {"floor under its picture",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='rectangle' id='it'>" TO_WORLD("<scale value='3'/>") "<bsdf type='diffuse'>" BITMAP(
+         "reflectance") "</bsdf></shape>" BULB,
+     "it.to_world",
+     {{.1, -.2, .3}, .2, {.3, -.5, .2}},
+     64,
+     .005},
+    {"lamp in view that shows a volume",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='rectangle' id='it'>" TO_WORLD("<scale value='3'/>") VOLUME "</shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     64,
+     .005},
+    {"ellipsoid",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='ellipsoids' id='it'><string name='filename' value='gaussian.ply'/>" TO_WORLD(
+         "<scale value='3'/><rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf "
+                                                                                      "type='diffuse'/></"
+                                                                                      "shape>" BULB,
+     "it.to_world",
+     {{.1, -.2, .3}, .1, {.3, -.5, .2}},
+     64,
+     .03},
+    {"grid of distances",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='sdfgrid' id='it'><string name='filename' value='ball.vol'/>" TO_WORLD(
+         "<translate value='-.5,-.5,-.5'/><scale value='20,18,17'/><rotate x='.6' y='.8' "
+         "angle='20'/><translate z='-7'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "it.to_world",
+     {{.1, -.2, .3}, .1, {.3, -.5, 1.2}},
+     64,
+     .03},
+    {"linear curve",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='linearcurve' id='it'><string name='filename' value='rod.curves'/>" TO_WORLD(
+         "<rotate x='.6' y='.8' angle='20'/><translate z='-6.5'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "it.to_world",
+     {{.1, -.2, .3}, .1, {.3, -.5, .2}},
+     64,
+     .03},
+    {"B-spline curve",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     "<shape type='bsplinecurve' id='it'><string name='filename' value='strand.curves'/>" TO_WORLD(
+         "<rotate x='.6' y='.8' angle='20'/><translate z='-6.8'/>") "<bsdf type='diffuse'/></shape>" BULB,
+     "it.to_world",
+     {{.1, -.2, .3}, .1, {.3, -.5, .2}},
+     64,
+     .03},
+    {"lamp, light sampling",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUND "<shape type='rectangle' id='it'>" OVER SHINES "</shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     64,
+     .01},
+    {"lamp that shows a volume, light sampling",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUND "<shape type='rectangle' id='it'>" OVER VOLUME "</shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     64,
+     .01},
+    {"ball that shines",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUND "<shape type='sphere' id='it'><float name='radius' value='.4'/>" TO_WORLD(
+         "<rotate x='1' angle='40'/><translate value='1.2,.3,1.2'/>") "<emitter type='area'/></shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     256,
+     .02}, /* it is sampled by direction, so these are other samples */
+    {"plate that shines",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUND "<shape type='disk' id='it'>" OVER SHINES "</shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     64,
+     .01},
+    {"tube that shines",
+     DIRECT("1", "0"),
+     MOVED_DOWN,
+     GROUND
+     "<shape type='cylinder' id='it'>" TO_WORLD("<scale value='.3'/><rotate x='1' angle='60'/><translate "
+                                                "value='1.2,.3,1.2'/>") "<emitter type='area'/></shape>",
+     "it.to_world",
+     {{.3, -.2, .5}, .4, {.3, -.5, .2}},
+     64,
+     .01},
+    {"room round its lamp",
+     PATH("4"),
+     "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD(
+         "<lookat origin='0,0,.5' target='.1,.1,-1' up='0,1,0'/>") MOVED_FILM "</sensor>",
+     "<shape type='cube' id='it'><bsdf type='twosided'><bsdf type='diffuse'><rgb name='reflectance' "
+     "value='.8,.6,.4'/></bsdf></bsdf></shape>"
+     "<emitter type='point'><point name='position' value='.4,.3,.2'/></emitter>",
+     "it.to_world",
+     {{.1, .3, .2}, .5, {.2, -.1, .3}},
+     512,
+     .03},
 };
 
 static void gradient_equals_differences(void **state)
@@ -116,7 +205,8 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(refused), cmocka_unit_test(strategies_agree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences),
+                                       cmocka_unit_test(refused), cmocka_unit_test(strategies_agree)};
     size_t count = getenv("BL_LONG") ? 3 : 2; /* the last one takes minutes */
     return scene_device_run(&device, &folder, "moved shapes", tests, count, NULL);
 }

@@ -1,10 +1,13 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients whose samples go where |dL/dI| is large, on a device (api/pixels.c; tests/unit/pixel_list.c is about the list of lanes itself):
+ * Gradients whose samples go where |dL/dI| is large, on a device (api/pixels.c; tests/unit/pixel_list.c is
+ * about the list of lanes itself):
  *
  *   flat         the same dL/dI everywhere: the very bytes of uniform pixels;
- *   sky          each pixel's derivative is 1: the gradient is the sum of dL/dI, on average, and exactly where there are samples enough;
- *   noise        a lit room: the mean over seeds is that of uniform pixels, also of the loss, and where dL/dI is 0 but in a corner the
+ *   sky          each pixel's derivative is 1: the gradient is the sum of dL/dI, on average, and exactly
+ *                where there are samples enough;
+ *   noise        a lit room: the mean over seeds is that of uniform pixels, also of the loss, and where dL/dI
+ *                is 0 but in a corner the
  *                variance is far lower;
  *   nothing      dL/dI = 0; slices and tiles; a fit of two views; what cannot be is said. */
 #include <setjmp.h>
@@ -55,14 +58,23 @@ typedef struct setting {
 static setting load(const scene_case *c, int depth, uint32_t width, uint32_t height)
 {
     arena a = {0};
-    setting s = {.c = c, .scene = scene_device_load(&device, scene_case_xml(&a, c, depth, width, height), folder)};
+    setting s = {
+        .c = c,
+        .scene = scene_device_load(&device, scene_case_xml(&a, c, depth, width, height), folder),
+    };
     for (int pixels = 0; pixels < BL_PIXELS_COUNT; pixels++) {
-        bl_job_desc d = {.parameters = c->parameters, .parameter_count = scene_case_parameter_count(c), .rays = scene_device_rays(), .pixels = pixels};
+        bl_job_desc d = {
+            .parameters = c->parameters,
+            .parameter_count = scene_case_parameter_count(c),
+            .rays = scene_device_rays(),
+            .pixels = pixels,
+        };
         SCENE_MUST(&device, bl_job_create(device.device, s.scene, &d, &s.jobs[pixels]));
     }
     for (uint32_t k = 0; k < scene_case_parameter_count(c); k++) {
         bl_parameter_info info;
-        SCENE_MUST(&device, bl_scene_parameter_info(s.scene, scene_device_find(&device, s.scene, c->parameters[k]), &info));
+        SCENE_MUST(&device, bl_scene_parameter_info(
+                                s.scene, scene_device_find(&device, s.scene, c->parameters[k]), &info));
         s.elements += info.count;
     }
     assert_true(s.elements <= ELEMENTS);
@@ -85,7 +97,8 @@ static bl_stats gradient(const setting *s, bl_pixels pixels, bl_gradient_desc de
     uint32_t element = 0;
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
         bl_parameter_info info;
-        SCENE_MUST(&device, bl_scene_parameter_info(s->scene, scene_device_find(&device, s->scene, s->c->parameters[k]), &info));
+        SCENE_MUST(&device, bl_scene_parameter_info(
+                                s->scene, scene_device_find(&device, s->scene, s->c->parameters[k]), &info));
         SCENE_MUST(&device, bl_job_read_gradient(s->jobs[pixels], k, g + element));
         element += info.count;
     }
@@ -112,7 +125,8 @@ static void flat_is_uniform(void **state)
         flat[i] = (float[]){0.3f, -1, 0.7f}[i % 3];
     for (int form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++) {
         const bl_gradient_desc desc = {.form = form, .spp = 11, .seed = 3, .adjoint = flat};
-        bl_stats one = gradient(&s, BL_PIXELS_UNIFORM, desc, uniform), two = gradient(&s, BL_PIXELS_ADJOINT, desc, placed);
+        bl_stats one = gradient(&s, BL_PIXELS_UNIFORM, desc, uniform),
+                 two = gradient(&s, BL_PIXELS_ADJOINT, desc, placed);
         assert_int_equal(one.paths, two.paths);
         assert_true(fabs(one.loss - two.loss) <= 1e-5 * fabs(one.loss));
         assert_true(uniform[0] != 0);
@@ -133,14 +147,17 @@ static void known_derivatives_add_up(void **state)
     fill(adjoint, VALUES);
     for (int i = 0; i < VALUES; i++)
         exact[i % 3] += (double)adjoint[i], sizes += fabs((double)adjoint[i]);
-    double expected[4] = {exact[0], exact[1], exact[2], 0.5 * (exact[0] + exact[1] + exact[2])}; /* and the loss */
-    bl_stats stats = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.spp = 400, .adjoint = adjoint}, g); /* 4 samples where |dL/dI| is a hundredth of the mean */
+    double expected[4] = {exact[0], exact[1], exact[2],
+                          0.5 * (exact[0] + exact[1] + exact[2])}; /* and the loss */
+    bl_stats stats = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.spp = 400, .adjoint = adjoint},
+                              g); /* 4 samples where |dL/dI| is a hundredth of the mean */
     assert_in_range(stats.paths, 400 * PIXELS - 1, 400 * PIXELS);
     for (int c = 0; c < 3; c++)
         if (!(fabs((double)g[c] - exact[c]) <= 1e-6 * sizes))
             fail_msg("channel %d: %.9g, exactly %.9g", c, (double)g[c], exact[c]);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
-        stats = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.spp = 1, .seed = seed, .adjoint = adjoint}, g);
+        stats = gradient(&s, BL_PIXELS_ADJOINT,
+                         (bl_gradient_desc){.spp = 1, .seed = seed, .adjoint = adjoint}, g);
         for (int c = 0; c < 4; c++) {
             double v = c < 3 ? (double)g[c] : stats.loss;
             sum[c] += v, squares[c] += v * v;
@@ -149,7 +166,8 @@ static void known_derivatives_add_up(void **state)
     for (int c = 0; c < 4; c++) {
         double mean = sum[c] / SEEDS, error = sqrt((squares[c] / SEEDS - mean * mean) / (SEEDS - 1));
         if (!(fabs(mean - expected[c]) <= 4.5 * error))
-            fail_msg("%d: %.9g on average, exactly %.9g, z = %.2f", c, mean, expected[c], (mean - expected[c]) / error);
+            fail_msg("%d: %.9g on average, exactly %.9g, z = %.2f", c, mean, expected[c],
+                     (mean - expected[c]) / error);
         assert_true(error > 0 && error < 0.01 * sizes);
     }
     unload(&s);
@@ -171,14 +189,19 @@ static void add(moments *m, const float *g, uint32_t elements, double loss)
     m->count++;
 }
 static double mean(const moments *m, uint32_t i) { return m->sum[i] / m->count; }
-static double variance(const moments *m, uint32_t i) { return (m->squares[i] / m->count - mean(m, i) * mean(m, i)) * m->count / (m->count - 1); }
+static double variance(const moments *m, uint32_t i)
+{
+    return (m->squares[i] / m->count - mean(m, i) * mean(m, i)) * m->count / (m->count - 1);
+}
 
 static void measure(const setting *s, const float *adjoint, uint32_t seeds, moments m[BL_PIXELS_COUNT])
 {
     float g[ELEMENTS];
     for (uint32_t seed = 0; seed < seeds; seed++)
         for (int pixels = 0; pixels < BL_PIXELS_COUNT; pixels++) {
-            bl_stats stats = gradient(s, pixels, (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 2, .seed = seed, .adjoint = adjoint}, g);
+            bl_stats stats = gradient(
+                s, pixels,
+                (bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 2, .seed = seed, .adjoint = adjoint}, g);
             add(&m[pixels], g, s->elements, stats.loss);
         }
 }
@@ -197,9 +220,11 @@ static void means_are_equal(void **state)
     for (uint32_t i = 0; i <= s.elements; i++) {
         if (m[0].squares[i] == 0 && m[1].squares[i] == 0)
             continue; /* nobody sees it */
-        double error = sqrt((variance(&m[0], i) + variance(&m[1], i)) / m->count), z = (mean(&m[1], i) - mean(&m[0], i)) / error;
+        double error = sqrt((variance(&m[0], i) + variance(&m[1], i)) / m->count),
+               z = (mean(&m[1], i) - mean(&m[0], i)) / error;
         if (!(fabs(z) < 4.5))
-            fail_msg("element %u: uniform %.9g, by dL/dI %.9g, z = %.2f", i, mean(&m[0], i), mean(&m[1], i), z);
+            fail_msg("element %u: uniform %.9g, by dL/dI %.9g, z = %.2f", i, mean(&m[0], i), mean(&m[1], i),
+                     z);
         assert_true(i == s.elements || error < 0.04 * largest); /* or the test would see nothing */
         squares += z * z;
     }
@@ -221,7 +246,8 @@ static void a_corner_has_less_variance(void **state)
     for (uint32_t i = 0; i < s.elements; i++)
         for (int pixels = 0; pixels < BL_PIXELS_COUNT; pixels++)
             all[pixels] += variance(&m[pixels], i);
-    if (!(all[BL_PIXELS_ADJOINT] < all[BL_PIXELS_UNIFORM] / 8 && all[BL_PIXELS_ADJOINT] > all[BL_PIXELS_UNIFORM] / 32))
+    if (!(all[BL_PIXELS_ADJOINT] < all[BL_PIXELS_UNIFORM] / 8 &&
+          all[BL_PIXELS_ADJOINT] > all[BL_PIXELS_UNIFORM] / 32))
         fail_msg("variance %g, of uniform pixels %g", all[BL_PIXELS_ADJOINT], all[BL_PIXELS_UNIFORM]);
     unload(&s);
 }
@@ -236,9 +262,11 @@ static void nothing_gives_zero(void **state)
     for (int i = 0; i < VALUES; i++)
         grey[i] = 0.5f; /* the image */
     for (int form = BL_FORM_FUSED; form <= BL_FORM_SEPARATE; form++) {
-        bl_stats a = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.form = form, .spp = 3, .adjoint = zeros}, g);
+        bl_stats a =
+            gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.form = form, .spp = 3, .adjoint = zeros}, g);
         assert_true(g[0] == 0 && g[1] == 0 && g[2] == 0 && a.loss == 0);
-        bl_stats b = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.form = form, .spp = 3, .target = grey}, g);
+        bl_stats b =
+            gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.form = form, .spp = 3, .target = grey}, g);
         assert_true(g[0] == 0 && g[1] == 0 && g[2] == 0 && b.loss == 0);
         assert_int_equal(b.paths, 3 * PIXELS); /* of the image */
     }
@@ -256,7 +284,11 @@ static void slices_do_not_matter(void **state)
     assert_non_null(adjoint);
     fill(adjoint, 3 * SIDE * SIDE);
     for (int k = 0; k < 2; k++)
-        stats[k] = gradient(&s, BL_PIXELS_ADJOINT, (bl_gradient_desc){.form = form, .spp = 66, .seed = 1, .adjoint = adjoint, .slice_seconds = k ? 0.003 : 0}, g[k]);
+        stats[k] = gradient(
+            &s, BL_PIXELS_ADJOINT,
+            (bl_gradient_desc){
+                .form = form, .spp = 66, .seed = 1, .adjoint = adjoint, .slice_seconds = k ? 0.003 : 0},
+            g[k]);
     assert_true(stats[1].slices > stats[0].slices);
     assert_memory_equal(g[0], g[1], s.elements * sizeof *g[0]);
     assert_true(stats[0].loss == stats[1].loss && stats[0].loss != 0);
@@ -264,8 +296,8 @@ static void slices_do_not_matter(void **state)
     unload(&s);
 }
 
-/* One step down the slope of two views whose images have no noise: where target and image differ there are samples enough, so the step is that
- * of the formula. */
+/* One step down the slope of two views whose images have no noise: where target and image differ there are
+ * samples enough, so the step is that of the formula. */
 static void a_fit_takes_the_step(void **state)
 {
     (void)state;
@@ -282,8 +314,17 @@ static void a_fit_takes_the_step(void **state)
         targets[1][i] = 1, slope[i % 3] -= 2 * 0.5 / VALUES / 2;
     bl_fit_parameter p = {.name = "sky.radiance.value", .rate = 1};
     const bl_fit_view views[2] = {{.target = targets[0]}, {.target = targets[1]}};
-    bl_fit_desc desc = {.parameters = &p, .parameter_count = 1, .views = views, .view_count = 2, .optimizer = BL_OPTIMIZER_SGD, .spp = 8, .seed = 2,
-                        .rays = scene_device_rays(), .pixels = BL_PIXELS_ADJOINT};
+    bl_fit_desc desc = {
+        .parameters = &p,
+        .parameter_count = 1,
+        .views = views,
+        .view_count = 2,
+        .optimizer = BL_OPTIMIZER_SGD,
+        .spp = 8,
+        .seed = 2,
+        .rays = scene_device_rays(),
+        .pixels = BL_PIXELS_ADJOINT,
+    };
     bl_fit *fit = NULL;
     bl_fit_status status;
     SCENE_MUST(&device, bl_fit_create(device.device, scene, &desc, &fit));
@@ -303,8 +344,12 @@ static void refuse(const char *integrator, const char *sensor, const char *what)
     arena a = {0};
     bl_scene *scene = scene_device_load(&device, scene_xml(&a, integrator, sensor, sky.body), folder);
     bl_job *job = NULL;
-    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.parameters = sky.parameters, .parameter_count = 1, .pixels = BL_PIXELS_ADJOINT}, &job),
-                     BL_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        bl_job_create(
+            device.device, scene,
+            &(bl_job_desc){.parameters = sky.parameters, .parameter_count = 1, .pixels = BL_PIXELS_ADJOINT},
+            &job),
+        BL_ERROR_UNSUPPORTED);
     assert_null(job);
     if (!strstr(bl_context_error(device.context), what))
         fail_msg("\"%s\" does not say \"%s\"", bl_context_error(device.context), what);
@@ -315,7 +360,9 @@ static void refuse(const char *integrator, const char *sensor, const char *what)
 static void what_cannot_be_is_said(void **state)
 {
     (void)state;
-#define SENSOR(sampler) "<sensor type='perspective'>" sampler "<film type='hdrfilm'><integer name='width' value='4'/><integer name='height' value='4'/></film></sensor>"
+#define SENSOR(sampler)                                                                                      \
+    "<sensor type='perspective'>" sampler "<film type='hdrfilm'><integer name='width' value='4'/><integer "  \
+    "name='height' value='4'/></film></sensor>"
 #define INTEGRATOR(type) "<integrator type='" type "'><integer name='max_depth' value='3'/></integrator>"
     refuse(INTEGRATOR("ptracer"), SENSOR(""), "light tracing");
     refuse(INTEGRATOR("tape"), SENSOR(""), "the tape");
@@ -333,9 +380,11 @@ static void what_cannot_be_is_said(void **state)
     assert_int_equal(bl_job_gradient(s.jobs[BL_PIXELS_ADJOINT], &desc, NULL), BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "2^32"));
     unload(&s);
-    bl_scene *scene = scene_device_load(&device, "<scene version='3.0.0'><sensor type='perspective'/></scene>", folder);
+    bl_scene *scene =
+        scene_device_load(&device, "<scene version='3.0.0'><sensor type='perspective'/></scene>", folder);
     bl_job *job = NULL;
-    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.pixels = BL_PIXELS_COUNT}, &job), BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.pixels = BL_PIXELS_COUNT}, &job),
+                     BL_ERROR_ARGUMENT);
     assert_null(bl_pixels_name(BL_PIXELS_COUNT));
     bl_scene_destroy(scene);
 }
@@ -346,7 +395,7 @@ int main(void)
         return scene_device_missing();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_derivatives_add_up),
-        {"flat, area light", flat_is_uniform, NULL, NULL, (void *)(uintptr_t)"area light"},
+        {"flat, area light", flat_is_uniform, NULL, NULL, (void *)(uintptr_t) "area light"},
         cmocka_unit_test(nothing_gives_zero),
         cmocka_unit_test(a_fit_takes_the_step),
         /* lavapipe compiles each kernel for seconds: there, these are enough */
@@ -356,8 +405,10 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_said),
         /* BL_LONG=1 */
         {"slices, fused", slices_do_not_matter, NULL, NULL, (void *)(uintptr_t)BL_FORM_FUSED},
-        {"flat, media", flat_is_uniform, NULL, NULL, (void *)(uintptr_t)"grid with empty voxels"},
+        {"flat, media", flat_is_uniform, NULL, NULL, (void *)(uintptr_t) "grid with empty voxels"},
     };
-    uint32_t count = getenv("BL_LONG") ? sizeof tests / sizeof *tests : strcmp(device.info.kind, "lavapipe") == 0 ? 4 : 8;
+    uint32_t count = getenv("BL_LONG")                           ? sizeof tests / sizeof *tests
+                     : strcmp(device.info.kind, "lavapipe") == 0 ? 4
+                                                                 : 8;
     return scene_device_run(&device, &folder, "pixels", tests, count, NULL);
 }

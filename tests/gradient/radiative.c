@@ -1,9 +1,10 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Radiative backpropagation on a device. Unbiased, it has path replay's expectation (a z-test over seeds), with walls
- * that are black in a channel, roulette and mirrors, and its gradient by emission is path replay's, sample by sample,
- * since that needs no radiance. Biased I is too small by just what it leaves out: around a convex body under a sky of 3
- * everywhere it is a third. Biased II is the gradient for the image of the step before.
+ * Radiative backpropagation on a device. Unbiased, it has path replay's expectation (a z-test over seeds),
+ * with walls that are black in a channel, roulette and mirrors, and its gradient by emission is path
+ * replay's, sample by sample, since that needs no radiance. Biased I is too small by just what it leaves out:
+ * around a convex body under a sky of 3 everywhere it is a third. Biased II is the gradient for the image of
+ * the step before.
  *
  * And reverse mode over a tape is path replay, sample by sample; only its memory grows with depth. */
 #include <setjmp.h>
@@ -38,12 +39,18 @@ static const subject room = {
             "<lookat origin='0,0,-3.5' target='0,0,0' up='0,1,0'/></transform>"
             "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' value='8'/>"
             "<rfilter type='box'/></film></sensor>"
-            "<bsdf type='twosided' id='walls'><bsdf type='diffuse' id='paint'><rgb name='reflectance' value='.7,.5,.3'/></bsdf></bsdf>"
-            "<bsdf type='twosided' id='other'><bsdf type='diffuse' id='green'><rgb name='reflectance' value='0,.6,0'/></bsdf></bsdf>"
-            "<bsdf type='conductor' id='mirror'><rgb name='specular_reflectance' value='.9,.8,.7'/><string name='material' value='none'/></bsdf>"
-            "<shape type='cube'><transform name='to_world'><scale value='4'/></transform><ref id='walls'/></shape>"
-            "<shape type='sphere'><point name='center' value='1,0,1'/><float name='radius' value='.8'/><ref id='other'/></shape>"
-            "<shape type='sphere'><point name='center' value='-1,0,0'/><float name='radius' value='1'/><ref id='mirror'/></shape>"
+            "<bsdf type='twosided' id='walls'><bsdf type='diffuse' id='paint'><rgb name='reflectance' "
+            "value='.7,.5,.3'/></bsdf></bsdf>"
+            "<bsdf type='twosided' id='other'><bsdf type='diffuse' id='green'><rgb name='reflectance' "
+            "value='0,.6,0'/></bsdf></bsdf>"
+            "<bsdf type='conductor' id='mirror'><rgb name='specular_reflectance' value='.9,.8,.7'/><string "
+            "name='material' value='none'/></bsdf>"
+            "<shape type='cube'><transform name='to_world'><scale value='4'/></transform><ref "
+            "id='walls'/></shape>"
+            "<shape type='sphere'><point name='center' value='1,0,1'/><float name='radius' value='.8'/><ref "
+            "id='other'/></shape>"
+            "<shape type='sphere'><point name='center' value='-1,0,0'/><float name='radius' value='1'/><ref "
+            "id='mirror'/></shape>"
             "<shape type='sphere'><point name='center' value='0,2,0'/><float name='radius' value='.5'/>"
             "<emitter type='area' id='light'><rgb name='radiance' value='3,4,5'/></emitter></shape>",
     .depth = 5,
@@ -81,10 +88,11 @@ static setup load(const subject *s, const char *integrator)
     while (count < 4 && s->parameters[count])
         count++;
     u.elements = 3 * count;
-    const char *xml = arena_printf(&u.memory,
-                                   "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='%d'/>"
-                                   "<integer name='rr_depth' value='%d'/></integrator>%s</scene>",
-                                   integrator, s->depth, s->rr_depth, s->body);
+    const char *xml =
+        arena_printf(&u.memory,
+                     "<scene version='3.0.0'><integrator type='%s'><integer name='max_depth' value='%d'/>"
+                     "<integer name='rr_depth' value='%d'/></integrator>%s</scene>",
+                     integrator, s->depth, s->rr_depth, s->body);
     u.p = scene_picture_load(&device, xml, ".", s->parameters, count);
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         u.weights[i] = (float)(0.5 + scene_random(&random));
@@ -127,16 +135,17 @@ static void collect(setup *u, uint32_t first_seed, uint32_t spp, moments m[ELEME
 }
 
 /* a = factor * b in expectation, known to `share` of its size. */
-static void expect_ratio(const setup *u, uint32_t i, const moments *a, const moments *b, double factor, double share)
+static void expect_ratio(const setup *u, uint32_t i, const moments *a, const moments *b, double factor,
+                         double share)
 {
     double expected = factor * mean(b), error = sqrt(error2(a) + factor * factor * error2(b));
     double z = (mean(a) - expected) / error;
     if (!(fabs(z) < 4.5))
-        fail_msg("%s, %s, element %u: %.7g, not %.7g: z = %.2f", u->s->label, u->s->parameters[i / 3], i % 3, mean(a),
-                 expected, z);
+        fail_msg("%s, %s, element %u: %.7g, not %.7g: z = %.2f", u->s->label, u->s->parameters[i / 3], i % 3,
+                 mean(a), expected, z);
     if (!(error < share * fabs(expected)))
-        fail_msg("%s, %s, element %u: %.3g is known to +-%.3g", u->s->label, u->s->parameters[i / 3], i % 3, expected,
-                 error);
+        fail_msg("%s, %s, element %u: %.3g is known to +-%.3g", u->s->label, u->s->parameters[i / 3], i % 3,
+                 expected, error);
 }
 
 static void unbiased_agrees_with_replay(void **state)
@@ -157,14 +166,20 @@ static void unbiased_agrees_with_replay(void **state)
     for (uint32_t i = 9; i < 12; i++)
         assert_true(fabs((double)g[i] - (double)h[i]) <= rounding * fabs((double)g[i]));
     assert_int_equal(two.form, BL_FORM_FUSED);
-    assert_true(one.loss != 0 && two.loss != 0); /* the images have other numbers, too, from the second vertex on */
+    assert_true(one.loss != 0 &&
+                two.loss != 0); /* the images have other numbers, too, from the second vertex on */
     unload(&replay), unload(&recursive);
 }
 
 static void tape_is_replay(void **state)
 {
     (void)state;
-    const subject shallow = {room.label, room.body, 3, 2, {room.parameters[0], room.parameters[1], room.parameters[2], room.parameters[3]}};
+    const subject shallow = {
+        room.label,
+        room.body,
+        3,
+        2,
+        {room.parameters[0], room.parameters[1], room.parameters[2], room.parameters[3]}};
     setup replay = load(&room, "prb"), tape = load(&room, "tape"), less = load(&shallow, "tape");
     float g[ELEMENTS_MOST], h[ELEMENTS_MOST];
     for (uint32_t seed = 0; seed < 3; seed++) {
@@ -208,14 +223,18 @@ static void second_bias_is_the_step_before(void **state)
     for (uint32_t i = 0; i < VALUES; i++)
         target[i] = 1;
     for (int k = 0; k < 2; k++) {
-        SCENE_MUST(&device, bl_job_set_parameter(piped.p.job, scene_device_find(&device, piped.p.scene, ball.parameters[0]),
-                                                 k ? after : before));
+        SCENE_MUST(&device, bl_job_set_parameter(
+                                piped.p.job, scene_device_find(&device, piped.p.scene, ball.parameters[0]),
+                                k ? after : before));
         gradient(&piped, (bl_gradient_desc){.spp = 16, .seed = 7 + (uint32_t)k, .target = target}, steps[k]);
     }
     uint32_t paint = scene_device_find(&device, plain.p.scene, ball.parameters[0]);
-    for (int late = 0; late < 2; late++) { /* the image of the gradient pass before, as it was; or as it is now */
+    for (int late = 0; late < 2;
+         late++) { /* the image of the gradient pass before, as it was; or as it is now */
         SCENE_MUST(&device, bl_job_set_parameter(plain.p.job, paint, late ? after : before));
-        SCENE_MUST(&device, bl_job_render(plain.p.job, &(bl_render_desc){.spp = 16, .seed = 7, .gradient_stream = true}, image, NULL));
+        SCENE_MUST(&device, bl_job_render(plain.p.job,
+                                          &(bl_render_desc){.spp = 16, .seed = 7, .gradient_stream = true},
+                                          image, NULL));
         for (uint32_t i = 0; i < VALUES; i++)
             adjoint[i] = 2 * (image[i] - target[i]) / VALUES;
         SCENE_MUST(&device, bl_job_set_parameter(plain.p.job, paint, after));
@@ -233,12 +252,15 @@ static void what_cannot_be_is_said(void **state)
     (void)state;
     setup u = load(&ball, "rb");
     bl_stats stats;
-    assert_int_equal(bl_job_gradient(u.p.job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 4, .adjoint = u.weights}, &stats),
-                     BL_ERROR_ARGUMENT);
+    assert_int_equal(
+        bl_job_gradient(
+            u.p.job, &(bl_gradient_desc){.form = BL_FORM_SEPARATE, .spp = 4, .adjoint = u.weights}, &stats),
+        BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "one form"));
     const char *const camera[] = {"sensor.to_world"};
     bl_job *job = NULL;
-    assert_int_equal(bl_job_create(device.device, u.p.scene, &(bl_job_desc){.parameters = camera, .parameter_count = 1}, &job),
+    assert_int_equal(bl_job_create(device.device, u.p.scene,
+                                   &(bl_job_desc){.parameters = camera, .parameter_count = 1}, &job),
                      BL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(bl_context_error(device.context), "camera"));
     unload(&u);

@@ -1,13 +1,15 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of scenes in files by all parameters that are said to be complete, sample by sample in the interpreter (f64): path replay in
- * one kernel against two kernels, forward mode, and differences of the weights along the path that stays where it is. No device and nothing
- * compiled, so hundreds of random scenes take minutes (scripts/sweep-gradients --samples).
+ * Gradients of scenes in files by all parameters that are said to be complete, sample by sample in the
+ * interpreter (f64): path replay in one kernel against two kernels, forward mode, and differences of the
+ * weights along the path that stays where it is. No device and nothing compiled, so hundreds of random scenes
+ * take minutes (scripts/sweep-gradients --samples).
  *
- *   gradient_scene_files SAMPLES SCENE...   at most so many samples, or seconds, of each; names what disagrees, and then ends with 1
+ *   gradient_scene_files SAMPLES SCENE...   at most so many samples, or seconds, of each; names what
+ *                                           disagrees, and then ends with 1
  *
- * As a test: a scene of what met nowhere else, fog with tables beside lights that are chosen by one, and behind a mask principled glass
- * with a flat base. */
+ * As a test: a scene of what met nowhere else, fog with tables beside lights that are chosen by one, and
+ * behind a mask principled glass with a flat base. */
 #include <backlight/backlight.h>
 
 #include "support/scene_cases.h"
@@ -20,8 +22,9 @@
 #include <time.h>
 
 enum { SEED = 23, GRADIENT_STREAM = 1, SAMPLE_INDICES = 100000, TOLD_MOST = 3, SECONDS_MOST = 8 };
-static const double exact_tolerance = 1e-7, difference_tolerance = 1e-5; /* of what the derivative is summed from */
-static const double value_tolerance = 1e-2;                             /* of these, of the sample's value */
+static const double exact_tolerance = 1e-7,
+                    difference_tolerance = 1e-5; /* of what the derivative is summed from */
+static const double value_tolerance = 1e-2;      /* of these, of the sample's value */
 
 typedef struct subject {
     const char *file;
@@ -67,8 +70,8 @@ static const render_parameter *parameter(const subject *s, uint32_t k)
     return &s->e->scene->parameters.data[scene_eval_find(s->e, s->names[k])];
 }
 
-/* Numbers in proportion to the largest of each parameter; what stands at its upper bound goes inwards, at the lower one not at all.
- * only: PLAN_NONE for all. */
+/* Numbers in proportion to the largest of each parameter; what stands at its upper bound goes inwards, at the
+ * lower one not at all. only: PLAN_NONE for all. */
 static void point(subject *s, uint32_t only)
 {
     uint32_t state = 5;
@@ -80,7 +83,8 @@ static void point(subject *s, uint32_t only)
         for (uint32_t i = 0; i < p->count; i++)
             largest = fmax(largest, fabs(s->e->values[first + i]));
         for (uint32_t i = 0; i < p->count; i++) {
-            double along = (2 * scene_random(&state) - 1) * (largest > 0 ? largest : 1), value = s->e->values[first + i];
+            double along = (2 * scene_random(&state) - 1) * (largest > 0 ? largest : 1),
+                   value = s->e->values[first + i];
             along = value <= (double)p->least ? 0 : value >= (double)p->most ? -fabs(along) : along;
             s->v[first + i] = only == PLAN_NONE || only == k ? along : 0;
         }
@@ -131,20 +135,23 @@ static double frozen(subject *s, place at, double step)
 
 static double difference(subject *s, place at, double h)
 {
-    return (8 * (frozen(s, at, h) - frozen(s, at, -h)) - (frozen(s, at, 2 * h) - frozen(s, at, -2 * h))) / (12 * h);
+    return (8 * (frozen(s, at, h) - frozen(s, at, -h)) - (frozen(s, at, 2 * h) - frozen(s, at, -2 * h))) /
+           (12 * h);
 }
 
-/* What disagrees with path replay along s->v; NULL: nothing. Where a step of 1e-4 crosses a kink, one of 1e-6 may not. */
+/* What disagrees with path replay along s->v; NULL: nothing. Where a step of 1e-4 crosses a kink, one of 1e-6
+ * may not. */
 static const char *disagrees(subject *s, place at, double value, double *size, double got[4])
 {
     double unused;
-    got[0] = reverse(s, RENDER_GRADIENT, at, size), got[1] = reverse(s, RENDER_ADJOINT, at, &unused), got[2] = forward(s, at);
+    got[0] = reverse(s, RENDER_GRADIENT, at, size), got[1] = reverse(s, RENDER_ADJOINT, at, &unused),
+    got[2] = forward(s, at);
     double exact = exact_tolerance * (*size + value_tolerance * (value + 1e-3));
     double near = difference_tolerance * (*size + value_tolerance * value) + 1e-10;
     got[3] = difference(s, at, 1e-4);
     if (!(fabs(got[3] - got[0]) <= near))
         got[3] = difference(s, at, 1e-6), near += difference_tolerance * 0.1 * value + 1e-9;
-    return !(fabs(got[1] - got[0]) <= exact)  ? "two kernels"
+    return !(fabs(got[1] - got[0]) <= exact)   ? "two kernels"
            : !(fabs(got[2] - got[0]) <= exact) ? "forward"
            : !(fabs(got[3] - got[0]) <= near)  ? "frozen"
                                                : NULL;
@@ -161,7 +168,8 @@ static void judge(subject *s, place at)
     s->reached += size != 0;
     if (!what || s->bad++ >= TOLD_MOST)
         return;
-    printf("%s: pixel %u, sample %u: %s: " NUMBERS, s->file, at.pixel, at.sample, what, got[0], got[1], got[2], got[3]);
+    printf("%s: pixel %u, sample %u: %s: " NUMBERS, s->file, at.pixel, at.sample, what, got[0], got[1],
+           got[2], got[3]);
     for (uint32_t k = 0; k < s->count; k++) {
         point(s, k);
         what = disagrees(s, at, value, &size, got);
@@ -192,12 +200,13 @@ static bool judge_file(const char *file, uint32_t samples, uint32_t least_reache
     for (uint32_t i = 0; i < 3 * pixels; i++)
         s.e->adjoint[i] = (float)(0.5 + scene_random(&state));
     point(&s, PLAN_NONE);
-    for (clock_t start = clock(); s.count > 0 && done < samples && clock() - start < (clock_t)SECONDS_MOST * CLOCKS_PER_SEC; done++) {
+    for (clock_t start = clock();
+         s.count > 0 && done < samples && clock() - start < (clock_t)SECONDS_MOST * CLOCKS_PER_SEC; done++) {
         uint32_t pixel = (uint32_t)(scene_random(&state) * pixels);
         judge(&s, (place){pixel, (uint32_t)(scene_random(&state) * SAMPLE_INDICES)});
     }
-    printf("%s: %u parameters, %u samples, %u with a derivative, %u disagree, %u not finite\n", file, s.count, done, s.reached, s.bad,
-           s.not_finite);
+    printf("%s: %u parameters, %u samples, %u with a derivative, %u disagree, %u not finite\n", file, s.count,
+           done, s.reached, s.bad, s.not_finite);
     for (uint32_t k = 0; k < s.count; k++)
         free((void *)(uintptr_t)s.names[k]);
     free(s.names), free(s.v), free(xml), free(folder);
@@ -205,19 +214,25 @@ static bool judge_file(const char *file, uint32_t samples, uint32_t least_reache
     return s.bad == 0 && s.not_finite == 0 && s.reached >= least_reached;
 }
 
-#define FLAT_GLASS                                                                                            \
-    "<bsdf type='principled'><float name='roughness' value='.5'/><float name='spec_trans' value='.4'/>"       \
+#define FLAT_GLASS                                                                                           \
+    "<bsdf type='principled'><float name='roughness' value='.5'/><float name='spec_trans' value='.4'/>"      \
     "<float name='flatness' value='.3'/></bsdf>"
 static const char odd_scene[] =
     "<scene version='3.0.0'><integrator type='volpath'><integer name='max_depth' value='5'/></integrator>"
-    "<sensor type='perspective'><transform name='to_world'><lookat origin='0,-4,1' target='0,0,.6' up='0,0,1'/></transform>"
-    "<film type='hdrfilm'><integer name='width' value='6'/><integer name='height' value='6'/><rfilter type='box'/></film></sensor>"
+    "<sensor type='perspective'><transform name='to_world'><lookat origin='0,-4,1' target='0,0,.6' "
+    "up='0,0,1'/></transform>"
+    "<film type='hdrfilm'><integer name='width' value='6'/><integer name='height' value='6'/><rfilter "
+    "type='box'/></film></sensor>"
     "<emitter type='constant'><float name='sampling_weight' value='2'/></emitter>"
-    "<emitter type='point'><point name='position' value='1,-1,2'/><float name='sampling_weight' value='.5'/></emitter>"
-    "<shape type='sphere'><point name='center' value='0,0,.6'/><bsdf type='mask'><float name='opacity' value='.4'/>" FLAT_GLASS "</bsdf>"
-    "<medium name='interior' type='heterogeneous'><volume name='sigma_t' type='gridvolume'><string name='filename' value='smoke.vol'/>"
+    "<emitter type='point'><point name='position' value='1,-1,2'/><float name='sampling_weight' "
+    "value='.5'/></emitter>"
+    "<shape type='sphere'><point name='center' value='0,0,.6'/><bsdf type='mask'><float name='opacity' "
+    "value='.4'/>" FLAT_GLASS "</bsdf>"
+    "<medium name='interior' type='heterogeneous'><volume name='sigma_t' type='gridvolume'><string "
+    "name='filename' value='smoke.vol'/>"
     "<transform name='to_world'><translate value='-.5,-.5,0'/><scale value='2'/></transform></volume>"
-    "<rgb name='albedo' value='.9,.5,.7'/><phase type='tabphase'><string name='values' value='1,0,2'/></phase></medium></shape></scene>";
+    "<rgb name='albedo' value='.9,.5,.7'/><phase type='tabphase'><string name='values' "
+    "value='1,0,2'/></phase></medium></shape></scene>";
 
 static bool judge_odd_scene(void)
 {

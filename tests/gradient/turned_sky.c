@@ -1,9 +1,10 @@
 /* LABELS: swiftshader timeout=120 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients by to_world of an environment map: it turns, and is sheared, over a floor, a ball and a lamp that shows a picture, which
- * stays, parts of it in view. Directions of the world stay, so where no light is sampled differences of images, with the sky really turned, are differences along the same samples; reverse and forward
- * mode against these and against frozen paths. Then the same derivative by the material's sampling, by it and that of lights, and by light
- * tracing, which agree only if densities follow the sky. */
+ * Gradients by to_world of an environment map: it turns, and is sheared, over a floor, a ball and a lamp that
+ * shows a picture, which stays, parts of it in view. Directions of the world stay, so where no light is
+ * sampled differences of images, with the sky really turned, are differences along the same samples; reverse
+ * and forward mode against these and against frozen paths. Then the same derivative by the material's
+ * sampling, by it and that of lights, and by light tracing, which agree only if densities follow the sky. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,19 +24,33 @@ static scene_device device;
 static char *folder;
 static float weights[VALUES], image[VALUES];
 
-#define INTEGERS(type, a, x, b, y) "<integrator type='" type "'><integer name='" a "' value='" x "'/><integer name='" b "' value='" y "'/></integrator>"
+#define INTEGERS(type, a, x, b, y)                                                                           \
+    "<integrator type='" type "'><integer name='" a "' value='" x "'/><integer name='" b "' value='" y       \
+    "'/></integrator>"
 #define DIRECT(lights, materials) INTEGERS("direct", "emitter_samples", lights, "bsdf_samples", materials)
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
-static const char sensor[] = "<sensor type='perspective'><float name='fov' value='50'/>" TO_WORLD("<lookat origin='0,-4,2' target='0,0,.6' up='0,0,1'/>")
-                             "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' value='8'/><rfilter type='box'/></film></sensor>",
-                  body[] = "<shape type='rectangle'>" TO_WORLD("<scale value='2'/>") "</shape>"
-                           "<shape type='sphere'><float name='radius' value='.6'/><point name='center' value='0,0,.7'/><bsdf type='roughconductor'>"
-                           "<float name='alpha' value='.5'/></bsdf></shape>"
-                           "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/>" TO_WORLD("<rotate x='1' angle='70'/>") "</emitter>",
-                  lamp[] = "<shape type='rectangle'>" TO_WORLD("<scale value='.4'/><rotate x='1' angle='120'/><translate value='-.8,.9,1'/>")
-                           "<emitter type='area'><texture type='bitmap' name='radiance'><string name='filename' value='texture.pfm'/></texture></emitter></shape>";
+static const char
+    sensor[] = "<sensor type='perspective'><float name='fov' value='50'/>" TO_WORLD(
+        "<lookat origin='0,-4,2' target='0,0,.6' up='0,0,1'/>") "<film type='hdrfilm'><integer "
+                                                                "name='width' value='8'/><integer "
+                                                                "name='height' value='8'/><rfilter "
+                                                                "type='box'/></film></sensor>",
+    body[] = "<shape type='rectangle'>" TO_WORLD(
+        "<scale value='2'/>") "</shape>"
+                              "<shape type='sphere'><float name='radius' value='.6'/><point name='center' "
+                              "value='0,0,.7'/><bsdf type='roughconductor'>"
+                              "<float name='alpha' value='.5'/></bsdf></shape>"
+                              "<emitter type='envmap' id='sky'><string name='filename' "
+                              "value='sky.pfm'/>" TO_WORLD("<rotate x='1' angle='70'/>") "</emitter>",
+    lamp[] = "<shape type='rectangle'>" TO_WORLD(
+        "<scale value='.4'/><rotate x='1' angle='120'/><translate "
+        "value='-.8,.9,1'/>") "<emitter type='area'><texture type='bitmap' "
+                              "name='radiance'><string name='filename' "
+                              "value='texture.pfm'/></texture></emitter></"
+                              "shape>";
 static const char *const sky[] = {"sky.to_world"};
-static const float along[16] = {.1f, -.5f, .2f, 0, .6f, .2f, -.3f, 0, -.1f, .3f, -.2f, 0}; /* how to_world changes */
+static const float along[16] = {.1f,  -.5f, .2f,  0,   .6f,  .2f,
+                                -.3f, 0,    -.1f, .3f, -.2f, 0}; /* how to_world changes */
 
 static double weighted(void)
 {
@@ -56,8 +71,15 @@ typedef struct turned {
 static turned load(const char *integrator, const char *more, uint32_t spp, bool frozen)
 {
     arena a = {0};
-    turned m = {.scene = scene_device_load(&device, scene_xml(&a, integrator, sensor, arena_printf(&a, "%s%s", body, more)), folder), .spp = spp};
-    SCENE_MUST(&device, bl_job_create(device.device, m.scene, &(bl_job_desc){.parameters = sky, .parameter_count = 1, .frozen = frozen}, &m.job));
+    turned m = {
+        .scene = scene_device_load(
+            &device, scene_xml(&a, integrator, sensor, arena_printf(&a, "%s%s", body, more)), folder),
+        .spp = spp,
+    };
+    SCENE_MUST(&device,
+               bl_job_create(device.device, m.scene,
+                             &(bl_job_desc){.parameters = sky, .parameter_count = 1, .frozen = frozen},
+                             &m.job));
     m.parameter = scene_device_find(&device, m.scene, sky[0]);
     SCENE_MUST(&device, bl_scene_get_parameter(m.scene, m.parameter, m.start));
     arena_free(&a);
@@ -76,7 +98,9 @@ static double gradient(const turned *m, uint32_t seed, double *size)
     float g[16];
     double sum = 0;
     bl_stats stats;
-    SCENE_MUST(&device, bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights}, &stats));
+    SCENE_MUST(&device,
+               bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights},
+                               &stats));
     SCENE_MUST(&device, bl_job_read_gradient(m->job, 0, g));
     assert_int_equal(stats.drifted, 0);
     *size = 0;
@@ -98,7 +122,11 @@ static double frozen(const turned *m, double step)
             all[at + (uint32_t)i] += (float)step * along[i];
         at += info.count;
     }
-    SCENE_MUST(&device, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = SEED, .gradient_stream = true, .frozen = all}, image, NULL));
+    SCENE_MUST(
+        &device,
+        bl_job_render(m->job,
+                      &(bl_render_desc){.spp = m->spp, .seed = SEED, .gradient_stream = true, .frozen = all},
+                      image, NULL));
     return weighted();
 }
 
@@ -108,7 +136,9 @@ static double plain(const turned *m, double step)
     for (int i = 0; i < 16; i++)
         there[i] = m->start[i] + (float)step * along[i];
     SCENE_MUST(&device, bl_job_set_parameter(m->job, m->parameter, there));
-    SCENE_MUST(&device, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = SEED, .gradient_stream = true}, image, NULL));
+    SCENE_MUST(&device,
+               bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = SEED, .gradient_stream = true},
+                             image, NULL));
     return weighted();
 }
 
@@ -119,9 +149,13 @@ static void gradient_equals_differences(void **state)
     turned m = load(DIRECT("0", "1"), lamp, 64, true);
     const float *tangents[] = {along};
     double size, reverse = gradient(&m, SEED, &size);
-    SCENE_MUST(&device, bl_job_forward(m.job, &(bl_forward_desc){.spp = m.spp, .seed = SEED, .tangents = tangents}, image, NULL));
-    double forward = weighted(), by_frozen = (frozen(&m, h) - frozen(&m, -h)) / (2 * h), by_plain = (plain(&m, h) - plain(&m, -h)) / (2 * h);
-    print_message("reverse %.6g, forward %.6g, frozen %.6g, plain %.6g; of parts of size %.6g\n", reverse, forward, by_frozen, by_plain, size);
+    SCENE_MUST(&device,
+               bl_job_forward(m.job, &(bl_forward_desc){.spp = m.spp, .seed = SEED, .tangents = tangents},
+                              image, NULL));
+    double forward = weighted(), by_frozen = (frozen(&m, h) - frozen(&m, -h)) / (2 * h),
+           by_plain = (plain(&m, h) - plain(&m, -h)) / (2 * h);
+    print_message("reverse %.6g, forward %.6g, frozen %.6g, plain %.6g; of parts of size %.6g\n", reverse,
+                  forward, by_frozen, by_plain, size);
     assert_true(fabs(reverse) > 0.03 * size);
     assert_true(fabs(forward - reverse) < 1e-3 * size);
     assert_true(fabs(by_frozen - reverse) < 3e-3 * size);
@@ -161,6 +195,7 @@ int main(void)
 {
     for (int i = 0; i < VALUES; i++)
         weights[i] = (float)((1 + 0.5 * cos(0.7 * (i / 3 % SIDE) + 0.4 * (i / 3 / SIDE) + i % 3)) / VALUES);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences), cmocka_unit_test(strategies_agree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_equals_differences),
+                                       cmocka_unit_test(strategies_agree)};
     return SCENE_DEVICE_RUN(&device, &folder, "turned sky", tests);
 }

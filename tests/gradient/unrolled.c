@@ -2,16 +2,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Path replay against two other ways to the same number, sample by sample, in the interpreter:
  *
- *   unrolled   the path of max_depth vertices written out and differentiated in reverse mode as a whole (PRB, section 4.1);
- *   frozen     differences of the weights along the path that stays where it is. A weight is a polynomial of degree 4 at most in any
- *              direction of parameter space (three reflectances and a radiance), so the five-point stencil is exact for any step; else the
+ *   unrolled   the path of max_depth vertices written out and differentiated in reverse mode as a whole (PRB,
+ *              section 4.1);
+ *   frozen     differences of the weights along the path that stays where it is. A weight is a polynomial of
+ *              degree 4 at most in any
+ *              direction of parameter space (three reflectances and a radiance), so the five-point stencil is
+ *              exact for any step; else the
  *              case names a small one, and rounding divided by it is what may differ.
  *
- * Reverse mode takes no loops of what is tracked, so stages of shadow rays, and in heterogeneous media collisions and borders of cells, are
- * written out, too, as many as the scenes need; a sample that needs more is not finite, which fails. Differential ratio tracking is not here:
- * it has other samples (tests/gradient/detours.c).
+ * Reverse mode takes no loops of what is tracked, so stages of shadow rays, and in heterogeneous media
+ * collisions and borders of cells, are written out, too, as many as the scenes need; a sample that needs more
+ * is not finite, which fails. Differential ratio tracking is not here: it has other samples
+ * (tests/gradient/detours.c).
  *
- * In f64 all three agree to rounding; in f32 replay and unrolled do, to f32's. Every parameter must get a gradient somewhere. */
+ * In f64 all three agree to rounding; in f32 replay and unrolled do, to f32's. Every parameter must get a
+ * gradient somewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +82,8 @@ static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, 
     double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements);
     run_replay(s, RENDER_ADJOINT, pixel, sample, f64);
     for (uint32_t i = 0; i < s->elements; i++)
-        expect_near(s, f64 ? "separate kernels (f64)" : "separate kernels (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
+        expect_near(s, f64 ? "separate kernels (f64)" : "separate kernels (f32)", pixel, sample, i, g[i],
+                    s->e->gradient[i], tolerance);
     run_replay(s, RENDER_UNROLLED, pixel, sample, f64); /* not finite: more steps than there was room for */
     for (uint32_t i = 0; i < s->elements; i++) {
         expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i],
@@ -103,7 +109,8 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
     uint32_t state = 1000 * pixel + sample;
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, s->c->parameters[k])];
-        uint32_t first = scene_eval_gradient_first(e, s->c->parameters[k]), value = scene_eval_value_first(e, s->c->parameters[k]);
+        uint32_t first = scene_eval_gradient_first(e, s->c->parameters[k]),
+                 value = scene_eval_value_first(e, s->c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
             direction[value + i] = 2 * scene_random(&state) - 1;
             along += direction[value + i] * g[first + i];
@@ -124,7 +131,8 @@ static void all_samples(subject *s)
     uint32_t state = 77;
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s->e->adjoint[i] = (float)(0.5 + scene_random(&state));
-    for (uint32_t k = 0; k < (s->c->volumetric ? SAMPLES / 4 : SAMPLES); k++) { /* paths through media are long ones */
+    for (uint32_t k = 0; k < (s->c->volumetric ? SAMPLES / 4 : SAMPLES);
+         k++) { /* paths through media are long ones */
         uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE),
                  sample = (uint32_t)(scene_random(&state) * 1000);
         double g[ELEMENTS_MOST];
@@ -155,9 +163,12 @@ static void at_depth(subject *s, uint32_t depth, bool next_event, bool baked)
     s->depth = depth, s->next_event = next_event;
     s->e = scene_eval_create_baked(scene_case_xml(&a, s->c, (int32_t)depth, SIDE, SIDE), folder,
                                    s->c->parameters, scene_case_parameter_count(s->c), baked);
-    assert_int_equal(s->e->plan->baked, baked && plan_can_bake(s->e->scene) && !(s->e->plan->moves & MOVE_HITS));
-    s->e->options = (render_trace_options){.no_next_event = !next_event,
-                                           .unrolled_depth = (uint32_t)s->e->scene->max_depth * (1 + s->c->crossings)};
+    assert_int_equal(s->e->plan->baked,
+                     baked && plan_can_bake(s->e->scene) && !(s->e->plan->moves & MOVE_HITS));
+    s->e->options = (render_trace_options){
+        .no_next_event = !next_event,
+        .unrolled_depth = (uint32_t)s->e->scene->max_depth * (1 + s->c->crossings),
+    };
     s->elements = s->e->plan->gradient_count;
     assert_true(s->elements > 0 && s->elements <= ELEMENTS_MOST);
     for (uint32_t k = 0; k < scene_case_parameter_count(s->c); k++) {
@@ -191,8 +202,11 @@ int main(void)
     const struct {
         const scene_case *cases;
         uint32_t count;
-    } tables[] = {{scene_cases, scene_case_count}, {scene_media_cases, scene_media_case_count}, {scene_thin_cases, scene_thin_case_count}};
-    struct CMUnitTest *tests = calloc(scene_case_count + scene_media_case_count + scene_thin_case_count, sizeof *tests);
+    } tables[] = {{scene_cases, scene_case_count},
+                  {scene_media_cases, scene_media_case_count},
+                  {scene_thin_cases, scene_thin_case_count}};
+    struct CMUnitTest *tests =
+        calloc(scene_case_count + scene_media_case_count + scene_thin_case_count, sizeof *tests);
     for (uint32_t k = 0; tests && k < sizeof tables / sizeof *tables; k++)
         for (const scene_case *c = tables[k].cases; c < tables[k].cases + tables[k].count; c++)
             if (!c->volumetric || c->crossings > 0)

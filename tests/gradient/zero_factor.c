@@ -1,9 +1,10 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Factors that are exactly zero (estimators.md 3): a wall (0.6, 0, 0), two black walls, black lamps, dark lights. Plain replay has 0/0
- * there. Without BL_DEVICE: in the interpreter, f64, per sample, against differences along the frozen path, which are exact for polynomials.
- * With it: on the device, against differences of the primal image, one-sided because a reflectance below zero ends a path. The primal
- * draws the gradient pass's random numbers and nothing here plays roulette, so both walk the same paths, and the
+ * Factors that are exactly zero (estimators.md 3): a wall (0.6, 0, 0), two black walls, black lamps, dark
+ * lights. Plain replay has 0/0 there. Without BL_DEVICE: in the interpreter, f64, per sample, against
+ * differences along the frozen path, which are exact for polynomials. With it: on the device, against
+ * differences of the primal image, one-sided because a reflectance below zero ends a path. The primal draws
+ * the gradient pass's random numbers and nothing here plays roulette, so both walk the same paths, and the
  * differences are exact but for f32's rounding. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,7 +170,8 @@ static double loss_at(scene_picture *p, const float *weights, uint32_t index, ui
     return sum;
 }
 
-/* Derivative at 0 of the quartic through f(0), f(h), .. f(4h): exact, because a path meets one wall three times at most. */
+/* Derivative at 0 of the quartic through f(0), f(h), .. f(4h): exact, because a path meets one wall three
+ * times at most. */
 static double one_sided(scene_picture *p, const float *weights, uint32_t index, uint32_t channel)
 {
     static const double stencil[5] = {-25, 48, -36, 16, -3};

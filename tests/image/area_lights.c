@@ -1,8 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Area lights on shapes: each analytic one, scaled and turned inside out, lights and looks as a fine mesh of it does, from outside and from inside, and
- * has the same gradient of its radiance. Where normals are smoothed the side that shines is that of the shading normal, whoever asks: light sampling
- * agrees with materials' samples, which need no density. Shapes that Mitsuba has no points on are refused. */
+ * Area lights on shapes: each analytic one, scaled and turned inside out, lights and looks as a fine mesh of
+ * it does, from outside and from inside, and has the same gradient of its radiance. Where normals are
+ * smoothed the side that shines is that of the shading normal, whoever asks: light sampling agrees with
+ * materials' samples, which need no density. Shapes that Mitsuba has no points on are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIDE = 12, BLOCK = 4, BLOCKS = 3 * (SIDE / BLOCK) * (SIDE / BLOCK), VALUES = 3 * SIDE * SIDE, ROUND = 160, ALONG = 80, RUNS = 8, SPP = 192 };
+enum {
+    SIDE = 12,
+    BLOCK = 4,
+    BLOCKS = 3 * (SIDE / BLOCK) * (SIDE / BLOCK),
+    VALUES = 3 * SIDE * SIDE,
+    ROUND = 160,
+    ALONG = 80,
+    RUNS = 8,
+    SPP = 192
+};
 static const double pi = 3.14159265358979323846;
 
 static scene_device device;
@@ -28,12 +38,19 @@ static char *folder;
 /* ---- meshes ---- */
 
 /* Points of the square [0, 1]^2 on a shape, whose normals are dp/du x dp/dv. */
-static void on_cylinder(double u, double v, double p[3]) { p[0] = cos(2 * pi * u), p[1] = sin(2 * pi * u), p[2] = v; }
-static void on_disk(double u, double v, double p[3]) { p[0] = u * cos(2 * pi * v), p[1] = u * sin(2 * pi * v), p[2] = 0; }
+static void on_cylinder(double u, double v, double p[3])
+{
+    p[0] = cos(2 * pi * u), p[1] = sin(2 * pi * u), p[2] = v;
+}
+static void on_disk(double u, double v, double p[3])
+{
+    p[0] = u * cos(2 * pi * v), p[1] = u * sin(2 * pi * v), p[2] = 0;
+}
 static void on_rectangle(double u, double v, double p[3]) { p[0] = 2 * u - 1, p[1] = 2 * v - 1, p[2] = 0; }
 static void on_sphere(double u, double v, double p[3])
 {
-    p[0] = sin(pi * v) * cos(2 * pi * (1 - u)), p[1] = sin(pi * v) * sin(2 * pi * (1 - u)), p[2] = cos(pi * v);
+    p[0] = sin(pi * v) * cos(2 * pi * (1 - u)), p[1] = sin(pi * v) * sin(2 * pi * (1 - u)),
+    p[2] = cos(pi * v);
 }
 
 /* Six squares, one after the other. */
@@ -51,7 +68,9 @@ typedef struct light_shape {
 } light_shape;
 
 static const light_shape shapes[] = {
-    {"cylinder", "<scale x='.5' y='.5' z='1.3'/><rotate x='1' angle='50'/><rotate y='1' angle='20'/><translate z='-.2'/>", on_cylinder, true, false},
+    {"cylinder",
+     "<scale x='.5' y='.5' z='1.3'/><rotate x='1' angle='50'/><rotate y='1' angle='20'/><translate z='-.2'/>",
+     on_cylinder, true, false},
     {"sphere", "<scale value='.6'/><rotate x='1' angle='50'/>", on_sphere, true, false},
     {"cube", "<scale x='.5' y='.7' z='.3'/><rotate x='1' angle='35'/>", on_cube, true, false},
     {"disk", "<scale x='1.2' y='.5'/><rotate x='1' angle='70'/>", on_disk, false, false},
@@ -59,7 +78,8 @@ static const light_shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* One quad a cell, so that no triangle stands across two faces of the cube: ROUND is no multiple of 6, 6 ALONG is. */
+/* One quad a cell, so that no triangle stands across two faces of the cube: ROUND is no multiple of 6, 6
+ * ALONG is. */
 static void write_mesh(const light_shape *s)
 {
     arena a = {0};
@@ -81,33 +101,50 @@ static void write_mesh(const light_shape *s)
 
 /* ---- scenes ---- */
 
-#define ROOM                                                                                                                \
-    "<shape type='rectangle'><transform name='to_world'><scale value='4'/><translate z='-1.5'/></transform></shape>"       \
-    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='-90'/><scale value='4'/><translate y='-1.5'/></transform></shape>" \
-    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='90'/><scale value='4'/><translate y='1.6'/></transform></shape>"
-#define BALL "<shape type='sphere'><float name='radius' value='.12'/><point name='center' x='.05' y='-.05' z='.08'/></shape>"
+#define ROOM                                                                                                 \
+    "<shape type='rectangle'><transform name='to_world'><scale value='4'/><translate "                       \
+    "z='-1.5'/></transform></shape>"                                                                         \
+    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='-90'/><scale "                  \
+    "value='4'/><translate y='-1.5'/></transform></shape>"                                                   \
+    "<shape type='rectangle'><transform name='to_world'><rotate x='1' angle='90'/><scale "                   \
+    "value='4'/><translate y='1.6'/></transform></shape>"
+#define BALL                                                                                                 \
+    "<shape type='sphere'><float name='radius' value='.12'/><point name='center' x='.05' y='-.05' "          \
+    "z='.08'/></shape>"
 #define RADIANCE "<emitter type='area' id='light'><rgb name='radiance' value='4,2,1'/></emitter>"
 
 static char *scene_of(arena *a, const char *integrator, bool inside, const char *light)
 {
-    return scene_xml(a, arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='3'/></integrator>", integrator),
-                     arena_printf(a, "<sensor type='perspective'><float name='fov' value='%d'/><transform name='to_world'>"
-                                     "<lookat origin='%s' target='0,0,%s' up='0,1,0'/></transform><film type='hdrfilm'><integer name='width' value='%d'/>"
-                                     "<integer name='height' value='%d'/><rfilter type='box'/></film></sensor>",
-                                  inside ? 90 : 45, inside ? "0,-.12,-.1" : "0,.6,5", inside ? ".1" : "0", SIDE, SIDE),
-                     arena_printf(a, "%s%s%s", ROOM, inside ? BALL : "", light));
+    return scene_xml(
+        a,
+        arena_printf(a, "<integrator type='%s'><integer name='max_depth' value='3'/></integrator>",
+                     integrator),
+        arena_printf(a,
+                     "<sensor type='perspective'><float name='fov' value='%d'/><transform name='to_world'>"
+                     "<lookat origin='%s' target='0,0,%s' up='0,1,0'/></transform><film "
+                     "type='hdrfilm'><integer name='width' value='%d'/>"
+                     "<integer name='height' value='%d'/><rfilter type='box'/></film></sensor>",
+                     inside ? 90 : 45, inside ? "0,-.12,-.1" : "0,.6,5", inside ? ".1" : "0", SIDE, SIDE),
+        arena_printf(a, "%s%s%s", ROOM, inside ? BALL : "", light));
 }
 
 static char *analytic_light(arena *a, const light_shape *s, bool flip)
 {
-    return arena_printf(a, "<shape type='%s'><boolean name='flip_normals' value='%s'/><transform name='to_world'>%s</transform>" RADIANCE "</shape>", s->type,
-                        flip ? "true" : "false", s->ops);
+    return arena_printf(a,
+                        "<shape type='%s'><boolean name='flip_normals' value='%s'/><transform "
+                        "name='to_world'>%s</transform>" RADIANCE "</shape>",
+                        s->type, flip ? "true" : "false", s->ops);
 }
 
 static char *mesh_light(arena *a, const light_shape *s, bool flip)
 {
-    return arena_printf(a, "<shape type='obj'><string name='filename' value='%s.obj'/><boolean name='face_normals' value='true'/>"
-                           "<boolean name='flip_normals' value='%s'/><transform name='to_world'>%s</transform>" RADIANCE "</shape>", s->type, flip != s->mirrored ? "true" : "false", s->ops);
+    return arena_printf(
+        a,
+        "<shape type='obj'><string name='filename' value='%s.obj'/><boolean name='face_normals' "
+        "value='true'/>"
+        "<boolean name='flip_normals' value='%s'/><transform name='to_world'>%s</transform>" RADIANCE
+        "</shape>",
+        s->type, flip != s->mirrored ? "true" : "false", s->ops);
 }
 
 /* ---- images ---- */
@@ -124,7 +161,8 @@ static blocks blocks_of(const char *xml, uint32_t spp)
     const double count = BLOCK * BLOCK;
     for (int i = 0; i < VALUES; i++) {
         int y = i / (3 * SIDE), x = i / 3 % SIDE, at = 3 * (y / BLOCK * (SIDE / BLOCK) + x / BLOCK) + i % 3;
-        b.mean[at] += (double)p.image[i] / count, b.variance[at] += (double)p.variance[i] / (spp * count * count);
+        b.mean[at] += (double)p.image[i] / count,
+            b.variance[at] += (double)p.variance[i] / (spp * count * count);
     }
     scene_picture_free(&p);
     return b;
@@ -135,9 +173,11 @@ static void expect_alike(const char *name, const blocks *a, const blocks *b, dou
 {
     double worst = 0, light = 0;
     for (int k = 0; k < BLOCKS; k++) {
-        double z = fmax(0, fabs(a->mean[k] - b->mean[k]) - slack) / sqrt(a->variance[k] + b->variance[k] + 1e-12);
+        double z =
+            fmax(0, fabs(a->mean[k] - b->mean[k]) - slack) / sqrt(a->variance[k] + b->variance[k] + 1e-12);
         if (!(z < 5))
-            fail_msg("%s: block %d is %g in one and %g in the other, z %.1f", name, k, a->mean[k], b->mean[k], z);
+            fail_msg("%s: block %d is %g in one and %g in the other, z %.1f", name, k, a->mean[k], b->mean[k],
+                     z);
         worst = fmax(worst, z), light = fmax(light, b->mean[k]);
     }
     print_message("%s: largest z %.1f, brightest block %.3g\n", name, worst, light);
@@ -150,23 +190,33 @@ static void images_equal_those_of_meshes(void **state)
         for (int flip = 0; flip < 2; flip++)
             for (int inside = 0; inside <= shapes[k].closed; inside++) {
                 arena a = {0};
-                blocks own = blocks_of(scene_of(&a, "path", inside, analytic_light(&a, &shapes[k], flip)), SPP),
+                blocks own =
+                           blocks_of(scene_of(&a, "path", inside, analytic_light(&a, &shapes[k], flip)), SPP),
                        mesh = blocks_of(scene_of(&a, "path", inside, mesh_light(&a, &shapes[k], flip)), SPP);
-                expect_alike(arena_printf(&a, "%s, %s, seen from %s", shapes[k].type, flip ? "flipped" : "as it is", inside ? "inside" : "outside"), &own, &mesh, 4e-3);
+                expect_alike(arena_printf(&a, "%s, %s, seen from %s", shapes[k].type,
+                                          flip ? "flipped" : "as it is", inside ? "inside" : "outside"),
+                             &own, &mesh, 4e-3);
                 arena_free(&a);
             }
 }
 
-/* Tilted, scaled unevenly, inside out: where the normals' interpolation says something else than the faces. */
+/* Tilted, scaled unevenly, inside out: where the normals' interpolation says something else than the
+ * faces. */
 static void smoothed_normals_decide_the_side(void **state)
 {
     (void)state;
-    static const char *const ops[] = {"<scale value='.6'/><rotate x='1' angle='50'/><rotate y='1' angle='20'/>", "<scale x='.9' y='.9' z='.4'/><rotate x='1' angle='50'/>"};
+    static const char *const ops[] = {
+        "<scale value='.6'/><rotate x='1' angle='50'/><rotate y='1' angle='20'/>",
+        "<scale x='.9' y='.9' z='.4'/><rotate x='1' angle='50'/>"};
     for (int k = 0; k < 4; k++) {
         arena a = {0};
-        char *light = arena_printf(&a, "<shape type='obj'><string name='filename' value='smooth.obj'/><boolean name='flip_normals' value='%s'/>"
-                                       "<transform name='to_world'>%s</transform>" RADIANCE "</shape>", k % 2 ? "true" : "false", ops[k / 2]);
-        blocks path = blocks_of(scene_of(&a, "path", false, light), SPP), chance = blocks_of(scene_of(&a, "prb_basic", false, light), 16 * SPP);
+        char *light = arena_printf(&a,
+                                   "<shape type='obj'><string name='filename' value='smooth.obj'/><boolean "
+                                   "name='flip_normals' value='%s'/>"
+                                   "<transform name='to_world'>%s</transform>" RADIANCE "</shape>",
+                                   k % 2 ? "true" : "false", ops[k / 2]);
+        blocks path = blocks_of(scene_of(&a, "path", false, light), SPP),
+               chance = blocks_of(scene_of(&a, "prb_basic", false, light), 16 * SPP);
         expect_alike(arena_printf(&a, "smoothed normals %d", k), &path, &chance, 0);
         arena_free(&a);
     }
@@ -188,7 +238,10 @@ static estimate gradient_of(const char *xml)
     estimate e = {0};
     for (uint32_t run = 0; run < RUNS; run++) {
         bl_stats stats;
-        SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP / 4, .seed = 1 + run, .adjoint = adjoint}, &stats));
+        SCENE_MUST(&device,
+                   bl_job_gradient(p.job,
+                                   &(bl_gradient_desc){.spp = SPP / 4, .seed = 1 + run, .adjoint = adjoint},
+                                   &stats));
         SCENE_MUST(&device, bl_job_read_gradient(p.job, 0, g));
         for (int c = 0; c < 3; c++)
             e.mean[c] += (double)g[c] / RUNS, e.variance[c] += (double)g[c] * (double)g[c];
@@ -205,11 +258,15 @@ static void gradients_equal_those_of_meshes(void **state)
     (void)state;
     for (int k = 0; k < SHAPES; k++) {
         arena a = {0};
-        estimate own = gradient_of(scene_of(&a, "path", false, analytic_light(&a, &shapes[k], !shapes[k].closed))),
-                 mesh = gradient_of(scene_of(&a, "path", false, mesh_light(&a, &shapes[k], !shapes[k].closed)));
+        estimate own = gradient_of(
+                     scene_of(&a, "path", false, analytic_light(&a, &shapes[k], !shapes[k].closed))),
+                 mesh =
+                     gradient_of(scene_of(&a, "path", false, mesh_light(&a, &shapes[k], !shapes[k].closed)));
         for (int c = 0; c < 3; c++) {
-            double t = fmax(0, fabs(own.mean[c] - mesh.mean[c]) - 1e-3 * fabs(mesh.mean[c])) / sqrt(own.variance[c] + mesh.variance[c]);
-            print_message("%s, channel %d: %g and %g, t %.1f\n", shapes[k].type, c, own.mean[c], mesh.mean[c], t);
+            double t = fmax(0, fabs(own.mean[c] - mesh.mean[c]) - 1e-3 * fabs(mesh.mean[c])) /
+                       sqrt(own.variance[c] + mesh.variance[c]);
+            print_message("%s, channel %d: %g and %g, t %.1f\n", shapes[k].type, c, own.mean[c], mesh.mean[c],
+                          t);
             assert_true(mesh.mean[c] > 0 && t < 8);
         }
         arena_free(&a);
@@ -222,16 +279,23 @@ static void shapes_without_points_say_so(void **state)
 {
     (void)state;
     static const char *const bodies[][2] = {
-        {"<shape type='linearcurve'><string name='filename' value='bent.txt'/>" RADIANCE "</shape>", "linearcurve: this shape cannot be a light"},
-        {"<shape type='bsplinecurve'><string name='filename' value='bent.txt'/>" RADIANCE "</shape>", "bsplinecurve: this shape cannot be a light"},
-        {"<shape type='shapegroup'><shape type='sphere'>" RADIANCE "</shape></shape>", "a shape in a shapegroup cannot be a light"},
-        {"<shape type='sphere'><emitter type='area'/><emitter type='area'/></shape>", "can hold 1 emitter, not more"},
-        {"<shape type='sphere'><emitter type='area'><transform name='to_world'/></emitter></shape>", "unknown parameter \"to_world\""},
+        {"<shape type='linearcurve'><string name='filename' value='bent.txt'/>" RADIANCE "</shape>",
+         "linearcurve: this shape cannot be a light"},
+        {"<shape type='bsplinecurve'><string name='filename' value='bent.txt'/>" RADIANCE "</shape>",
+         "bsplinecurve: this shape cannot be a light"},
+        {"<shape type='shapegroup'><shape type='sphere'>" RADIANCE "</shape></shape>",
+         "a shape in a shapegroup cannot be a light"},
+        {"<shape type='sphere'><emitter type='area'/><emitter type='area'/></shape>",
+         "can hold 1 emitter, not more"},
+        {"<shape type='sphere'><emitter type='area'><transform name='to_world'/></emitter></shape>",
+         "unknown parameter \"to_world\""},
     };
     for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
         arena a = {0};
         bl_scene *scene;
-        assert_int_not_equal(bl_scene_load_string(device.context, scene_of(&a, "path", false, bodies[k][0]), folder, NULL, &scene), BL_OK);
+        assert_int_not_equal(bl_scene_load_string(device.context, scene_of(&a, "path", false, bodies[k][0]),
+                                                  folder, NULL, &scene),
+                             BL_OK);
         if (!strstr(bl_context_error(device.context), bodies[k][1]))
             fail_msg("%s", bl_context_error(device.context));
         arena_free(&a);
@@ -255,7 +319,8 @@ static int write_files(void **state)
         write_mesh(&shapes[k]);
     write_file("bent.txt", "0 0 0 .1\n1 0 0 .1\n1 1 0 .1\n0 1 0 .1\n");
     /* an octahedron without normals: they are generated, and point along the axes */
-    write_file("smooth.obj", "v 1 0 0\nv 0 1 0\nv -1 0 0\nv 0 -1 0\nv 0 0 1\nv 0 0 -1\nf 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\nf 2 1 6\nf 3 2 6\nf 4 3 6\nf 1 4 6\n");
+    write_file("smooth.obj", "v 1 0 0\nv 0 1 0\nv -1 0 0\nv 0 -1 0\nv 0 0 1\nv 0 0 -1\nf 1 2 5\nf 2 3 5\nf 3 "
+                             "4 5\nf 4 1 5\nf 2 1 6\nf 3 2 6\nf 4 3 6\nf 1 4 6\n");
     return 0;
 }
 
@@ -267,5 +332,6 @@ int main(void)
         cmocka_unit_test(gradients_equal_those_of_meshes),
         cmocka_unit_test(shapes_without_points_say_so),
     };
-    return scene_device_run(&device, &folder, "area lights", tests, sizeof tests / sizeof *tests, write_files);
+    return scene_device_run(&device, &folder, "area lights", tests, sizeof tests / sizeof *tests,
+                            write_files);
 }

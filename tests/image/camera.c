@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cameras and reconstruction filters, ray by ray. The plane z = 0 glows with its own coordinates (a 2 x 2 bitmap, bilinear: linear between
- * the texels' centres), so a sample's colour is the place that its ray hit. */
+ * Cameras and reconstruction filters, ray by ray. The plane z = 0 glows with its own coordinates (a 2 x 2
+ * bitmap, bilinear: linear between the texels' centres), so a sample's colour is the place that its ray
+ * hit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -256,10 +257,11 @@ static void gaussian(void **state)
     assert_true(offsets[0] && offsets[1]);
     for (int k = 0; k < 2; k++) {
         arena a = {0};
-        char *filter =
-            k == 0 ? "<boolean name='sample_border' value='true'/><rfilter type='gaussian'/>"
-                   : arena_printf(&a, "<boolean name='sample_border' value='true'/><rfilter type='gaussian'><float name='stddev' value='%g'/></rfilter>",
-                                  sigmas[k]);
+        char *filter = k == 0 ? "<boolean name='sample_border' value='true'/><rfilter type='gaussian'/>"
+                              : arena_printf(&a,
+                                             "<boolean name='sample_border' value='true'/><rfilter "
+                                             "type='gaussian'><float name='stddev' value='%g'/></rfilter>",
+                                             sigmas[k]);
         scene_eval *e = plane_seen_by(LOOK_DOWN FOV, 8, 8, filter);
         for (uint32_t i = 0; i < N; i++) {
             double got[2];

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe timeout=600 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same lowered trace of the primal
- * runs in both, for every scene of support/scene_cases.c and one with media, with geometry in memory and baked. One sample a pixel and four seeds, so
- * that nothing averages out. Gradients: within f32's rounding of the interpreter's sum. */
+ * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same
+ * lowered trace of the primal runs in both, for every scene of support/scene_cases.c and one with media, with
+ * geometry in memory and baked. One sample a pixel and four seeds, so that nothing averages out. Gradients:
+ * within f32's rounding of the interpreter's sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +63,8 @@ static void compare_images(const scene_case *c, bool baked, const char *xml)
             uint32_t off = distance_in_ulp(image[i], expected[i]);
             lit += expected[i] > 0;
             if (off > ulp_most)
-                fail_msg("%s, %s, seed %u, value %u: device %.9g, interpreter %.9g: %u ulp", c->name, baked ? "baked" : "in memory", seed, i,
-                         (double)image[i], (double)expected[i], off);
+                fail_msg("%s, %s, seed %u, value %u: device %.9g, interpreter %.9g: %u ulp", c->name,
+                         baked ? "baked" : "in memory", seed, i, (double)image[i], (double)expected[i], off);
         }
     }
     assert_true(lit > VALUES / 4);
@@ -79,7 +80,8 @@ static void images_agree(void **state)
     char *xml = scene_case_xml(&a, c, DEPTH, WIDTH, HEIGHT);
     compare_images(c, false, xml);
     bool all = getenv("BL_LONG") != NULL;
-    if (all || c == scene_cases || (!thrifty && (c - scene_cases) % 4 == 0)) /* baked geometry is the same code for all scenes */
+    if (all || c == scene_cases ||
+        (!thrifty && (c - scene_cases) % 4 == 0)) /* baked geometry is the same code for all scenes */
         compare_images(c, true, xml);
     arena_free(&a);
 }
@@ -112,18 +114,22 @@ static void gradients_agree(void **state)
     for (uint32_t i = 0; i < VALUES; i++)
         e->adjoint[i] = weights[i] = (float)(scene_random(&random) - 0.3);
     interpreted_gradient(e, 1, sum, n);
-    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = 1, .seed = 1, .adjoint = weights}, NULL));
+    SCENE_MUST(&device,
+               bl_job_gradient(p.job, &(bl_gradient_desc){.spp = 1, .seed = 1, .adjoint = weights}, NULL));
     double most = 0;
     for (uint32_t k = 0; k < count; k++)
-        SCENE_MUST(&device, bl_job_read_gradient(p.job, k, got + scene_eval_gradient_first(e, c->parameters[k])));
+        SCENE_MUST(&device,
+                   bl_job_read_gradient(p.job, k, got + scene_eval_gradient_first(e, c->parameters[k])));
     for (uint32_t i = 0; i < n; i++)
         most = fmax(most, fabs(sum[i]));
     assert_true(most > 0);
-    /* shapes whose places are parameters are put there by floats on the device, by doubles in the interpreter's scene: half a unit in the last place apart */
+    /* shapes whose places are parameters are put there by floats on the device, by doubles in the
+     * interpreter's scene: half a unit in the last place apart */
     double tolerance = e->plan->moves & MOVE_PLACES ? 5e-5 : 1e-5;
     for (uint32_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - sum[i]) <= tolerance * most))
-            fail_msg("%s: element %u: device %.9g, interpreter %.9g of at most %.9g", c->name, i, (double)got[i], sum[i], most);
+            fail_msg("%s: element %u: device %.9g, interpreter %.9g of at most %.9g", c->name, i,
+                     (double)got[i], sum[i], most);
     scene_picture_free(&p);
     scene_eval_destroy(e);
     arena_free(&a);
@@ -145,7 +151,10 @@ int main(void)
         if (i % gradients == 0)
             tests[n++] = (struct CMUnitTest){scene_cases[i].name, gradients_agree, NULL, NULL, c};
     }
-    uint32_t media = getenv("BL_LONG") ? 0 : scene_media_case_count - !thrifty; /* kernels of media are large: one, which has both kinds */
+    uint32_t media =
+        getenv("BL_LONG")
+            ? 0
+            : scene_media_case_count - !thrifty; /* kernels of media are large: one, which has both kinds */
     for (uint32_t i = media; tests && i < scene_media_case_count; i++) {
         void *c = (void *)(uintptr_t)&scene_media_cases[i];
         tests[n++] = (struct CMUnitTest){scene_media_cases[i].name, images_agree, NULL, NULL, c};

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Environment maps on a device: a map of one colour is a constant environment; one bright texel lights a floor by a known irradiance, whatever
- * finds it; what a camera sees of the map is its interpolant, seam and pole included; its sampling follows texels that are set or fitted, and
- * to_world; a fit finds out how a smooth sky was turned. */
+ * Environment maps on a device: a map of one colour is a constant environment; one bright texel lights a
+ * floor by a known irradiance, whatever finds it; what a camera sees of the map is its interpolant, seam and
+ * pole included; its sampling follows texels that are set or fitted, and to_world; a fit finds out how a
+ * smooth sky was turned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,36 +28,44 @@ static const char *const env_data[] = {"env.data"};
 static scene_device device;
 
 #define PATH(depth) "<integrator type='path'><integer name='max_depth' value='" depth "'/></integrator>"
-#define DIRECT(emitter, bsdf) "<integrator type='direct'><integer name='emitter_samples' value='" emitter "'/>" \
-                              "<integer name='bsdf_samples' value='" bsdf "'/></integrator>"
-#define FLOOR "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform>" \
-              "<bsdf type='diffuse'><rgb name='reflectance' value='.3,.5,.7'/></bsdf></shape>"
+#define DIRECT(emitter, bsdf)                                                                                \
+    "<integrator type='direct'><integer name='emitter_samples' value='" emitter "'/>"                        \
+    "<integer name='bsdf_samples' value='" bsdf "'/></integrator>"
+#define FLOOR                                                                                                \
+    "<shape type='rectangle'><transform name='to_world'><scale value='2'/></transform>"                      \
+    "<bsdf type='diffuse'><rgb name='reflectance' value='.3,.5,.7'/></bsdf></shape>"
 #define UP "<transform name='to_world'><rotate x='1' angle='90'/></transform>"
-#define MAP(file, more) "<emitter type='envmap' id='env'><string name='filename' value='" file "'/>" more "</emitter>"
+#define MAP(file, more)                                                                                      \
+    "<emitter type='envmap' id='env'><string name='filename' value='" file "'/>" more "</emitter>"
 
 /* From (0, 0, 4) down, or to where `target` says. */
 static char *scene_text(arena *a, const char *integrator, const char *target, double fov, const char *body)
 {
     return scene_xml(a, integrator,
                      arena_printf(a,
-                                  "<sensor type='perspective'><float name='fov' value='%g'/><transform name='to_world'><lookat origin='0,0,4' target='%s' "
-                                  "up='0,1,0'/></transform><film type='hdrfilm'><integer name='width' value='%d'/><integer name='height' value='%d'/>"
+                                  "<sensor type='perspective'><float name='fov' value='%g'/><transform "
+                                  "name='to_world'><lookat origin='0,0,4' target='%s' "
+                                  "up='0,1,0'/></transform><film type='hdrfilm'><integer name='width' "
+                                  "value='%d'/><integer name='height' value='%d'/>"
                                   "<rfilter type='box'/></film></sensor>",
                                   fov, target, SIDE, SIDE),
                      body);
 }
 
-static void judge(const char *integrator, const char *body, uint32_t spp, const double *expected, double slack, double loudest)
+static void judge(const char *integrator, const char *body, uint32_t spp, const double *expected,
+                  double slack, double loudest)
 {
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_text(&a, integrator, "0,0,0", 20, body), ".", NULL, 0);
+    scene_picture p =
+        scene_picture_load(&device, scene_text(&a, integrator, "0,0,0", 20, body), ".", NULL, 0);
     scene_picture_render(&p, spp, 1);
     scene_picture_expect(&p, spp, expected, slack, loudest);
     scene_picture_free(&p);
     arena_free(&a);
 }
 
-static void judge_colour(const char *integrator, const char *body, uint32_t spp, const double colour[3], double slack, double loudest)
+static void judge_colour(const char *integrator, const char *body, uint32_t spp, const double colour[3],
+                         double slack, double loudest)
 {
     double expected[VALUES];
     for (int i = 0; i < VALUES; i++)
@@ -72,7 +81,10 @@ static void a_map_of_one_colour_is_constant(void **state)
     const double floor_colour[3] = {0.6, 0.5, 0.35}, sky[3] = {2, 1, 0.5};
     judge_colour(PATH("3"), MAP("one.pfm", ""), 4, sky, 1e-4, 1e-5);
     judge_colour(PATH("2"), FLOOR MAP("one.pfm", ""), SPP, floor_colour, 1e-4, 5e-3);
-    judge_colour(PATH("-1"), FLOOR MAP("half.pfm", UP "<float name='scale' value='2'/><boolean name='mis_compensation' value='true'/>"), SPP, floor_colour, 1e-4, 5e-3);
+    judge_colour(PATH("-1"),
+                 FLOOR MAP("half.pfm", UP
+                           "<float name='scale' value='2'/><boolean name='mis_compensation' value='true'/>"),
+                 SPP, floor_colour, 1e-4, 5e-3);
 }
 
 /* ---- one bright texel ---- */
@@ -80,7 +92,8 @@ static void a_map_of_one_colour_is_constant(void **state)
 /* The interpolant of a map that is 1 at one texel. */
 static double tent(double u, double v)
 {
-    double x = fabs(remainder(u * WIDTH - 0.5 - BRIGHT % WIDTH, WIDTH)), y = fabs(v * (HEIGHT - 1) - BRIGHT / WIDTH);
+    double x = fabs(remainder(u * WIDTH - 0.5 - BRIGHT % WIDTH, WIDTH)),
+           y = fabs(v * (HEIGHT - 1) - BRIGHT / WIDTH);
     return fmax(1 - x, 0) * fmax(1 - y, 0);
 }
 
@@ -101,7 +114,8 @@ static void a_bright_texel(void **state)
     double e = tent_irradiance() / pi;
     const double expected[3] = {40 * 0.3 * e, 20 * 0.5 * e, 10 * 0.7 * e};
     judge_colour(PATH("2"), FLOOR MAP("texel.pfm", UP), SPP, expected, 1e-4, 1e-2);
-    judge_colour(PATH("2"), FLOOR MAP("texel.pfm", UP "<boolean name='mis_compensation' value='true'/>"), SPP, expected, 1e-4, 2e-2);
+    judge_colour(PATH("2"), FLOOR MAP("texel.pfm", UP "<boolean name='mis_compensation' value='true'/>"), SPP,
+                 expected, 1e-4, 2e-2);
     judge_colour(DIRECT("1", "0"), FLOOR MAP("texel.pfm", UP), SPP, expected, 1e-4, 1e-2);
     judge_colour(DIRECT("0", "1"), FLOOR MAP("texel.pfm", UP), 4 * SPP, expected, 1e-4, 2e-2);
 }
@@ -142,7 +156,8 @@ static double seen(const float *map, double fov, int pixel, int c)
     enum { STEPS = 24 };
     double sum = 0, half = tan(fov * pi / 360);
     for (int k = 0; k < STEPS * STEPS; k++) {
-        double x = half * (2 * (pixel % SIDE + (k % STEPS + 0.5) / STEPS) / SIDE - 1), y = half * (1 - 2 * (pixel / SIDE + (k / STEPS + 0.5) / STEPS) / SIDE);
+        double x = half * (2 * (pixel % SIDE + (k % STEPS + 0.5) / STEPS) / SIDE - 1),
+               y = half * (1 - 2 * (pixel / SIDE + (k / STEPS + 0.5) / STEPS) / SIDE);
         double u = atan2(x, 1) / (2 * pi);
         sum += interpolant(map, u < 0 ? u + 1 : u, acos(y / sqrt(x * x + y * y + 1)) / pi, c);
     }
@@ -159,7 +174,8 @@ static void a_camera_sees_the_map(void **state)
     double expected[VALUES], fov = 150;
     for (int i = 0; i < VALUES; i++)
         expected[i] = seen(map, fov, i / 3, i % 3);
-    scene_picture p = scene_picture_load(&device, scene_text(&a, PATH("2"), "0,0,0", fov, MAP("random.pfm", "")), ".", NULL, 0);
+    scene_picture p = scene_picture_load(
+        &device, scene_text(&a, PATH("2"), "0,0,0", fov, MAP("random.pfm", "")), ".", NULL, 0);
     scene_picture_render(&p, SPP, 1);
     scene_picture_expect(&p, SPP, expected, 1e-3, 1e-2);
     scene_picture_free(&p);
@@ -168,12 +184,16 @@ static void a_camera_sees_the_map(void **state)
 
 /* ---- texels that change ---- */
 
-static void render(bl_job *job, float image[VALUES]) { SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 32, .seed = 3}, image, NULL)); }
+static void render(bl_job *job, float image[VALUES])
+{
+    SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 32, .seed = 3}, image, NULL));
+}
 
 static bl_scene *load_floor(const char *file)
 {
     arena a = {0};
-    bl_scene *scene = scene_device_load(&device, scene_text(&a, PATH("2"), "0,0,0", 20, arena_printf(&a, FLOOR MAP("%s", UP), file)), ".");
+    bl_scene *scene = scene_device_load(
+        &device, scene_text(&a, PATH("2"), "0,0,0", 20, arena_printf(&a, FLOOR MAP("%s", UP), file)), ".");
     arena_free(&a);
     return scene;
 }
@@ -182,7 +202,8 @@ static void sampling_follows_texels_that_are_set(void **state)
 {
     (void)state;
     bl_scene *scene = load_floor("texel.pfm"), *other = load_floor("random.pfm");
-    bl_job *job = scene_device_job(&device, scene, NULL, 0), *expected = scene_device_job(&device, other, NULL, 0);
+    bl_job *job = scene_device_job(&device, scene, NULL, 0),
+           *expected = scene_device_job(&device, other, NULL, 0);
     float first[VALUES], image[VALUES], reference[VALUES], map[3 * TEXELS];
     random_map(map);
     render(job, first), render(expected, reference);
@@ -194,17 +215,24 @@ static void sampling_follows_texels_that_are_set(void **state)
     bl_scene_destroy(scene), bl_scene_destroy(other);
 }
 
-/* From a black map, which has nothing to sample but what differentiation asks for, to the floor that one texel lights. */
+/* From a black map, which has nothing to sample but what differentiation asks for, to the floor that one
+ * texel lights. */
 static void a_fit_lights_a_black_map(void **state)
 {
     (void)state;
     bl_scene *scene = load_floor("black.pfm"), *lit = load_floor("texel.pfm");
-    bl_job *job = scene_device_job(&device, scene, env_data, 1), *target_job = scene_device_job(&device, lit, NULL, 0);
+    bl_job *job = scene_device_job(&device, scene, env_data, 1),
+           *target_job = scene_device_job(&device, lit, NULL, 0);
     float target[VALUES], image[VALUES], expected[VALUES], map[3 * TEXELS];
     SCENE_MUST(&device, bl_job_render(target_job, &(bl_render_desc){.spp = SPP, .seed = 77}, target, NULL));
     const bl_fit_parameter p = {.name = env_data[0]};
     bl_fit *fit;
-    SCENE_MUST(&device, bl_fit_create(device.device, scene, &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .rate = 0.3}, &fit));
+    SCENE_MUST(
+        &device,
+        bl_fit_create(
+            device.device, scene,
+            &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .rate = 0.3},
+            &fit));
     bl_fit_status status;
     double first = 0;
     for (int step = 0; step < 40; step++) {
@@ -233,12 +261,17 @@ static const char *const env_place[] = {"env.to_world"};
 static bl_scene *load_view(const char *more)
 {
     arena a = {0};
-    bl_scene *scene = scene_device_load(&device, scene_text(&a, PATH("2"), "3,.5,3", 90, arena_printf(&a, FLOOR MAP("smooth.pfm", "%s"), more)), ".");
+    bl_scene *scene = scene_device_load(
+        &device,
+        scene_text(&a, PATH("2"), "3,.5,3", 90, arena_printf(&a, FLOOR MAP("smooth.pfm", "%s"), more)), ".");
     arena_free(&a);
     return scene;
 }
 
-static void get_place(bl_scene *scene, float m[16]) { SCENE_MUST(&device, bl_scene_get_parameter(scene, scene_device_find(&device, scene, env_place[0]), m)); }
+static void get_place(bl_scene *scene, float m[16])
+{
+    SCENE_MUST(&device, bl_scene_get_parameter(scene, scene_device_find(&device, scene, env_place[0]), m));
+}
 
 static void a_fit_turns_a_sky(void **state)
 {
@@ -249,7 +282,12 @@ static void a_fit_turns_a_sky(void **state)
     SCENE_MUST(&device, bl_job_render(target_job, &(bl_render_desc){.spp = SPP, .seed = 77}, target, NULL));
     const bl_fit_parameter p = {.name = env_place[0]};
     bl_fit *fit;
-    SCENE_MUST(&device, bl_fit_create(device.device, scene, &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .rate = 0.04}, &fit));
+    SCENE_MUST(
+        &device,
+        bl_fit_create(
+            device.device, scene,
+            &(bl_fit_desc){.parameters = &p, .parameter_count = 1, .target = target, .spp = 16, .rate = 0.04},
+            &fit));
     bl_fit_status status;
     for (int step = 0; step < 60; step++) {
         SCENE_MUST(&device, bl_fit_step(fit, &status));
@@ -270,13 +308,15 @@ static void a_fit_turns_a_sky(void **state)
     bl_scene_destroy(scene), bl_scene_destroy(turned);
 }
 
-/* Set in a job that can turn it: the image of a scene that was loaded so, by the same kernel and but for rounding by one that cannot. */
+/* Set in a job that can turn it: the image of a scene that was loaded so, by the same kernel and but for
+ * rounding by one that cannot. */
 static void to_world_that_is_set(void **state)
 {
     (void)state;
     bl_scene *scene = load_view(UP), *other = load_view(TURNED);
     uint32_t place = scene_device_find(&device, scene, env_place[0]);
-    bl_job *job = scene_device_job(&device, scene, env_place, 1), *expected = scene_device_job(&device, other, env_place, 1),
+    bl_job *job = scene_device_job(&device, scene, env_place, 1),
+           *expected = scene_device_job(&device, other, env_place, 1),
            *still = scene_device_job(&device, other, NULL, 0);
     float m[16], image[VALUES], reference[VALUES], plain[VALUES];
     get_place(other, m);
@@ -288,7 +328,8 @@ static void to_world_that_is_set(void **state)
         off += fabs((double)image[i] - (double)plain[i]) / VALUES;
     assert_true(off < 1e-4);
     assert_int_equal(bl_job_set_parameter(still, place, m), BL_ERROR_ARGUMENT);
-    assert_non_null(strstr(bl_context_error(device.context), "env.to_world: the sky of this job stays as it is"));
+    assert_non_null(
+        strstr(bl_context_error(device.context), "env.to_world: the sky of this job stays as it is"));
     m[0] = m[1] = m[2] = 0;
     assert_int_equal(bl_job_set_parameter(job, place, m), BL_ERROR_ARGUMENT);
     assert_non_null(strstr(bl_context_error(device.context), "env.to_world is singular"));
@@ -305,7 +346,8 @@ static bool write_map(const char *name, const float *pixels)
     return good;
 }
 
-static const char *const maps[] = {"one.pfm", "half.pfm", "texel.pfm", "random.pfm", "black.pfm", "smooth.pfm"};
+static const char *const maps[] = {"one.pfm",    "half.pfm",  "texel.pfm",
+                                   "random.pfm", "black.pfm", "smooth.pfm"};
 
 static bool write_maps(void)
 {
@@ -328,9 +370,13 @@ int main(void)
     if (!mkdtemp(folder) || chdir(folder) != 0 || !write_maps())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_map_of_one_colour_is_constant),      cmocka_unit_test(a_bright_texel),           cmocka_unit_test(a_camera_sees_the_map),
-        cmocka_unit_test(sampling_follows_texels_that_are_set), cmocka_unit_test(a_fit_lights_a_black_map),
-        cmocka_unit_test(a_fit_turns_a_sky),                    cmocka_unit_test(to_world_that_is_set),
+        cmocka_unit_test(a_map_of_one_colour_is_constant),
+        cmocka_unit_test(a_bright_texel),
+        cmocka_unit_test(a_camera_sees_the_map),
+        cmocka_unit_test(sampling_follows_texels_that_are_set),
+        cmocka_unit_test(a_fit_lights_a_black_map),
+        cmocka_unit_test(a_fit_turns_a_sky),
+        cmocka_unit_test(to_world_that_is_set),
     };
     int status = SCENE_DEVICE_RUN(&device, NULL, "environment", tests);
     for (int k = 0; k < 6; k++)

@@ -66,12 +66,14 @@ typedef struct light_case {
 
 /* Glass over all of the wall, through whose boundary light comes in and out. */
 #define PANE(inside)                                                                                         \
-    "<shape type='rectangle'><transform name='to_world'><scale value='7'/><translate z='1'/></transform>" inside "</shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='7'/><translate "                       \
+    "z='1'/></transform>" inside "</shape>"
 #define ROUGH_PANE                                                                                           \
     "<bsdf type='roughdielectric' id='pane'><string name='distribution' value='ggx'/><float name='alpha' "   \
     "value='.4'/><float name='int_ior' value='1.4'/><float name='ext_ior' value='1'/></bsdf>"
 #define MAPPED(inside)                                                                                       \
-    "<bsdf type='normalmap'><texture type='bitmap' name='normalmap'><string name='filename' value='tilts.pfm'/>" \
+    "<bsdf type='normalmap'><texture type='bitmap' name='normalmap'><string name='filename' "                \
+    "value='tilts.pfm'/>"                                                                                    \
     "<boolean name='raw' value='true'/></texture>" inside "</bsdf>"
 
 static const char *const panes[] = {"pane.eta", "pane.alpha.value", "wall.reflectance.value", NULL};
@@ -101,12 +103,16 @@ static const light_case cases[] = {
                                             "name='center' x='-1.5' y='-1' z='2'/><emitter type='area'>"
                                             "<rgb name='radiance' value='3,4,5'/></emitter></shape>" TILTED,
      "3", 48, panels, true},
-    {"pane", "perspective", "<rfilter type='box'/>", WALL PANE(ROUGH_PANE) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 1200, panes, true},
+    {"pane", "perspective", "<rfilter type='box'/>",
+     WALL PANE(ROUGH_PANE) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 1200, panes, true},
     {"tilted", "perspective", "<rfilter type='box'/>",
-     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><translate z='-2'/></transform>" MAPPED(
-         "<bsdf type='diffuse' id='wall'><rgb name='reflectance' value='.6,.5,.3'/></bsdf>") "</shape>" PANEL("<rgb name='radiance' value='8,7,6'/>"),
+     "<shape type='rectangle'><transform name='to_world'><scale value='5'/><translate "
+     "z='-2'/></transform>" MAPPED(
+         "<bsdf type='diffuse' id='wall'><rgb name='reflectance' "
+         "value='.6,.5,.3'/></bsdf>") "</shape>" PANEL("<rgb name='radiance' value='8,7,6'/>"),
      "3", 64, tilts, true},
-    {"tilted pane", "perspective", "<rfilter type='box'/>", WALL PANE(MAPPED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
+    {"tilted pane", "perspective", "<rfilter type='box'/>",
+     WALL PANE(MAPPED(ROUGH_PANE)) PANEL("<rgb name='radiance' value='8,7,6'/>"), "4", 400, NULL, false},
     {"sky", "perspective", "<rfilter type='mitchell'/>",
      WALL BALL GLASS "<emitter type='constant' id='sky'><rgb name='radiance' value='.4,.5,.6'/></emitter>",
      "4", 400, NULL, false},
@@ -287,7 +293,8 @@ static void gradients_equal_those_of_paths(void **state)
         uint32_t count = 0;
         estimate light = gradient_runs(&cases[k], "ptracer", &count),
                  path = gradient_runs(&cases[k], "path", &count);
-        compare(cases[k].name, &light, &path, count, 0.15); /* of the pane: its index missed twice the whole sum before */
+        compare(cases[k].name, &light, &path, count,
+                0.15); /* of the pane: its index missed twice the whole sum before */
     }
 }
 
@@ -314,12 +321,13 @@ static void slices_change_nothing(void **state)
 static void expect_below(const char *light, double factor)
 {
     arena a = {0};
-    const char *body = arena_printf(
-        &a,
-        "<shape type='rectangle'><transform name='to_world'><scale value='4'/></transform><bsdf "
-        "type='diffuse'><rgb name='reflectance' value='.5,.25,.75'/></bsdf>"
-        "</shape><shape %s<emitter type='directionalarea'><rgb name='radiance' value='4,2,1'/></emitter></shape>",
-        light);
+    const char *body =
+        arena_printf(&a,
+                     "<shape type='rectangle'><transform name='to_world'><scale value='4'/></transform><bsdf "
+                     "type='diffuse'><rgb name='reflectance' value='.5,.25,.75'/></bsdf>"
+                     "</shape><shape %s<emitter type='directionalarea'><rgb name='radiance' "
+                     "value='4,2,1'/></emitter></shape>",
+                     light);
     const char *sensor = "<sensor type='perspective'><float name='fov' value='15'/><transform "
                          "name='to_world'><lookat origin='0,0,6' target='0,0,0' up='0,1,0'/></transform>"
                          "<film type='hdrfilm'><integer name='width' value='8'/><integer name='height' "
@@ -348,9 +356,10 @@ static void expect_below(const char *light, double factor)
 static void collimated_light_lands_below(void **state)
 {
     (void)state;
-    expect_below("type='rectangle'><boolean name='flip_normals' value='true'/><transform name='to_world'><scale "
-                 "value='2'/><translate z='9'/></transform>",
-                 1);
+    expect_below(
+        "type='rectangle'><boolean name='flip_normals' value='true'/><transform name='to_world'><scale "
+        "value='2'/><translate z='9'/></transform>",
+        1);
     expect_below("type='obj'><string name='filename' value='leaning.obj'/>", 2);
 }
 
@@ -379,7 +388,8 @@ static void refuses(void **state)
 static int write_files(void **state)
 {
     (void)state;
-    static const float tilted[6][3] = {{.7f, .5f, .9f}, {.4f, .7f, .9f}, {.5f, .3f, .8f}, {.3f, .45f, .9f}, {.6f, .6f, .95f}, {.5f, .75f, .8f}};
+    static const float tilted[6][3] = {{.7f, .5f, .9f},  {.4f, .7f, .9f},  {.5f, .3f, .8f},
+                                       {.3f, .45f, .9f}, {.6f, .6f, .95f}, {.5f, .75f, .8f}};
     arena a = {0};
     FILE *f = fopen(arena_printf(&a, "%s/smooth.obj", folder), "w");
     assert_non_null(f);
@@ -420,5 +430,6 @@ int main(void)
         cmocka_unit_test(collimated_light_lands_below),
         cmocka_unit_test(refuses),
     };
-    return scene_device_run(&device, &folder, "light tracing", tests, sizeof tests / sizeof *tests, write_files);
+    return scene_device_run(&device, &folder, "light tracing", tests, sizeof tests / sizeof *tests,
+                            write_files);
 }

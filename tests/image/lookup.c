@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Textures, lookup by lookup: bitmaps of every filter and wrap mode and checkerboards glow on a rectangle, and each sample's colour is compared
- * with a lookup in C at the place where the camera's ray must hit. uv (0, 0) is the outer corner of the file's first texel. Volumes as textures
- * are looked up where the surface is; these reflect a sky of 1. */
+ * Textures, lookup by lookup: bitmaps of every filter and wrap mode and checkerboards glow on a rectangle,
+ * and each sample's colour is compared with a lookup in C at the place where the camera's ray must hit. uv
+ * (0, 0) is the outer corner of the file's first texel. Volumes as textures are looked up where the surface
+ * is; these reflect a sky of 1. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,8 @@ static scene_eval *rectangle(const char *format, const char *texture)
 {
     arena a = {0};
     char *body = arena_printf(&a, format, texture);
-    const char *integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer name='bsdf_samples' value='1'/></integrator>";
+    const char *integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer "
+                             "name='bsdf_samples' value='1'/></integrator>";
     char *sensor = arena_printf(&a,
                                 "<sensor type='perspective'><float name='fov' value='90'/><transform "
                                 "name='to_world'><lookat origin='0,0,.99' target='0,0,0' "
@@ -97,7 +99,8 @@ static scene_eval *rectangle(const char *format, const char *texture)
 
 static scene_eval *textured(const char *texture)
 {
-    return rectangle("<shape type='rectangle'><bsdf type='diffuse'><float name='reflectance' value='0'/></bsdf><emitter type='area'>%s</emitter></shape>",
+    return rectangle("<shape type='rectangle'><bsdf type='diffuse'><float name='reflectance' "
+                     "value='0'/></bsdf><emitter type='area'>%s</emitter></shape>",
                      texture);
 }
 
@@ -112,14 +115,15 @@ static void sampled_uv(const scene_eval *e, uint32_t sample, double uv[2])
 static void check_lookup(const image *m, const lookup *l)
 {
     arena a = {0};
-    scene_eval *e = textured(arena_printf(&a,
-                                          "<texture type='bitmap' name='radiance'><string name='filename' "
-                                          "value='%s'/><string name='filter_type' value='%s'/>"
-                                          "<string name='wrap_mode' value='%s'/><transform "
-                                          "name='to_uv'>%s<scale value='%g,%g,1'/><translate value='%g,%g,0'/>"
-                                          "</transform></texture>",
-                                          l->file, l->filter, l->wrap, l->more ? l->more : "", l->scale[0], l->scale[1], l->shift[0],
-                                          l->shift[1]));
+    scene_eval *e =
+        textured(arena_printf(&a,
+                              "<texture type='bitmap' name='radiance'><string name='filename' "
+                              "value='%s'/><string name='filter_type' value='%s'/>"
+                              "<string name='wrap_mode' value='%s'/><transform "
+                              "name='to_uv'>%s<scale value='%g,%g,1'/><translate value='%g,%g,0'/>"
+                              "</transform></texture>",
+                              l->file, l->filter, l->wrap, l->more ? l->more : "", l->scale[0], l->scale[1],
+                              l->shift[0], l->shift[1]));
     uint32_t compared = 0;
     for (uint32_t sample = 0; sample < SAMPLES; sample++) {
         double uv[2], rgb[3];
@@ -149,10 +153,15 @@ static void bitmaps(void **state)
         image m = load(files[f]);
         for (int k = 0; k < 2 * 3 * 4; k++) {
             const double *t = transforms[k / 6];
-            check_lookup(&m,
-                         &(lookup){files[f], filters[k % 2], wraps[k / 2 % 3], {t[0], t[1]}, {t[2], t[3]}, NULL});
+            check_lookup(
+                &m, &(lookup){files[f], filters[k % 2], wraps[k / 2 % 3], {t[0], t[1]}, {t[2], t[3]}, NULL});
         }
-        check_lookup(&m, &(lookup){files[f], "bilinear", "repeat", {1.5, 2}, {0.3, -0.2}, "<matrix value='1 0 .4 0 1 .7 0 0 1'/>"}); /* Mitsuba */
+        check_lookup(&m, &(lookup){files[f],
+                                   "bilinear",
+                                   "repeat",
+                                   {1.5, 2},
+                                   {0.3, -0.2},
+                                   "<matrix value='1 0 .4 0 1 .7 0 0 1'/>"}); /* Mitsuba */
         free(m.pixels);
     }
 }
@@ -218,17 +227,24 @@ static void volumes(void **state)
         scene_volume v;
         if (volume_load(arena_printf(&a, "%s/%s", folder, grids[k]), &v, &err) != BL_OK)
             fail_msg("%s", err.text);
-        scene_eval *e = rectangle("<shape type='rectangle'><bsdf type='diffuse'><texture type='volume' name='reflectance'><volume type='gridvolume' name='volume'>"
-                                  "<string name='filename' value='%s'/><transform name='to_world'><translate value='-.5,-.5,-.7'/><scale value='2.5,1.6,1'/>"
-                                  "<rotate z='1' angle='90'/></transform></volume></texture></bsdf></shape><emitter type='constant'/>", grids[k]);
+        scene_eval *e =
+            rectangle("<shape type='rectangle'><bsdf type='diffuse'><texture type='volume' "
+                      "name='reflectance'><volume type='gridvolume' name='volume'>"
+                      "<string name='filename' value='%s'/><transform name='to_world'><translate "
+                      "value='-.5,-.5,-.7'/><scale value='2.5,1.6,1'/>"
+                      "<rotate z='1' angle='90'/></transform></volume></texture></bsdf></shape><emitter "
+                      "type='constant'/>",
+                      grids[k]);
         for (uint32_t sample = 0; sample < SAMPLES; sample++) {
             double uv[2], rgb[3];
             sampled_uv(e, sample, uv);
-            const double at[3] = {(2 * uv[1] - 1) / 2.5 + 0.5, (1 - 2 * uv[0]) / 1.6 + 0.5, 0.7}; /* (x, y) has been (y, -x) */
+            const double at[3] = {(2 * uv[1] - 1) / 2.5 + 0.5, (1 - 2 * uv[0]) / 1.6 + 0.5,
+                                  0.7}; /* (x, y) has been (y, -x) */
             scene_probe_sample(e, sample % (SIDE * SIDE), sample, SEED, rgb);
             for (uint32_t c = 0; c < 3; c++)
                 if (!(fabs(rgb[c] - trilinear(&v, at, c)) <= 2e-5))
-                    fail_msg("%s at uv (%g, %g), channel %u: %g, expected %g", grids[k], uv[0], uv[1], c, rgb[c], trilinear(&v, at, c));
+                    fail_msg("%s at uv (%g, %g), channel %u: %g, expected %g", grids[k], uv[0], uv[1], c,
+                             rgb[c], trilinear(&v, at, c));
         }
         scene_eval_destroy(e);
         volume_free(&v);
@@ -241,7 +257,8 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bitmaps), cmocka_unit_test(checkerboards), cmocka_unit_test(volumes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bitmaps), cmocka_unit_test(checkerboards),
+                                       cmocka_unit_test(volumes)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

@@ -1,8 +1,9 @@
 /* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Participating media whose images are known: transmittance of a slab by channel, single scattering in it, furnaces of albedo 1, a sensor in a
- * medium, grids that are constant, of one voxel, rotated or empty, and surfaces that are not there; and gradients against the same
- * formulas. Judged by the variance that the renderer measures. */
+ * Participating media whose images are known: transmittance of a slab by channel, single scattering in it,
+ * furnaces of albedo 1, a sensor in a medium, grids that are constant, of one voxel, rotated or empty, and
+ * surfaces that are not there; and gradients against the same formulas. Judged by the variance that the
+ * renderer measures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,32 +21,42 @@
 #include <unistd.h>
 
 enum { SIDE = 6, VALUES = 3 * SIDE * SIDE, STEPS = 8 };
-static const double pi = 3.14159265358979323846, camera_height = 4, half_width = 0.75; /* of what the film sees at z = 0 */
+static const double pi = 3.14159265358979323846, camera_height = 4,
+                    half_width = 0.75; /* of what the film sees at z = 0 */
 
 static scene_device device;
 
-#define VOLPATH(depth) "<integrator type='volpath'><integer name='max_depth' value='" depth "'/><integer name='rr_depth' value='1000'/></integrator>"
+#define VOLPATH(depth)                                                                                       \
+    "<integrator type='volpath'><integer name='max_depth' value='" depth                                     \
+    "'/><integer name='rr_depth' value='1000'/></integrator>"
 #define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
 #define SKY(value) "<emitter type='constant'>" RGB("radiance", value) "</emitter>"
 #define FOG(type, inside) "<medium type='" type "' id='fog'>" inside "</medium>"
 /* between z = -1/2 and z = 1/2, wider than the view */
-#define SLAB "<shape type='cube'><transform name='to_world'><scale value='8,8,.5'/></transform><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
+#define SLAB                                                                                                 \
+    "<shape type='cube'><transform name='to_world'><scale value='8,8,.5'/></transform><bsdf "                \
+    "type='null'/><ref id='fog' name='interior'/></shape>"
 #define BOX(ops) "<transform name='to_world'><translate value='-.5,-.5,-.5'/>" ops "</transform>"
-#define GRID(file, ops) "<volume type='gridvolume' name='sigma_t'><string name='filename' value='" file "'/>" BOX(ops) "</volume>"
+#define GRID(file, ops)                                                                                      \
+    "<volume type='gridvolume' name='sigma_t'><string name='filename' value='" file "'/>" BOX(ops) "</"      \
+                                                                                                   "volume>"
 #define AROUND_SLAB "<scale value='20,20,2'/>"
 
 /* Looks down from (0, 0, 4). */
 static char *scene_of(arena *a, const char *integrator, const char *in_sensor, const char *body)
 {
-    char *sensor = arena_printf(a,
-                                "<sensor type='perspective'><float name='fov' value='%.12g'/><transform name='to_world'>"
-                                "<lookat origin='0,0,%g' target='0,0,0' up='0,1,0'/></transform>%s<film type='hdrfilm'>"
-                                "<integer name='width' value='%d'/><integer name='height' value='%d'/><rfilter type='box'/></film></sensor>",
-                                360 / pi * atan(half_width / camera_height), camera_height, in_sensor, SIDE, SIDE);
+    char *sensor =
+        arena_printf(a,
+                     "<sensor type='perspective'><float name='fov' value='%.12g'/><transform name='to_world'>"
+                     "<lookat origin='0,0,%g' target='0,0,0' up='0,1,0'/></transform>%s<film type='hdrfilm'>"
+                     "<integer name='width' value='%d'/><integer name='height' value='%d'/><rfilter "
+                     "type='box'/></film></sensor>",
+                     360 / pi * atan(half_width / camera_height), camera_height, in_sensor, SIDE, SIDE);
     return scene_xml(a, integrator, sensor, body);
 }
 
-static void judge_in(const char *integrator, const char *in_sensor, const char *body, uint32_t spp, const double *expected, double loudest)
+static void judge_in(const char *integrator, const char *in_sensor, const char *body, uint32_t spp,
+                     const double *expected, double loudest)
 {
     arena a = {0};
     scene_picture p = scene_picture_load(&device, scene_of(&a, integrator, in_sensor, body), ".", NULL, 0);
@@ -55,7 +66,8 @@ static void judge_in(const char *integrator, const char *in_sensor, const char *
     scene_picture_free(&p);
 }
 
-static void judge(const char *integrator, const char *body, uint32_t spp, const double *expected, double loudest)
+static void judge(const char *integrator, const char *body, uint32_t spp, const double *expected,
+                  double loudest)
 {
     judge_in(integrator, "", body, spp, expected, loudest);
 }
@@ -67,7 +79,8 @@ static void over_pixels(double *expected, double (*value)(double secant, int cha
         for (int c = 0; c < 3; c++) {
             double sum = 0;
             for (int k = 0; k < STEPS * STEPS; k++) {
-                double u = (i % SIDE + (k % STEPS + 0.5) / STEPS) / SIDE, v = (i / SIDE + (k / STEPS + 0.5) / STEPS) / SIDE;
+                double u = (i % SIDE + (k % STEPS + 0.5) / STEPS) / SIDE,
+                       v = (i / SIDE + (k / STEPS + 0.5) / STEPS) / SIDE;
                 double x = half_width * (2 * u - 1), y = half_width * (1 - 2 * v);
                 sum += value(sqrt(x * x + y * y + camera_height * camera_height) / camera_height, c);
             }
@@ -95,11 +108,14 @@ static void transmittance(void **state)
     double expected[VALUES];
     over_pixels(expected, transmitted);
     judge(VOLPATH("3"), FOG("homogeneous", COLOURED) SLAB SKY("1"), 1024, expected, 2e-2);
-    judge(VOLPATH("3"), FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6") BOX(AROUND_SLAB) "</volume>" RGB("albedo", "0"))
-                            SLAB SKY("1"), 1024, expected, 2e-2);
+    judge(VOLPATH("3"),
+          FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6")
+                                   BOX(AROUND_SLAB) "</volume>" RGB("albedo", "0")) SLAB SKY("1"),
+          1024, expected, 2e-2);
 }
 
-/* Next to a surface the same medium dims what light sampling and what chance bring. Floor below a slab: albedo / pi * E * T^(1 + secant). */
+/* Next to a surface the same medium dims what light sampling and what chance bring. Floor below a slab:
+ * albedo / pi * E * T^(1 + secant). */
 static double floor_lit(double secant, int c) { return 0.5 / pi * 2 * exp(-sigma[c] * (1 + secant)); }
 
 static void shadow_rays_are_dimmed(void **state)
@@ -108,15 +124,21 @@ static void shadow_rays_are_dimmed(void **state)
     double expected[VALUES];
     over_pixels(expected, floor_lit);
 #define LIT_FLOOR                                                                                            \
-    "<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate value='0,0,-2'/></transform>" \
-    "<bsdf type='diffuse'>" RGB("reflectance", ".5") "</bsdf></shape>"                                        \
-    "<emitter type='directional'><vector name='direction' value='0,0,-1'/>" RGB("irradiance", "2") "</emitter>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='8'/><translate "                       \
+    "value='0,0,-2'/></transform>"                                                                           \
+    "<bsdf type='diffuse'>" RGB(                                                                             \
+        "reflectance", ".5") "</bsdf></shape>"                                                               \
+                             "<emitter type='directional'><vector name='direction' value='0,0,-1'/>" RGB(    \
+                                 "irradiance", "2") "</emitter>"
     judge(VOLPATH("2"), FOG("homogeneous", COLOURED) SLAB LIT_FLOOR, 1024, expected, 3e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6") BOX(AROUND_SLAB) "</volume>" RGB("albedo", "0"))
-                            SLAB LIT_FLOOR, 1024, expected, 3e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6")
+                                   BOX(AROUND_SLAB) "</volume>" RGB("albedo", "0")) SLAB LIT_FLOOR,
+          1024, expected, 3e-2);
 }
 
-/* Two sheets, each of which lets half through: light sampling sees the sun through both, as the camera sees the floor. */
+/* Two sheets, each of which lets half through: light sampling sees the sun through both, as the camera sees
+ * the floor. */
 static double behind_sheets(double secant, int c)
 {
     (void)secant, (void)c;
@@ -129,18 +151,24 @@ static void light_comes_through_masks(void **state)
     double expected[VALUES];
     over_pixels(expected, behind_sheets);
 #define VEIL_AT(y)                                                                                           \
-    "<shape type='rectangle'><transform name='to_world'><scale value='2,1.6,1'/><translate value='0," y "," y "'/></transform>" \
-    "<bsdf type='mask'><float name='opacity' value='.5'/><bsdf type='diffuse'>" RGB("reflectance", "0") "</bsdf></bsdf></shape>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='2,1.6,1'/><translate value='0," y      \
+    "," y "'/></transform>"                                                                                  \
+    "<bsdf type='mask'><float name='opacity' value='.5'/><bsdf type='diffuse'>" RGB(                         \
+        "reflectance", "0") "</bsdf></bsdf></shape>"
 #define SLANTED                                                                                              \
-    "<shape type='rectangle'><transform name='to_world'><scale value='8'/></transform><bsdf type='diffuse'>" RGB("reflectance", ".5") "</bsdf></shape>" \
-    "<emitter type='directional'><vector name='direction' value='0,-1,-1'/>" RGB("irradiance", "2.8284271247") "</emitter>"
+    "<shape type='rectangle'><transform name='to_world'><scale value='8'/></transform><bsdf "                \
+    "type='diffuse'>" RGB(                                                                                   \
+        "reflectance", ".5") "</bsdf></shape>"                                                               \
+                             "<emitter type='directional'><vector name='direction' value='0,-1,-1'/>" RGB(   \
+                                 "irradiance", "2.8284271247") "</emitter>"
     judge(VOLPATH("2"), SLANTED VEIL_AT("3") VEIL_AT("3.5"), 16, expected, 1e-5);
 }
 
 /* ---- scattering ---- */
 
 static const double single_albedo[3] = {0.9, 0.5, 0.2};
-/* Sun along the view: albedo * p(0) * E * integral of sigma exp(-sigma t (1 + 1 / secant)) over [0, secant]. */
+/* Sun along the view: albedo * p(0) * E * integral of sigma exp(-sigma t (1 + 1 / secant)) over [0,
+ * secant]. */
 static double single_isotropic(double secant, int c)
 {
     double k = 1 + 1 / secant;
@@ -151,19 +179,28 @@ static double single_hg(double secant, int c)
     double g = 0.5, cosine = -1 / secant; /* back to where the camera is */
     return single_isotropic(secant, c) * (1 - g * g) / pow(1 + g * g - 2 * g * cosine, 1.5);
 }
-static double single_rayleigh(double secant, int c) { return single_isotropic(secant, c) * 0.75 * (1 + 1 / (secant * secant)); }
+static double single_rayleigh(double secant, int c)
+{
+    return single_isotropic(secant, c) * 0.75 * (1 + 1 / (secant * secant));
+}
 
 static void single_scattering(void **state)
 {
     (void)state;
     double expected[VALUES];
-#define SUN "<emitter type='directional'><vector name='direction' value='0,0,-1'/>" RGB("irradiance", "3") "</emitter>"
+#define SUN                                                                                                  \
+    "<emitter type='directional'><vector name='direction' value='0,0,-1'/>" RGB("irradiance",                \
+                                                                                "3") "</emitter>"
 #define GREY "<float name='sigma_t' value='.8'/>" RGB("albedo", ".9,.5,.2")
     over_pixels(expected, single_isotropic);
     judge(VOLPATH("2"), FOG("homogeneous", GREY) SLAB SUN, 1024, expected, 2e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", GRID("eights.vol", AROUND_SLAB) RGB("albedo", ".9,.5,.2")) SLAB SUN, 1024, expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", GRID("eights.vol", AROUND_SLAB) RGB("albedo", ".9,.5,.2")) SLAB SUN, 1024,
+          expected, 2e-2);
     over_pixels(expected, single_hg);
-    judge(VOLPATH("2"), FOG("homogeneous", GREY "<phase type='hg'><float name='g' value='.5'/></phase>") SLAB SUN, 1024, expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("homogeneous", GREY "<phase type='hg'><float name='g' value='.5'/></phase>") SLAB SUN, 1024,
+          expected, 2e-2);
     over_pixels(expected, single_rayleigh);
     judge(VOLPATH("2"), FOG("homogeneous", GREY "<phase type='rayleigh'/>") SLAB SUN, 1024, expected, 2e-2);
 }
@@ -176,13 +213,26 @@ static void furnaces(void **state)
     constant(expected, 1, 2, 3);
 #define BALL "<shape type='sphere'><bsdf type='null'/><ref id='fog' name='interior'/></shape>"
 #define UNIT "<integrator type='volpath'/>"
-    judge(UNIT, FOG("homogeneous", RGB("sigma_t", ".5,2,4") RGB("albedo", "1") "<phase type='hg'><float name='g' value='.6'/></phase>") BALL SKY("1,2,3"),
+    judge(UNIT,
+          FOG("homogeneous", RGB("sigma_t", ".5,2,4")
+                                 RGB("albedo", "1") "<phase type='hg'><float name='g' value='.6'/></phase>")
+              BALL SKY("1,2,3"),
           1024, expected, 3e-2);
-    judge(UNIT, FOG("heterogeneous", "<float name='scale' value='4'/>" GRID("smoke.vol", "<scale value='2.4'/><rotate x='1' y='2' z='1' angle='40'/>")
-                                     "<float name='albedo' value='1'/>") BALL SKY("1,2,3"), 256, expected, 3e-2);
-    judge(UNIT, FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("smoke.vol", "<scale value='2.4'/>") "<float name='albedo' value='1'/>"
-                    "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
-          BALL SKY("1,2,3"), 128, expected, 3e-2);
+    judge(UNIT,
+          FOG("heterogeneous", "<float name='scale' value='4'/>" GRID(
+                                   "smoke.vol", "<scale value='2.4'/><rotate x='1' y='2' z='1' "
+                                                "angle='40'/>") "<float name='albedo' value='1'/>")
+              BALL SKY("1,2,3"),
+          256, expected, 3e-2);
+    judge(UNIT,
+          FOG("heterogeneous",
+              "<float name='scale' value='3'/>" GRID(
+                  "smoke.vol",
+                  "<scale value='2.4'/>") "<float name='albedo' value='1'/>"
+                                          "<phase type='sggx'><volume type='gridvolume' name='S'><string "
+                                          "name='filename' value='flakes.vol'/></volume></phase>")
+              BALL SKY("1,2,3"),
+          128, expected, 3e-2);
 }
 
 /* Flakes show the area of their ellipsoid in the direction of the ray. */
@@ -196,10 +246,16 @@ static void flakes_dim_by_direction(void **state)
 {
     (void)state;
     double expected[VALUES];
-#define FLAKES "<float name='albedo' value='0'/><phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flat.vol'/></volume></phase>"
+#define FLAKES                                                                                               \
+    "<float name='albedo' value='0'/><phase type='sggx'><volume type='gridvolume' name='S'><string "         \
+    "name='filename' value='flat.vol'/></volume></phase>"
     over_pixels(expected, through_flakes);
-    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='1.5'/>" FLAKES) SLAB SKY("1"), 512, expected, 2e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='1.875'/>" GRID("eights.vol", AROUND_SLAB) FLAKES) SLAB SKY("1"), 512, expected, 2e-2);
+    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='1.5'/>" FLAKES) SLAB SKY("1"), 512,
+          expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", "<float name='scale' value='1.875'/>" GRID("eights.vol", AROUND_SLAB) FLAKES)
+              SLAB SKY("1"),
+          512, expected, 2e-2);
 }
 
 /* ---- emission ---- */
@@ -208,8 +264,8 @@ static const double glow[3] = {3, 2, 1};
 static double emitted(double secant, int c) { return glow[c] * (1 - exp(-sigma[c] * secant)) / sigma[c]; }
 static double emitted_through(double secant, int c) { return glow[c] * secant; }
 
-/* Absorbing and emitting; emitting only, with lookups of a density that is 0; and in equilibrium with the sky, where nothing is seen: what is absorbed is
- * emitted. */
+/* Absorbing and emitting; emitting only, with lookups of a density that is 0; and in equilibrium with the
+ * sky, where nothing is seen: what is absorbed is emitted. */
 static void media_emit(void **state)
 {
     (void)state;
@@ -217,13 +273,21 @@ static void media_emit(void **state)
 #define GLOW RGB("emission", "3,2,1")
     over_pixels(expected, emitted);
     judge(VOLPATH("1"), FOG("homogeneous", COLOURED GLOW) SLAB, 16, expected, 1e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6") BOX(AROUND_SLAB) "</volume>"
-                            RGB("albedo", "0") GLOW) SLAB, 1024, expected, 3e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", "<volume type='constvolume' name='sigma_t'>" RGB("value", ".4,.8,1.6")
+                                   BOX(AROUND_SLAB) "</volume>" RGB("albedo", "0") GLOW) SLAB,
+          1024, expected, 3e-2);
     over_pixels(expected, emitted_through);
-    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='0'/>" GLOW) SLAB, 16, expected, 1e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB) GLOW) SLAB, 1024, expected, 3e-2);
+    judge(VOLPATH("2"), FOG("homogeneous", "<float name='sigma_t' value='0'/>" GLOW) SLAB, 16, expected,
+          1e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB) GLOW) SLAB,
+          1024, expected, 3e-2);
     constant(expected, 1, 2, 3);
-    judge(UNIT, FOG("homogeneous", RGB("sigma_t", ".5,2,4") RGB("albedo", ".8,.5,.25") RGB("emission", ".1,2,9")) BALL SKY("1,2,3"), 256, expected, 3e-2);
+    judge(UNIT,
+          FOG("homogeneous", RGB("sigma_t", ".5,2,4") RGB("albedo", ".8,.5,.25") RGB("emission", ".1,2,9"))
+              BALL SKY("1,2,3"),
+          256, expected, 3e-2);
 }
 
 /* ---- where the camera is, and what a box is ---- */
@@ -239,13 +303,18 @@ static void sensor_in_a_medium(void **state)
     (void)state;
     double expected[VALUES];
     over_pixels(expected, from_within);
-    judge_in(VOLPATH("2"), "<medium type='homogeneous'><float name='sigma_t' value='.2'/><float name='albedo' value='0'/></medium>",
-             "<shape type='rectangle'><transform name='to_world'><scale value='9'/><translate value='0,0,.5'/></transform>"
-             "<bsdf type='diffuse'>" RGB("reflectance", "0") "</bsdf><emitter type='area'>" RGB("radiance", "1") "</emitter></shape>",
+    judge_in(VOLPATH("2"),
+             "<medium type='homogeneous'><float name='sigma_t' value='.2'/><float name='albedo' "
+             "value='0'/></medium>",
+             "<shape type='rectangle'><transform name='to_world'><scale value='9'/><translate "
+             "value='0,0,.5'/></transform>"
+             "<bsdf type='diffuse'>" RGB("reflectance", "0") "</bsdf><emitter type='area'>" RGB(
+                 "radiance", "1") "</emitter></shape>",
              1024, expected, 2e-2);
 }
 
-/* A grid that fills a quarter of the slab's thickness: there is nothing outside of its box. One voxel, and one that is empty. */
+/* A grid that fills a quarter of the slab's thickness: there is nothing outside of its box. One voxel, and
+ * one that is empty. */
 static double quarter(double secant, int c)
 {
     (void)c;
@@ -257,15 +326,26 @@ static void grids_end_at_their_boxes(void **state)
     (void)state;
     double expected[VALUES];
     over_pixels(expected, quarter);
-    judge(VOLPATH("2"), FOG("heterogeneous", GRID("eights.vol", "<scale value='20,20,.25'/>") "<float name='albedo' value='0'/>") SLAB SKY("1"), 1024,
-          expected, 2e-2);
-    judge(VOLPATH("2"), FOG("heterogeneous", GRID("eights.vol", "<scale value='.25,20,20'/><rotate y='1' angle='90'/>") "<float name='albedo' value='0'/>") SLAB
-          SKY("1"), 1024, expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous",
+              GRID("eights.vol", "<scale value='20,20,.25'/>") "<float name='albedo' value='0'/>")
+              SLAB SKY("1"),
+          1024, expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous",
+              GRID("eights.vol",
+                   "<scale value='.25,20,20'/><rotate y='1' angle='90'/>") "<float name='albedo' value='0'/>")
+              SLAB SKY("1"),
+          1024, expected, 2e-2);
     constant(expected, 1, 1, 1);
-    judge(VOLPATH("2"), FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB)) SLAB SKY("1"), 4, expected, 1e-6);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", "<float name='scale' value='0'/>" GRID("eights.vol", AROUND_SLAB))
+              SLAB SKY("1"),
+          4, expected, 1e-6);
 }
 
-/* Sixteen layers along z, linear in between: bounds in cells. The slab lies in the middle half of the grid. */
+/* Sixteen layers along z, linear in between: bounds in cells. The slab lies in the middle half of the
+ * grid. */
 static const float layers[16] = {0, 0, 3, 1, 0, 0, 0, 2.5f, .2f, 0, 0, 0, 0, 1, 0, 0};
 static const double haze = 0.5;
 static double layered(double secant, int c)
@@ -286,18 +366,28 @@ static void thin_cells_are_crossed(void **state)
     (void)state;
     double expected[VALUES];
     over_pixels(expected, layered);
-    judge(VOLPATH("2"), FOG("heterogeneous", GRID("layers.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB SKY("1"), 1024, expected, 2e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", GRID("layers.vol", AROUND_SLAB) "<float name='albedo' value='0'/>")
+              SLAB SKY("1"),
+          1024, expected, 2e-2);
 }
 
-/* The same layers in haze between a floor and its light: transmittance by residual ratio tracking, in places where cells have bounds from below. */
-static double lit_through_layers(double secant, int c) { return 0.5 / pi * 2 * layered(1 + secant, c) * exp(-haze * (1 + secant)); }
+/* The same layers in haze between a floor and its light: transmittance by residual ratio tracking, in places
+ * where cells have bounds from below. */
+static double lit_through_layers(double secant, int c)
+{
+    return 0.5 / pi * 2 * layered(1 + secant, c) * exp(-haze * (1 + secant));
+}
 
 static void light_comes_through_layers(void **state)
 {
     (void)state;
     double expected[VALUES];
     over_pixels(expected, lit_through_layers);
-    judge(VOLPATH("2"), FOG("heterogeneous", GRID("hazy.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB LIT_FLOOR, 1024, expected, 3e-2);
+    judge(VOLPATH("2"),
+          FOG("heterogeneous", GRID("hazy.vol", AROUND_SLAB) "<float name='albedo' value='0'/>")
+              SLAB LIT_FLOOR,
+          1024, expected, 3e-2);
 }
 
 /* ---- gradients ---- */
@@ -316,7 +406,9 @@ static void expect_slope(const char *body, const char *parameter, double expecte
         ones[i] = 1;
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         bl_stats stats;
-        SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP, .seed = seed, .adjoint = ones}, &stats));
+        SCENE_MUST(
+            &device,
+            bl_job_gradient(p.job, &(bl_gradient_desc){.spp = SPP, .seed = seed, .adjoint = ones}, &stats));
         assert_int_equal(stats.drifted, 0);
         SCENE_MUST(&device, bl_job_read_gradient(p.job, 0, g));
         sum += (double)g[0], squares += (double)g[0] * (double)g[0];
@@ -336,40 +428,57 @@ static void slope_of_transmittance(void **state)
     over_pixels(expected, slope_grey);
     for (int i = 0; i < VALUES; i++)
         sum += expected[i];
-    expect_slope(FOG("homogeneous", "<float name='sigma_t' value='.8'/><float name='albedo' value='0'/>") SLAB SKY("1"), "fog.sigma_t.value.value", sum);
-    expect_slope(FOG("heterogeneous", GRID("eights.vol", AROUND_SLAB) "<float name='albedo' value='0'/>") SLAB SKY("1"), "fog.sigma_t.data", sum);
-    expect_slope(FOG("heterogeneous", "<float name='scale' value='.8'/>" "<volume type='constvolume' name='sigma_t'><float name='value' value='1'/>"
-                     BOX(AROUND_SLAB) "</volume><float name='albedo' value='0'/>") SLAB SKY("1"), "fog.scale", sum);
+    expect_slope(FOG("homogeneous", "<float name='sigma_t' value='.8'/><float name='albedo' value='0'/>")
+                     SLAB SKY("1"),
+                 "fog.sigma_t.value.value", sum);
+    expect_slope(FOG("heterogeneous", GRID("eights.vol", AROUND_SLAB) "<float name='albedo' value='0'/>")
+                     SLAB SKY("1"),
+                 "fog.sigma_t.data", sum);
+    expect_slope(FOG("heterogeneous",
+                     "<float name='scale' value='.8'/>"
+                     "<volume type='constvolume' name='sigma_t'><float name='value' value='1'/>" BOX(
+                         AROUND_SLAB) "</volume><float name='albedo' value='0'/>") SLAB SKY("1"),
+                 "fog.scale", sum);
 }
 
-/* Without an end and without loss: every path has as many vertices as it may. What replay subtracts, and decides, is what it added. */
+/* Without an end and without loss: every path has as many vertices as it may. What replay subtracts, and
+ * decides, is what it added. */
 static void long_paths_replay(void **state)
 {
     (void)state;
-    static const char body[] = "<emitter type='point'><point name='position' value='0,0,3'/>" RGB("intensity", "1,2,3") "</emitter>"
-        FOG("homogeneous", RGB("sigma_t", ".5,1,2") "<float name='albedo' value='1'/><phase type='hg'><float name='g' value='.3'/></phase>");
+    static const char body[] = "<emitter type='point'><point name='position' value='0,0,3'/>" RGB(
+        "intensity",
+        "1,2,3") "</emitter>" FOG("homogeneous",
+                                  RGB("sigma_t", ".5,1,2") "<float name='albedo' value='1'/><phase "
+                                                           "type='hg'><float name='g' value='.3'/></phase>");
     const char *parameters[2] = {"fog.sigma_t.value.value", "fog.phase_function.g"};
     arena a = {0};
-    scene_picture p = scene_picture_load(&device, scene_of(&a, VOLPATH("1000"), "<ref id='fog'/>", body), ".", parameters, 2);
+    scene_picture p = scene_picture_load(&device, scene_of(&a, VOLPATH("1000"), "<ref id='fog'/>", body), ".",
+                                         parameters, 2);
     float ones[VALUES];
     for (int i = 0; i < VALUES; i++)
         ones[i] = 1;
     bl_stats stats;
-    SCENE_MUST(&device, bl_job_gradient(p.job, &(bl_gradient_desc){.spp = 2, .seed = 3, .adjoint = ones}, &stats));
+    SCENE_MUST(&device,
+               bl_job_gradient(p.job, &(bl_gradient_desc){.spp = 2, .seed = 3, .adjoint = ones}, &stats));
     assert_int_equal(stats.drifted, 0);
     assert_int_equal(stats.non_finite, 0);
     scene_picture_free(&p);
     arena_free(&a);
 }
 
-/* Nothing where the camera looks, beside a density that no tracking gets through: said, and not without end. */
+/* Nothing where the camera looks, beside a density that no tracking gets through: said, and not without
+ * end. */
 static void densities_beyond_tracking_are_reported(void **state)
 {
     (void)state;
     arena a = {0};
     static const char body[] =
-        FOG("heterogeneous", "<float name='scale' value='1e12'/><volume type='gridvolume' name='sigma_t'><string name='filename' value='wall.vol'/>"
-                             "<string name='filter_type' value='nearest'/>" BOX("<scale value='20,20,2'/><translate value='-8,0,0'/>") "</volume>") SLAB SKY("1");
+        FOG("heterogeneous", "<float name='scale' value='1e12'/><volume type='gridvolume' "
+                             "name='sigma_t'><string name='filename' value='wall.vol'/>"
+                             "<string name='filter_type' value='nearest'/>" BOX(
+                                 "<scale value='20,20,2'/><translate value='-8,0,0'/>") "</volume>")
+            SLAB SKY("1");
     scene_picture p = scene_picture_load(&device, scene_of(&a, VOLPATH("2"), "", body), ".", NULL, 0);
     bl_stats stats;
     SCENE_MUST(&device, bl_job_render(p.job, &(bl_render_desc){.spp = 1, .seed = 1}, p.image, &stats));
@@ -378,7 +487,8 @@ static void densities_beyond_tracking_are_reported(void **state)
     arena_free(&a);
 }
 
-static void write_channels(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z, uint32_t channels)
+static void write_channels(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z,
+                           uint32_t channels)
 {
     uint32_t header[12] = {0x034C4F56, 1, x, y, z, channels, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     text file = {0};
@@ -388,12 +498,16 @@ static void write_channels(const char *name, const float *values, uint32_t x, ui
     text_free(&file);
 }
 
-static void write_grid(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z) { write_channels(name, values, x, y, z, 1); }
+static void write_grid(const char *name, const float *values, uint32_t x, uint32_t y, uint32_t z)
+{
+    write_channels(name, values, x, y, z, 1);
+}
 
 int main(void)
 {
     write_grid("eights.vol", (float[1]){0.8f}, 1, 1, 1);
-    write_channels("flakes.vol", (float[12]){.3f, .9f, .5f, .1f, -.2f, .15f, .6f, .2f, .9f, 0, .1f, -.1f}, 2, 1, 1, 6);
+    write_channels("flakes.vol", (float[12]){.3f, .9f, .5f, .1f, -.2f, .15f, .6f, .2f, .9f, 0, .1f, -.1f}, 2,
+                   1, 1, 6);
     write_channels("flat.vol", (float[6]){.8f, .8f, .2f, 0, 0, 0}, 1, 1, 1, 6);
     write_grid("wall.vol", (float[2]){1, 0}, 2, 1, 1);
     write_grid("layers.vol", layers, 1, 1, 16);
@@ -403,13 +517,23 @@ int main(void)
     write_grid("hazy.vol", hazy, 1, 1, 16);
     write_grid("smoke.vol", (float[12]){0, .5f, 1, .25f, 0, .75f, .1f, .9f, 0, 0, .4f, .6f}, 3, 2, 2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transmittance),        cmocka_unit_test(shadow_rays_are_dimmed), cmocka_unit_test(light_comes_through_masks),
-        cmocka_unit_test(single_scattering),    cmocka_unit_test(furnaces),               cmocka_unit_test(sensor_in_a_medium),
-        cmocka_unit_test(grids_end_at_their_boxes), cmocka_unit_test(slope_of_transmittance),
-        cmocka_unit_test(long_paths_replay),      cmocka_unit_test(media_emit), cmocka_unit_test(light_comes_through_layers), cmocka_unit_test(flakes_dim_by_direction),       cmocka_unit_test(thin_cells_are_crossed),
+        cmocka_unit_test(transmittance),
+        cmocka_unit_test(shadow_rays_are_dimmed),
+        cmocka_unit_test(light_comes_through_masks),
+        cmocka_unit_test(single_scattering),
+        cmocka_unit_test(furnaces),
+        cmocka_unit_test(sensor_in_a_medium),
+        cmocka_unit_test(grids_end_at_their_boxes),
+        cmocka_unit_test(slope_of_transmittance),
+        cmocka_unit_test(long_paths_replay),
+        cmocka_unit_test(media_emit),
+        cmocka_unit_test(light_comes_through_layers),
+        cmocka_unit_test(flakes_dim_by_direction),
+        cmocka_unit_test(thin_cells_are_crossed),
         cmocka_unit_test(densities_beyond_tracking_are_reported),
     };
     int status = SCENE_DEVICE_RUN(&device, NULL, "media", tests);
-    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("hazy.vol"), unlink("flakes.vol"), unlink("flat.vol");
+    unlink("eights.vol"), unlink("smoke.vol"), unlink("layers.vol"), unlink("wall.vol"), unlink("hazy.vol"),
+        unlink("flakes.vol"), unlink("flat.vol");
     return status;
 }

@@ -1,8 +1,9 @@
 /* LABELS: rayquery swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same job by both ray backends, from the same random numbers: images and gradients are equal but for rounding, and for the few paths that
- * rounding sends another way. A hit that is systematically wrong (another primitive, swapped coordinates, a leak) changes many pixels. And which
- * backend a job gets, with a clear error where the device has no ray queries. */
+ * The same job by both ray backends, from the same random numbers: images and gradients are equal but for
+ * rounding, and for the few paths that rounding sends another way. A hit that is systematically wrong
+ * (another primitive, swapped coordinates, a leak) changes many pixels. And which backend a job gets, with a
+ * clear error where the device has no ray queries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,8 @@ static void compare_images(bl_job *job[2], const char *name)
         lit += a > 0;
         sum[0] += a, sum[1] += b;
     }
-    print_message("%s: %u of %d values differ, means %.6g and %.6g\n", name, differ, VALUES, sum[0] / VALUES, sum[1] / VALUES);
+    print_message("%s: %u of %d values differ, means %.6g and %.6g\n", name, differ, VALUES, sum[0] / VALUES,
+                  sum[1] / VALUES);
     assert_true(lit > VALUES / 2);
     assert_true(differ <= VALUES / 200);
     assert_true(fabs(sum[0] - sum[1]) <= 1e-3 * sum[0]);
@@ -63,21 +65,27 @@ static void compare_images(bl_job *job[2], const char *name)
 static void gradient(bl_job *job, uint32_t seed, const float *weights, float *g)
 {
     bl_stats stats;
-    SCENE_MUST(&device, bl_job_gradient(job, &(bl_gradient_desc){.spp = SPP, .seed = seed, .adjoint = weights, .form = BL_FORM_FUSED}, &stats));
+    SCENE_MUST(&device,
+               bl_job_gradient(
+                   job,
+                   &(bl_gradient_desc){.spp = SPP, .seed = seed, .adjoint = weights, .form = BL_FORM_FUSED},
+                   &stats));
     assert_int_equal(stats.drifted, 0);
     assert_int_equal(stats.non_finite, 0);
     SCENE_MUST(&device, bl_job_read_gradient(job, 0, g));
 }
 
-/* Relative to the largest entry by any seed: what moves rays has parts of either sign, far larger than their sum, and a sum that lies near 0 by one seed says
- * nothing of how they are rounded (aperture_radius in front of textured walls: 0.9 to 600 by 24 seeds). */
+/* Relative to the largest entry by any seed: what moves rays has parts of either sign, far larger than their
+ * sum, and a sum that lies near 0 by one seed says nothing of how they are rounded (aperture_radius in front
+ * of textured walls: 0.9 to 600 by 24 seeds). */
 static void compare_gradients(bl_job *job[2], const bl_scene *scene, const scene_case *c)
 {
     static float weights[VALUES], g[SEEDS][2][VALUES];
     uint32_t random = 5;
     double most = 0;
     bl_parameter_info parameter;
-    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, c->parameters[0]), &parameter));
+    SCENE_MUST(&device, bl_scene_parameter_info(scene, scene_device_find(&device, scene, c->parameters[0]),
+                                                &parameter));
     assert_true(parameter.count <= VALUES);
     for (uint32_t i = 0; i < VALUES; i++)
         weights[i] = (float)(0.5 + scene_random(&random));
@@ -91,7 +99,8 @@ static void compare_gradients(bl_job *job[2], const bl_scene *scene, const scene
         for (uint32_t i = 0; i < parameter.count; i++) {
             double bvh = (double)g[seed][0][i], query = (double)g[seed][1][i];
             if (!(fabs(bvh - query) <= 1e-3 * most))
-                fail_msg("%s, %s[%u], seed %u: bvh %.7g, query %.7g, largest %.7g", c->name, c->parameters[0], i, seed, bvh, query, most);
+                fail_msg("%s, %s[%u], seed %u: bvh %.7g, query %.7g, largest %.7g", c->name, c->parameters[0],
+                         i, seed, bvh, query, most);
         }
 }
 
@@ -111,7 +120,8 @@ static void compare(const char *name, bool gradients)
     arena_free(&a);
 }
 
-/* Triangles and a sphere, on one level and on two; all scenes with BL_LONG=1, because kernels take seconds to compile, those of gradients most. */
+/* Triangles and a sphere, on one level and on two; all scenes with BL_LONG=1, because kernels take seconds to
+ * compile, those of gradients most. */
 static void backends_agree(void **state)
 {
     (void)state;
@@ -140,16 +150,19 @@ static void the_backend_is_chosen(void **state)
     expect_backend(scene, (bl_job_desc){0}, "baked");
     expect_backend(scene, (bl_job_desc){.rays = BL_RAYS_BVH}, "baked");
     expect_backend(scene, (bl_job_desc){.no_baking = true, .rays = BL_RAYS_BVH}, "bvh");
-    expect_backend(scene, (bl_job_desc){.no_baking = true}, device.info.ray_query && !on_cpu ? "query" : "bvh");
+    expect_backend(scene, (bl_job_desc){.no_baking = true},
+                   device.info.ray_query && !on_cpu ? "query" : "bvh");
     if (device.info.ray_query) {
         expect_backend(scene, (bl_job_desc){.rays = BL_RAYS_QUERY}, "query");
     } else {
-        assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_QUERY}, &job), BL_ERROR_UNSUPPORTED);
+        assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_QUERY}, &job),
+                         BL_ERROR_UNSUPPORTED);
         assert_null(job);
         assert_non_null(strstr(bl_context_error(device.context), device.info.name));
         assert_non_null(strstr(bl_context_error(device.context), "has no ray queries"));
     }
-    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_COUNT}, &job), BL_ERROR_ARGUMENT);
+    assert_int_equal(bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_COUNT}, &job),
+                     BL_ERROR_ARGUMENT);
     bl_scene_destroy(scene);
     arena_free(&a);
 }
@@ -161,10 +174,12 @@ static void an_empty_scene(void **state)
     (void)state;
     if (!device.info.ray_query)
         return;
-    bl_scene *scene = scene_device_load(&device,
-                                        "<scene version='3.0.0'><integrator type='path'/><sensor type='perspective'><film type='hdrfilm'>"
-                                        "<integer name='width' value='2'/><integer name='height' value='2'/></film></sensor>"
-                                        "<emitter type='constant'><rgb name='radiance' value='1,2,3'/></emitter></scene>", NULL);
+    bl_scene *scene = scene_device_load(
+        &device,
+        "<scene version='3.0.0'><integrator type='path'/><sensor type='perspective'><film type='hdrfilm'>"
+        "<integer name='width' value='2'/><integer name='height' value='2'/></film></sensor>"
+        "<emitter type='constant'><rgb name='radiance' value='1,2,3'/></emitter></scene>",
+        NULL);
     bl_job *job;
     SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.rays = BL_RAYS_QUERY}, &job));
     SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = 4}, image, NULL));
@@ -182,7 +197,8 @@ static void validation_is_silent(void **state)
     arena a = {0};
     const scene_case *c;
     (void)state;
-    if (!device.info.ray_query || bl_context_create(&(bl_context_desc){.validation = true}, &checked.context) != BL_OK)
+    if (!device.info.ray_query ||
+        bl_context_create(&(bl_context_desc){.validation = true}, &checked.context) != BL_OK)
         return;
     SCENE_MUST(&checked, bl_device_create(checked.context, device.info.kind, &checked.device));
     bl_scene *scene = load(&checked, &a, "disk light", &c);

@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * glsl/reference_pt.comp against the generated kernels, with geometry in memory and baked. Two estimators of one image, from independent
- * random numbers: every value agrees by a z-test at a level corrected for their number (Bonferroni), the means of the channels within three
-XX equal seeds, where both walk the same paths, nearly all values are equal up to rounding, which finds errors far below
- * the noise. */
+ * glsl/reference_pt.comp against the generated kernels, with geometry in memory and baked. Two estimators of
+ * one image, from independent random numbers: every value agrees by a z-test at a level corrected for their
+ * number (Bonferroni), the means of the channels within three XX equal seeds, where both walk the same paths,
+ * nearly all values are equal up to rounding, which finds errors far below the noise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,32 +41,39 @@ static bl_scene *load(const char *file, const char *depth)
     snprintf(path, sizeof path, "%s/assets/%s", getenv("BL_SOURCE_DIR"), file);
     bl_define defines[] = {{"resolution", "32"}, {"max_depth", depth}};
     bl_scene *scene;
-    SCENE_MUST(&device, bl_scene_load(device.context, path, &(bl_scene_desc){.defines = defines, .define_count = 2}, &scene));
+    SCENE_MUST(&device, bl_scene_load(device.context, path,
+                                      &(bl_scene_desc){.defines = defines, .define_count = 2}, &scene));
     return scene;
 }
 
-/* variance: of one sample, by two renders. Where so few samples contribute that their sum is far from normal, only the means judge. */
-static void expect_equal(const float *image, const float variance[2][VALUES], const float *reference, const char *what)
+/* variance: of one sample, by two renders. Where so few samples contribute that their sum is far from normal,
+ * only the means judge. */
+static void expect_equal(const float *image, const float variance[2][VALUES], const float *reference,
+                         const char *what)
 {
     double limit = critical(family_level / VALUES), worst = 0, sum[3] = {0}, noise[3] = {0};
     uint32_t rare = 0;
     for (uint32_t i = 0; i < VALUES; i++) {
-        double off = (double)reference[i] - (double)image[i], of_sample = 0.5 * ((double)variance[0][i] + (double)variance[1][i]);
+        double off = (double)reference[i] - (double)image[i],
+               of_sample = 0.5 * ((double)variance[0][i] + (double)variance[1][i]);
         double v = 2 * of_sample / SPP;
         double z = fabs(off) / (sqrt(v) + 1e-5 * (double)image[i] + 1e-12);
         bool few = (double)image[i] * (double)image[i] * SPP < contributions_least * of_sample;
         rare += few;
         worst = fmax(worst, few ? 0 : z);
         if (!few && !(z <= limit))
-            fail_msg("%s, value %u: reference %.6g, generated %.6g: z %.2f of %.2f", what, i, (double)reference[i], (double)image[i], z, limit);
+            fail_msg("%s, value %u: reference %.6g, generated %.6g: z %.2f of %.2f", what, i,
+                     (double)reference[i], (double)image[i], z, limit);
         sum[i % 3] += off, noise[i % 3] += v;
     }
     assert_true(rare < VALUES / 20);
     for (int c = 0; c < 3; c++)
         if (!(fabs(sum[c]) <= 3 * sqrt(noise[c])))
             fail_msg("%s, mean of channel %d: %.2f standard errors apart", what, c, sum[c] / sqrt(noise[c]));
-    print_message("%s: largest |z| %.2f of %.2f, %u values of rare contributions; means %.2f %.2f %.2f standard errors apart\n", what, worst, limit, rare, sum[0] / sqrt(noise[0]),
-                  sum[1] / sqrt(noise[1]), sum[2] / sqrt(noise[2]));
+    print_message("%s: largest |z| %.2f of %.2f, %u values of rare contributions; means %.2f %.2f %.2f "
+                  "standard errors apart\n",
+                  what, worst, limit, rare, sum[0] / sqrt(noise[0]), sum[1] / sqrt(noise[1]),
+                  sum[2] / sqrt(noise[2]));
 }
 
 static void expect_same_paths(bl_job *job, bl_reference *r, const char *what)
@@ -93,15 +100,19 @@ static void compare(bl_scene *scene)
     bl_stats stats;
     uint64_t rays;
     SCENE_MUST(&device, bl_reference_create(device.device, scene, NULL, &r));
-    SCENE_MUST(&device, bl_reference_render(r, &(bl_render_desc){.spp = SPP, .seed = 1000}, reference, &stats, &rays));
+    SCENE_MUST(&device,
+               bl_reference_render(r, &(bl_render_desc){.spp = SPP, .seed = 1000}, reference, &stats, &rays));
     assert_int_equal(stats.paths, SIDE * SIDE * SPP);
     assert_int_equal(stats.non_finite, 0);
     assert_true(rays >= stats.paths && rays < 40 * stats.paths);
     static const char *const what[2] = {"in memory", "baked"};
     bl_job *job[2];
     for (uint32_t k = 0; k < 2; k++) {
-        SCENE_MUST(&device, bl_job_create(device.device, scene, &(bl_job_desc){.no_baking = k == 0}, &job[k]));
-        SCENE_MUST(&device, bl_job_render(job[k], &(bl_render_desc){.spp = SPP, .seed = k, .variance = variance[k]}, image[k], NULL));
+        SCENE_MUST(&device,
+                   bl_job_create(device.device, scene, &(bl_job_desc){.no_baking = k == 0}, &job[k]));
+        SCENE_MUST(&device,
+                   bl_job_render(job[k], &(bl_render_desc){.spp = SPP, .seed = k, .variance = variance[k]},
+                                 image[k], NULL));
     }
     for (uint32_t k = 0; k < 2; k++) {
         expect_equal(image[k], (const float(*)[VALUES])variance, reference, what[k]);
@@ -129,7 +140,8 @@ static void slices(void **state)
     bl_stats stats;
     SCENE_MUST(&device, bl_reference_create(device.device, scene, NULL, &r));
     SCENE_MUST(&device, bl_reference_render(r, &(bl_render_desc){.spp = 40}, a, &stats, NULL));
-    SCENE_MUST(&device, bl_reference_render(r, &(bl_render_desc){.spp = 40, .slice_seconds = 1e-4}, b, &stats, NULL));
+    SCENE_MUST(&device,
+               bl_reference_render(r, &(bl_render_desc){.spp = 40, .slice_seconds = 1e-4}, b, &stats, NULL));
     assert_true(stats.slices > 1);
     assert_memory_equal(a, b, sizeof a);
     bl_reference_destroy(r);
@@ -142,13 +154,16 @@ static void refuses(void **state)
     static const char *const bodies[] = {
         "<shape type='sphere'/><emitter type='point'/>",
         "<shape type='rectangle'/>",
-        "<shape type='rectangle'><bsdf type='twosided'><bsdf type='diffuse'/></bsdf><emitter type='area'/></shape>",
+        "<shape type='rectangle'><bsdf type='twosided'><bsdf type='diffuse'/></bsdf><emitter "
+        "type='area'/></shape>",
     };
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         char xml[1024];
         snprintf(xml, sizeof xml,
-                 "<scene version='3.0.0'><integrator type='path'/><sensor type='perspective'><float name='fov' value='40'/><film type='hdrfilm'>"
-                 "<rfilter type='box'/></film></sensor>%s</scene>", bodies[i]);
+                 "<scene version='3.0.0'><integrator type='path'/><sensor type='perspective'><float "
+                 "name='fov' value='40'/><film type='hdrfilm'>"
+                 "<rfilter type='box'/></film></sensor>%s</scene>",
+                 bodies[i]);
         bl_scene *scene = scene_device_load(&device, xml, NULL);
         bl_reference *r;
         assert_int_equal(bl_reference_create(device.device, scene, NULL, &r), BL_ERROR_UNSUPPORTED);
@@ -159,6 +174,7 @@ static void refuses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cornell_box), cmocka_unit_test(slices), cmocka_unit_test(refuses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cornell_box), cmocka_unit_test(slices),
+                                       cmocka_unit_test(refuses)};
     return SCENE_DEVICE_RUN(&device, NULL, "reference oracle", tests);
 }

@@ -1,8 +1,9 @@
 /* LABELS: conformance swiftshader lavapipe rayquery timeout=900 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stored images of Mitsuba's statistical render tests (images/manifest.json of the reference folder) by their own z-test, stated in the
- * README beside them. Scenes with plugins that are not implemented yet are listed and left out; any other failure to load is one.
- * Reference folder: BL_REFERENCE, by default ../shared/reference beside the checkout; without it the test is skipped. */
+ * Stored images of Mitsuba's statistical render tests (images/manifest.json of the reference folder) by their
+ * own z-test, stated in the README beside them. Scenes with plugins that are not implemented yet are listed
+ * and left out; any other failure to load is one. Reference folder: BL_REFERENCE, by default
+ * ../shared/reference beside the checkout; without it the test is skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,11 +75,13 @@ static bool all_of_it(void)
     return all && strcmp(all, "1") == 0;
 }
 
-/* Kernels take lavapipe many seconds to compile, so in the ordinary tier its own traversal has every second scene and ray queries the others. */
+/* Kernels take lavapipe many seconds to compile, so in the ordinary tier its own traversal has every second
+ * scene and ray queries the others. */
 static bool left_out(uint32_t index)
 {
     const char *rays = getenv("BL_RAY_BACKEND");
-    return !all_of_it() && strcmp(device.info.kind, "lavapipe") == 0 && index % 2 == (rays && strcmp(rays, "query") == 0);
+    return !all_of_it() && strcmp(device.info.kind, "lavapipe") == 0 &&
+           index % 2 == (rays && strcmp(rays, "query") == 0);
 }
 
 /* Full counts are the manifest's; fewer samples weaken the test, they do not loosen it. */
@@ -106,8 +109,9 @@ static bool judge(const cJSON *entry, const bl_scene *scene)
     SCENE_MUST(&device, bl_job_render(job, &(bl_render_desc){.spp = spp, .seed = SEED}, image, &stats));
     double worst, share = z_test(image, &reference, &variance, spp, &worst);
     bool good = share >= 0.9975 && stats.non_finite == 0;
-    print_message("%s %s: %.3f %% of the values, largest z %.2f, %u spp; %.1f s compiling, %.1f s running\n", good ? "pass" : "FAIL",
-                  cJSON_GetObjectItem(entry, "name")->valuestring, 100 * share, worst, spp, made.driver_seconds, stats.device_seconds);
+    print_message("%s %s: %.3f %% of the values, largest z %.2f, %u spp; %.1f s compiling, %.1f s running\n",
+                  good ? "pass" : "FAIL", cJSON_GetObjectItem(entry, "name")->valuestring, 100 * share, worst,
+                  spp, made.driver_seconds, stats.device_seconds);
     bl_job_destroy(job);
     free(image), free(reference.rgb), free(variance.rgb);
     return good;

@@ -83,7 +83,8 @@ void run_memory_free(run_memory *memory)
 static void print_disassembly(spv_context context, const spv_code *code)
 {
     spv_text listing = NULL;
-    if (spvBinaryToText(context, code->words, code->word_count, SPV_BINARY_TO_TEXT_OPTION_INDENT, &listing, NULL) == SPV_SUCCESS)
+    if (spvBinaryToText(context, code->words, code->word_count, SPV_BINARY_TO_TEXT_OPTION_INDENT, &listing,
+                        NULL) == SPV_SUCCESS)
         print_error("%s\n", listing->str);
     spvTextDestroy(listing);
 }
@@ -120,23 +121,30 @@ static void require(device_run *d, bl_result result)
 static gpu_kernel *create_kernel(device_run *d, const ir_module *m, uint32_t local_size)
 {
     const gpu_info *info = gpu_device_info(d->device);
-    spv_options options = {.local_size = local_size, .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve, .rays = d->rays,
-                           .addressed = d->addressed};
+    spv_options options = {
+        .local_size = local_size,
+        .signed_zero_inf_nan_preserve = info->signed_zero_inf_nan_preserve,
+        .rays = d->rays,
+        .addressed = d->addressed,
+    };
     spv_code code = checked_spirv(m, &options);
-    gpu_kernel_desc desc = {.words = code.words,
-                            .word_count = code.word_count,
-                            .buffer_count = m->buffers.count,
-                            .push_words = m->uniform_count,
-                            .local_size = local_size,
-                            .addressed = d->addressed,
-                            .label = "test"};
+    gpu_kernel_desc desc = {
+        .words = code.words,
+        .word_count = code.word_count,
+        .buffer_count = m->buffers.count,
+        .push_words = m->uniform_count,
+        .local_size = local_size,
+        .addressed = d->addressed,
+        .label = "test",
+    };
     gpu_kernel *kernel = NULL;
     require(d, gpu_kernel_create(d->device, &desc, &kernel, &d->err));
     spv_code_free(&code);
     return kernel;
 }
 
-static void dispatch(device_run *d, gpu_kernel *kernel, gpu_buffer *const *buffers, const uint32_t *uniforms, uint32_t invocations)
+static void dispatch(device_run *d, gpu_kernel *kernel, gpu_buffer *const *buffers, const uint32_t *uniforms,
+                     uint32_t invocations)
 {
     gpu_batch *batch = NULL;
     require(d, gpu_batch_create(d->device, &batch, &d->err));
@@ -155,7 +163,8 @@ void device_run_kernel(device_run *d, const ir_module *m, run_memory *memory, ui
     assert_int_equal(memory->buffer_count, m->buffers.count);
     kernel = create_kernel(d, m, invocations == 1 ? 1 : LOCAL_SIZE);
     for (uint32_t i = 0; i < memory->buffer_count; i++) {
-        require(d, gpu_buffer_create(d->device, GPU_HOST, memory->counts[i] * 4ull, "test", &buffers[i], &d->err));
+        require(d, gpu_buffer_create(d->device, GPU_HOST, memory->counts[i] * 4ull, "test", &buffers[i],
+                                     &d->err));
         require(d, gpu_buffer_write(buffers[i], 0, memory->words[i], memory->counts[i] * 4ull, &d->err));
     }
     dispatch(d, kernel, buffers, memory->uniforms, invocations);
@@ -170,7 +179,11 @@ void interpret_kernel(const ir_module *m, run_memory *memory, uint32_t invocatio
 {
     ir_eval_buffer buffers[RUN_BUFFERS] = {0};
     ir_eval_env env = {
-        .buffers = buffers, .buffer_count = memory->buffer_count, .uniforms = memory->uniforms, .uniform_count = m->uniform_count};
+        .buffers = buffers,
+        .buffer_count = memory->buffer_count,
+        .uniforms = memory->uniforms,
+        .uniform_count = m->uniform_count,
+    };
     bl_error err = {0};
     for (uint32_t i = 0; i < memory->buffer_count; i++)
         buffers[i] = (ir_eval_buffer){.words = memory->words[i], .count = memory->counts[i]};

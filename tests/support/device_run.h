@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running lowered traces on a device and in the interpreter, on the same memory, inside cmocka tests. Whatever goes wrong
- * fails the running test with its reason. Every module that is generated passes SPIRV-Tools' validator first.
+ * Running lowered traces on a device and in the interpreter, on the same memory, inside cmocka tests.
+ * Whatever goes wrong fails the running test with its reason. Every module that is generated passes
+ * SPIRV-Tools' validator first.
  *
  *     run_memory a = .., b = a copy;
  *     device_run_kernel(d, m, &a, 64);
  *     interpret_kernel(m, &b, 64);
- *     .. compare a and b                                                                                       */
+ *     .. compare a and b */
 #ifndef TESTS_DEVICE_RUN_H
 #define TESTS_DEVICE_RUN_H
 
@@ -17,12 +18,13 @@
 typedef struct device_run {
     gpu *instance;
     gpu_device *device;
-    spv_rays rays; /* of the kernels to come; zeroed: rays have been lowered */
+    spv_rays rays;      /* of the kernels to come; zeroed: rays have been lowered */
     uint32_t addressed; /* of the kernels to come: buffers reached by their addresses */
     bl_error err;
 } device_run;
 
-/* False, with a message on the reason, where there is no such device; then main returns device_run_missing(). */
+/* False, with a message on the reason, where there is no such device; then main returns
+ * device_run_missing(). */
 bool device_run_open(device_run *d);
 void device_run_close(device_run *d);
 int device_run_missing(void); /* 77 (skipped), or 1 under BL_REQUIRE_ALL=1 */
@@ -47,7 +49,8 @@ void run_memory_free(run_memory *memory);
 
 /* Generates and validates; the caller frees. */
 spv_code checked_spirv(const ir_module *m, const spv_options *options);
-/* invocations: 1, or a multiple of 64, because every lane of a workgroup runs. The memory is read and written back. */
+/* invocations: 1, or a multiple of 64, because every lane of a workgroup runs. The memory is read and written
+ * back. */
 void device_run_kernel(device_run *d, const ir_module *m, run_memory *memory, uint32_t invocations);
 /* The same, one invocation after the other. */
 void interpret_kernel(const ir_module *m, run_memory *memory, uint32_t invocations);

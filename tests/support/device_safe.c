@@ -22,7 +22,8 @@ static ir_ref safe_real(ir_func *f, ir_ref value)
     return ir_select(f, ir_le(f, ir_f32(f, 0x1p-126f), ir_abs(f, value)), value, ir_f32(f, 0.0f));
 }
 
-/* Of reals, SPIR-V leaves division by zero open, and lavapipe makes use of that where the zero is a literal. */
+/* Of reals, SPIR-V leaves division by zero open, and lavapipe makes use of that where the zero is a
+ * literal. */
 static ir_ref safe_divisor(ir_func *f, ir_ref b)
 {
     if (ir_type_of(f, b) == IR_F32)
@@ -35,7 +36,8 @@ static ir_ref safe_divisor(ir_func *f, ir_ref b)
 static ir_ref safe_convertible(ir_func *f, ir_op op, ir_ref a)
 {
     ir_ref low = ir_le(f, ir_f32(f, op == IR_TO_U32 ? 0.0f : -0x1p30f), a);
-    return ir_select(f, ir_and(f, low, ir_lt(f, a, ir_f32(f, op == IR_TO_U32 ? 0x1p31f : 0x1p30f))), a, ir_f32(f, 0.0f));
+    return ir_select(f, ir_and(f, low, ir_lt(f, a, ir_f32(f, op == IR_TO_U32 ? 0x1p31f : 0x1p30f))), a,
+                     ir_f32(f, 0.0f));
 }
 
 static void replace_constant(void *user, uint32_t ref)
@@ -80,7 +82,8 @@ static bool make_safe(ir_copier *c, uint32_t id, ir_inst inst)
 {
     bool reads = inst.op == IR_LOAD || inst.op == IR_DLOAD || inst.op == IR_LLOAD;
     ir_each_operand(c->from, inst, replace_constant, c);
-    for (uint32_t k = id + 1; inst.op == IR_LOOP && c->from->inst.data[k].op == IR_STATE; k++) /* before the loop is begun with what states are first */
+    for (uint32_t k = id + 1; inst.op == IR_LOOP && c->from->inst.data[k].op == IR_STATE;
+         k++) /* before the loop is begun with what states are first */
         ir_each_operand(c->from, c->from->inst.data[k], replace_constant, c);
     if (inst.op == IR_ATOMIC_ADD && inst.type == IR_F32)
         atomic_as_store(c, id, inst);

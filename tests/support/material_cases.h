@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every material of the renderer, with the sets of parameters that take different ways through its code: the one table behind the tests of
- * sampling, energy, reciprocity, finiteness (tests/unit/render_materials.c) and gradients (tests/gradient/materials.c). A new material is a row here. */
+ * Every material of the renderer, with the sets of parameters that take different ways through its code: the
+ * one table behind the tests of sampling, energy, reciprocity, finiteness (tests/unit/render_materials.c) and
+ * gradients (tests/gradient/materials.c). A new material is a row here. */
 #ifndef TEST_MATERIAL_CASES_H
 #define TEST_MATERIAL_CASES_H
 
@@ -10,16 +11,18 @@ enum { MATERIAL_PARAMETERS = 12 /* SCENE_CASE_PARAMETERS */, MATERIAL_COSINES = 
 
 typedef struct material_case {
     const char *name;
-    const char *xml; /* of the material, whose id is "it", and of what it refers to; files are those of scene_files_create */
+    const char *xml; /* of the material, whose id is "it", and of what it refers to; files are those of
+                        scene_files_create */
     const char *parameters[MATERIAL_PARAMETERS]; /* whose gradients are tested; NULL-terminated if fewer */
-    bool requested;    /* sampling is tested as it is while these are differentiated (estimators.md 4) */
-    double eta;        /* index along samples that cross from above, its inverse from below; 0: not tested */
+    bool requested; /* sampling is tested as it is while these are differentiated (estimators.md 4) */
+    double eta;     /* index along samples that cross from above, its inverse from below; 0: not tested */
     double cosines[MATERIAL_COSINES]; /* of wi, where sampling is tested; 0: no more */
-    bool one_way;      /* not reciprocal */
-    bool black;        /* has nothing to sample but discrete lobes, or nothing at all */
-    double inwards;    /* -1 or 1: some parameter stands at its bound; all move to this side */
-    double slack;      /* relative error of differences that is no error: derived values are integrals by quadrature, and their derivatives others, whose
-                          nodes stay where they are (rough_interface.c); or a bound where roots of the parameter begin */
+    bool one_way;                     /* not reciprocal */
+    bool black;                       /* has nothing to sample but discrete lobes, or nothing at all */
+    double inwards;                   /* -1 or 1: some parameter stands at its bound; all move to this side */
+    double slack; /* relative error of differences that is no error: derived values are integrals by
+                     quadrature, and their derivatives others, whose nodes stay where they are
+                     (rough_interface.c); or a bound where roots of the parameter begin */
 } material_case;
 
 extern const material_case material_cases[];

@@ -19,7 +19,8 @@ static vec2 place(tracer *t) { return (vec2){t_f32(t, 0.25f), t_f32(t, 0.75f)}; 
 static surface flat(tracer *t)
 {
     ir_ref zero = t_f32(t, 0), two = t_f32(t, 2);
-    return (surface){.du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1)), .p = v3(zero, zero, zero)};
+    return (surface){
+        .du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1)), .p = v3(zero, zero, zero)};
 }
 
 /* wi 3, u 3 -> wo 3, pdf, delta, lobe, eta */
@@ -30,17 +31,20 @@ static void trace_sample(tracer *t, const class_node *n, uint32_t record)
         in[k] = ir_param(t->f, IR_F32);
     surface at = flat(t);
     t->surface = &at;
-    bsdf_sample r = bsdf_of(n)->sample(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), place(t), in[3], in[4], in[5]);
+    bsdf_sample r =
+        bsdf_of(n)->sample(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), place(t), in[3], in[4], in[5]);
     ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
 }
 
-/* The parameters wi 3, wo 3, delta, lobe of a function; the first six go to in, too. Returns the value there. */
+/* The parameters wi 3, wo 3, delta, lobe of a function; the first six go to in, too. Returns the value
+ * there. */
 static color value_of_params(tracer *t, const class_node *n, uint32_t record, ir_ref in[6])
 {
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
     ir_ref delta = ir_param(t->f, IR_BOOL), lobe = ir_param(t->f, IR_U32);
-    return bsdf_of(n)->value(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t), delta, lobe);
+    return bsdf_of(n)->value(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]),
+                             place(t), delta, lobe);
 }
 
 /* wi 3, wo 3, delta, lobe -> pdf, value 3 */
@@ -50,7 +54,8 @@ static void trace_at(tracer *t, const class_node *n, uint32_t record)
     surface plane = flat(t);
     t->surface = &plane;
     color v = value_of_params(t, n, record, in);
-    ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    ir_ref pdf =
+        bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
     ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2]}, 4);
 }
 
@@ -73,7 +78,8 @@ static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
     t->surface = &plane;
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
-    ir_ref pdf = bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    ir_ref pdf =
+        bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
     ad_backward(t->f, &pdf, &one, 1, in, out, 6);
     ir_return(t->f, out, 6);
 }
@@ -90,9 +96,11 @@ static void trace_attached(tracer *t, const class_node *n, uint32_t record)
         in[k] = ir_param(f, IR_F32);
     lobe = ir_param(f, IR_U32);
     vec3 wi = v3(in[0], in[1], in[2]);
-    ir_ref follows = bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding), lobe)); /* as in integrator/functions.c */
+    ir_ref follows = bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding),
+                                                                  lobe)); /* as in integrator/functions.c */
     lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
-    bsdf_attached a = bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});
+    bsdf_attached a =
+        bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});
     color v = bsdf_of(n)->value(t, n, at, wi, a.wo, place(t), ir_bool(f, false), t_u32(t, 0));
     ir_ref quotient = ir_div(f, v.c[1], a.density), seed = ir_div(f, ir_detach(f, a.density), in[8]);
     ad_backward(f, &quotient, &seed, 1, NULL, NULL, 0);
@@ -104,21 +112,31 @@ material_probe material_probe_create(const material_case *c, const char *folder)
     arena a = {0};
     bl_error err = {0};
     material_probe s = {.what = c, .module = ir_module_create()};
-    scene_case room = {.body = arena_printf(&a, "%s<shape type='rectangle'><ref id='it'/></shape><emitter type='constant'/>", c->xml)};
-    s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters, c->requested ? material_case_parameter_count(c) : 0);
+    scene_case room = {
+        .body = arena_printf(&a, "%s<shape type='rectangle'><ref id='it'/></shape><emitter type='constant'/>",
+                             c->xml)};
+    s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters,
+                            c->requested ? material_case_parameter_count(c) : 0);
     if (scene_eval_run(s.e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK) /* for derived values */
         fail_msg("%s: %s", c->name, err.text);
     const plan *p = s.e->plan;
     uint32_t shape = p->words.data[HEADER_SHAPES], record = p->words.data[shape + SHAPE_BSDF_RECORD];
     const class_node *n = p->bsdfs.data[p->words.data[shape + SHAPE_BSDF_CLASS]];
-    ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, 2), ir_buffer_add(s.module, "gradient", false, -1);
+    ir_buffer_add(s.module, "scene", true, -1), ir_buffer_add(s.module, "values", true, 2),
+        ir_buffer_add(s.module, "gradient", false, -1);
     trace_sample(&(tracer){.f = s.sample = ir_func_create(s.module, "sample"), .plan = p}, n, record);
     trace_at(&(tracer){.f = s.at = ir_func_create(s.module, "at"), .plan = p}, n, record);
-    trace_derivative(&(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n, record);
+    trace_derivative(
+        &(tracer){.f = s.derivative = ir_func_create(s.module, "derivative"), .plan = p, .tracked = true}, n,
+        record);
     if (bsdf_of(n)->attached)
-        trace_attached(&(tracer){.f = s.attached = ir_func_create(s.module, "attached"), .plan = p, .tracked = true}, n, record);
+        trace_attached(
+            &(tracer){.f = s.attached = ir_func_create(s.module, "attached"), .plan = p, .tracked = true}, n,
+            record);
     if (bsdf_of(n)->attached)
-        trace_slopes(&(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n, record);
+        trace_slopes(
+            &(tracer){.f = s.slopes = ir_func_create(s.module, "slopes"), .plan = p, .tracked = true}, n,
+            record);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
     arena_free(&a);
@@ -138,12 +156,16 @@ static void run(const material_probe *s, ir_func *f, const ir_value *in, ir_valu
                                  {.reals = e->values, .count = e->plan->value_count},
                                  {.reals = e->gradient, .count = e->plan->gradient_count}};
     bl_error err = {0};
-    if (ir_eval(f, in, out, &(ir_eval_env){.buffers = buffers, .buffer_count = 3, .f64 = !s->single}, &err) != BL_OK)
+    if (ir_eval(f, in, out, &(ir_eval_env){.buffers = buffers, .buffer_count = 3, .f64 = !s->single}, &err) !=
+        BL_OK)
         fail_msg("%s: %s", s->what->name, err.text);
 }
 
 /* As the interpreter would hold it. */
-static ir_value real(const material_probe *p, double v) { return (ir_value){.f = p->single ? (double)(float)v : v}; }
+static ir_value real(const material_probe *p, double v)
+{
+    return (ir_value){.f = p->single ? (double)(float)v : v};
+}
 
 material_sample material_probe_sample(const material_probe *p, const double wi[3], const double u[3])
 {
@@ -151,17 +173,25 @@ material_sample material_probe_sample(const material_probe *p, const double wi[3
     for (int k = 0; k < 3; k++)
         in[k] = real(p, wi[k]), in[3 + k] = real(p, u[k]);
     run(p, p->sample, in, out);
-    return (material_sample){.wo = {out[0].f, out[1].f, out[2].f}, .pdf = out[3].f, .delta = out[4].b, .lobe = out[5].u, .eta = out[6].f};
+    return (material_sample){
+        .wo = {out[0].f, out[1].f, out[2].f},
+        .pdf = out[3].f,
+        .delta = out[4].b,
+        .lobe = out[5].u,
+        .eta = out[6].f,
+    };
 }
 
-static void fill(const material_probe *p, ir_value in[8], const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+static void fill(const material_probe *p, ir_value in[8], const double wi[3], const double wo[3], bool delta,
+                 uint32_t lobe)
 {
     for (int k = 0; k < 3; k++)
         in[k] = real(p, wi[k]), in[3 + k] = real(p, wo[k]);
     in[6].b = delta, in[7].u = lobe;
 }
 
-material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+material_value material_probe_value(const material_probe *p, const double wi[3], const double wo[3],
+                                    bool delta, uint32_t lobe)
 {
     ir_value in[8], out[4];
     fill(p, in, wi, wo, delta, lobe);
@@ -178,14 +208,16 @@ static double run_derivative(const material_probe *p, ir_func *f, const ir_value
     return p->e->gradient[0];
 }
 
-double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta, uint32_t lobe)
+double material_probe_derivative(const material_probe *p, const double wi[3], const double wo[3], bool delta,
+                                 uint32_t lobe)
 {
     ir_value in[8];
     fill(p, in, wi, wo, delta, lobe);
     return run_derivative(p, p->derivative, in);
 }
 
-double material_probe_attached(const material_probe *p, const double wi[3], const double u[3], const material_sample *s)
+double material_probe_attached(const material_probe *p, const double wi[3], const double u[3],
+                               const material_sample *s)
 {
     ir_value in[10];
     for (int k = 0; k < 3; k++)

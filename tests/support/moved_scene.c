@@ -16,7 +16,11 @@
 
 static float image[MOVED_VALUES];
 
-static double weight(int value) { return (1 + 0.5 * cos(0.7 * (value / 3 % MOVED_PIXELS) + 0.4 * (value / 3 / MOVED_PIXELS) + value % 3)) / MOVED_VALUES; }
+static double weight(int value)
+{
+    return (1 + 0.5 * cos(0.7 * (value / 3 % MOVED_PIXELS) + 0.4 * (value / 3 / MOVED_PIXELS) + value % 3)) /
+           MOVED_VALUES;
+}
 
 double moved_weighted(const float *values)
 {
@@ -26,7 +30,8 @@ double moved_weighted(const float *values)
     return sum;
 }
 
-/* The derivative of to_world: the velocity's matrix times it; or of points, one after another: their velocity. */
+/* The derivative of to_world: the velocity's matrix times it; or of points, one after another: their
+ * velocity. */
 static void direction(const moved_case *c, uint32_t count, const float *m, float *out)
 {
     const double *w = c->motion.turn, *v = c->motion.move, s = c->motion.grow;
@@ -47,8 +52,13 @@ static void direction(const moved_case *c, uint32_t count, const float *m, float
 moved_scene moved_load(scene_device *d, const moved_case *c, const char *integrator, const char *folder)
 {
     arena a = {0};
-    moved_scene m = {.d = d, .scene = scene_device_load(d, scene_xml(&a, integrator ? integrator : c->integrator, c->sensor, c->body), folder), .spp = c->spp};
-    bl_job_desc desc = {.parameters = &c->parameter, .parameter_count = 1, .frozen = true, .rays = scene_device_rays()};
+    moved_scene m = {
+        .d = d,
+        .scene = scene_device_load(
+            d, scene_xml(&a, integrator ? integrator : c->integrator, c->sensor, c->body), folder),
+        .spp = c->spp};
+    bl_job_desc desc = {
+        .parameters = &c->parameter, .parameter_count = 1, .frozen = true, .rays = scene_device_rays()};
     SCENE_MUST(d, bl_job_create(d->device, m.scene, &desc, &m.job));
     m.parameter = scene_device_find(d, m.scene, c->parameter);
     bl_parameter_info info;
@@ -74,7 +84,9 @@ double moved_gradient(moved_scene *m, uint32_t seed, double *size)
     bl_stats stats;
     for (int i = 0; i < MOVED_VALUES; i++)
         weights[i] = (float)weight(i);
-    SCENE_MUST(m->d, bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights}, &stats));
+    SCENE_MUST(m->d,
+               bl_job_gradient(m->job, &(bl_gradient_desc){.spp = m->spp, .seed = seed, .adjoint = weights},
+                               &stats));
     SCENE_MUST(m->d, bl_job_read_gradient(m->job, 0, g));
     assert_int_equal(stats.drifted, 0);
     *size = 0;
@@ -86,7 +98,9 @@ double moved_gradient(moved_scene *m, uint32_t seed, double *size)
 static double forward(moved_scene *m)
 {
     const float *tangents[] = {m->along};
-    SCENE_MUST(m->d, bl_job_forward(m->job, &(bl_forward_desc){.spp = m->spp, .seed = MOVED_SEED, .tangents = tangents}, image, NULL));
+    SCENE_MUST(m->d, bl_job_forward(
+                         m->job, &(bl_forward_desc){.spp = m->spp, .seed = MOVED_SEED, .tangents = tangents},
+                         image, NULL));
     return moved_weighted(image);
 }
 
@@ -103,7 +117,11 @@ static double frozen(moved_scene *m, double step)
             all[at + i] += (float)step * m->along[i];
         at += info.count;
     }
-    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true, .frozen = all}, image, NULL));
+    SCENE_MUST(m->d,
+               bl_job_render(m->job,
+                             &(bl_render_desc){
+                                 .spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true, .frozen = all},
+                             image, NULL));
     return moved_weighted(image);
 }
 
@@ -113,7 +131,10 @@ static double plain(moved_scene *m, double step)
     for (uint32_t i = 0; i < m->count; i++)
         there[i] = m->start[i] + (float)step * m->along[i];
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, there));
-    SCENE_MUST(m->d, bl_job_render(m->job, &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true}, image, NULL));
+    SCENE_MUST(m->d,
+               bl_job_render(m->job,
+                             &(bl_render_desc){.spp = m->spp, .seed = MOVED_SEED, .gradient_stream = true},
+                             image, NULL));
     return moved_weighted(image);
 }
 
@@ -144,7 +165,8 @@ static void expect_there(moved_scene *m, const moved_case *c)
     direction(c, m->count, m->start, m->along);
     SCENE_MUST(m->d, bl_job_set_parameter(m->job, m->parameter, m->start));
     double along = moved_gradient(m, MOVED_SEED, &size), differences = by_plain(m);
-    print_message("%s, there: reverse %.6g, plain %.6g; of parts of size %.6g\n", c->name, along, differences, size);
+    print_message("%s, there: reverse %.6g, plain %.6g; of parts of size %.6g\n", c->name, along, differences,
+                  size);
     assert_true(fabs(differences - along) <= c->plain * size);
 }
 
@@ -152,9 +174,11 @@ double moved_expect(scene_device *d, const moved_case *c, const char *folder)
 {
     const double h = 0.004;
     moved_scene m = moved_load(d, c, NULL, folder);
-    double size, along = moved_gradient(&m, MOVED_SEED, &size), ahead = forward(&m), by_frozen = (frozen(&m, h) - frozen(&m, -h)) / (2 * h);
+    double size, along = moved_gradient(&m, MOVED_SEED, &size), ahead = forward(&m),
+                 by_frozen = (frozen(&m, h) - frozen(&m, -h)) / (2 * h);
     double differences = c->plain > 0 ? by_plain(&m) : along;
-    print_message("%s: reverse %.6g, forward %.6g, frozen %.6g, plain %.6g; of parts of size %.6g\n", c->name, along, ahead, by_frozen, differences, size);
+    print_message("%s: reverse %.6g, forward %.6g, frozen %.6g, plain %.6g; of parts of size %.6g\n", c->name,
+                  along, ahead, by_frozen, differences, size);
     assert_true(fabs(along) > 0.03 * size);
     assert_true(fabs(ahead - along) < 1e-3 * size);
     assert_true(fabs(by_frozen - along) < 3e-3 * size);

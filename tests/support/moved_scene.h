@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes in which something moves with its to_world, or the vertices that it has: the derivative of a weighted sum of the image's values along a motion, by every way there is. Seen
- * by a sensor with MOVED_FILM. */
+ * Scenes in which something moves with its to_world, or the vertices that it has: the derivative of a
+ * weighted sum of the image's values along a motion, by every way there is. Seen by a sensor with
+ * MOVED_FILM. */
 #ifndef TEST_MOVED_SCENE_H
 #define TEST_MOVED_SCENE_H
 
@@ -8,14 +9,26 @@
 
 #include <stdint.h>
 
-enum { MOVED_PIXELS = 12, MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS, MOVED_SEED = 5, MOVED_NUMBERS = 64 };
+enum {
+    MOVED_PIXELS = 12,
+    MOVED_VALUES = 3 * MOVED_PIXELS * MOVED_PIXELS,
+    MOVED_SEED = 5,
+    MOVED_NUMBERS = 64
+};
 
-#define MOVED_FILM "<film type='hdrfilm'><integer name='width' value='12'/><integer name='height' value='12'/><rfilter type='box'/></film>"
+#define MOVED_FILM                                                                                           \
+    "<film type='hdrfilm'><integer name='width' value='12'/><integer name='height' value='12'/><rfilter "    \
+    "type='box'/></film>"
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
-#define BITMAP(name) "<texture type='bitmap' name='" name "'><string name='filename' value='texture.pfm'/></texture>"
-#define DIRECT(lights, materials) "<integrator type='direct'><integer name='emitter_samples' value='" lights "'/><integer name='bsdf_samples' value='" materials "'/></integrator>"
+#define BITMAP(name)                                                                                         \
+    "<texture type='bitmap' name='" name "'><string name='filename' value='texture.pfm'/></texture>"
+#define DIRECT(lights, materials)                                                                            \
+    "<integrator type='direct'><integer name='emitter_samples' value='" lights                               \
+    "'/><integer name='bsdf_samples' value='" materials "'/></integrator>"
 #define PATH(depth) "<integrator type='path'><integer name='max_depth' value='" depth "'/></integrator>"
-#define MOVED_DOWN "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD("<lookat origin='0,0,3' target='.1,.1,0' up='0,1,0'/>") MOVED_FILM "</sensor>"
+#define MOVED_DOWN                                                                                           \
+    "<sensor type='perspective'><float name='fov' value='30'/>" TO_WORLD(                                    \
+        "<lookat origin='0,0,3' target='.1,.1,0' up='0,1,0'/>") MOVED_FILM "</sensor>"
 
 typedef struct moved_case {
     const char *name, *integrator, *sensor, *body, *parameter;
@@ -41,8 +54,9 @@ void moved_free(moved_scene *m);
 double moved_weighted(const float *values);
 /* Along the motion; size: of the parts that make it up. */
 double moved_gradient(moved_scene *m, uint32_t seed, double *size);
-/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the scene really moved agree, these also from a place that
- * the scene has been moved to. Returns the derivative. */
+/* Fails the running test unless reverse mode, forward mode, frozen paths and, where asked for, images of the
+ * scene really moved agree, these also from a place that the scene has been moved to. Returns the
+ * derivative. */
 double moved_expect(scene_device *d, const moved_case *c, const char *folder);
 
 #endif

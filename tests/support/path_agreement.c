@@ -32,11 +32,13 @@ static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample, b
         fail_msg("%s: %s", s->a->scene->name, err.text);
 }
 
-static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, uint32_t element, double a, double b, double tolerance)
+static void expect_near(const subject *s, const char *what, uint32_t pixel, uint32_t sample, uint32_t element,
+                        double a, double b, double tolerance)
 {
     if (!(fabs(a - b) <= tolerance))
-        fail_msg("%s, %s, pixel %u, sample %u, element %u: replay %.17g, %s %.17g (tolerance %g)", s->a->scene->name,
-                 s->next_event ? "next event" : "no next event", pixel, sample, element, a, what, b, tolerance);
+        fail_msg("%s, %s, pixel %u, sample %u, element %u: replay %.17g, %s %.17g (tolerance %g)",
+                 s->a->scene->name, s->next_event ? "next event" : "no next event", pixel, sample, element, a,
+                 what, b, tolerance);
 }
 
 static double largest(const double *g, uint32_t n)
@@ -54,10 +56,13 @@ static void replay_equals_unrolled(subject *s, uint32_t pixel, uint32_t sample, 
     assert_int_equal(s->e->status[STATUS_DRIFT], 0);
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
     run(s, RENDER_UNROLLED, pixel, sample, f64);
-    /* below 2^-100 of radiances near 1 some factor was below 2^-126, where floats of 32 bits lose their digits */
-    double tolerance = (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements) + (f64 ? 0 : 0x1p-100);
+    /* below 2^-100 of radiances near 1 some factor was below 2^-126, where floats of 32 bits lose their
+     * digits */
+    double tolerance =
+        (f64 ? exact_tolerance : single_tolerance) * largest(g, s->elements) + (f64 ? 0 : 0x1p-100);
     for (uint32_t i = 0; i < s->elements; i++) {
-        expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i], tolerance);
+        expect_near(s, f64 ? "unrolled (f64)" : "unrolled (f32)", pixel, sample, i, g[i], s->e->gradient[i],
+                    tolerance);
         s->reached[i] |= g[i] != 0;
     }
 }
@@ -76,14 +81,17 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
     static const double centred[5] = {1, -8, 0, 8, -1}, one_sided[5] = {-25, 48, -36, 16, -3};
     scene_eval *e = s->e;
     const scene_case *c = s->a->scene;
-    double *direction = calloc(e->plan->stored_count, sizeof *direction), along = 0, difference = 0, size = 0, inwards = s->a->inwards;
+    double *direction = calloc(e->plan->stored_count, sizeof *direction), along = 0, difference = 0, size = 0,
+           inwards = s->a->inwards;
     assert_non_null(direction);
     uint32_t state = 1000 * pixel + sample;
     for (uint32_t k = 0; k < scene_case_parameter_count(c); k++) {
         const render_parameter *p = &e->scene->parameters.data[scene_eval_find(e, c->parameters[k])];
-        uint32_t first = scene_eval_gradient_first(e, c->parameters[k]), value = scene_eval_value_first(e, c->parameters[k]);
+        uint32_t first = scene_eval_gradient_first(e, c->parameters[k]),
+                 value = scene_eval_value_first(e, c->parameters[k]);
         for (uint32_t i = 0; i < p->count; i++) {
-            direction[value + i] = inwards != 0 ? inwards * scene_random(&state) : 2 * scene_random(&state) - 1;
+            direction[value + i] =
+                inwards != 0 ? inwards * scene_random(&state) : 2 * scene_random(&state) - 1;
             along += direction[value + i] * g[first + i];
         }
     }
@@ -93,7 +101,8 @@ static void replay_equals_differences(subject *s, uint32_t pixel, uint32_t sampl
         difference += (inwards != 0 ? one_sided : centred)[k] * f / (12 * h);
         size = fmax(size, fabs(f));
     }
-    expect_near(s, "frozen differences", pixel, sample, 0, along, difference, (difference_tolerance + s->a->slack) * (largest(g, s->elements) + size));
+    expect_near(s, "frozen differences", pixel, sample, 0, along, difference,
+                (difference_tolerance + s->a->slack) * (largest(g, s->elements) + size));
     free(direction);
 }
 
@@ -104,7 +113,8 @@ static void all_samples(subject *s)
     for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
         s->e->adjoint[i] = (float)(0.5 + scene_random(&state));
     for (uint32_t k = 0; k < 2 * s->a->samples; k++) {
-        uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE), sample = (uint32_t)(scene_random(&state) * 1000);
+        uint32_t pixel = (uint32_t)(scene_random(&state) * SIDE * SIDE),
+                 sample = (uint32_t)(scene_random(&state) * 1000);
         double g[ELEMENTS_MOST];
         replay_equals_unrolled(s, pixel, sample, k >= s->a->samples, g);
         if (k >= s->a->samples)
@@ -119,7 +129,8 @@ void path_agreement_expect(const path_agreement *what)
     for (int next_event = 0; next_event < 2; next_event++) {
         arena a = {0};
         s.next_event = next_event;
-        s.e = scene_eval_create(scene_case_xml(&a, c, (int32_t)what->depth, SIDE, SIDE), what->folder, c->parameters, scene_case_parameter_count(c));
+        s.e = scene_eval_create(scene_case_xml(&a, c, (int32_t)what->depth, SIDE, SIDE), what->folder,
+                                c->parameters, scene_case_parameter_count(c));
         s.e->options = (render_trace_options){.no_next_event = !next_event, .unrolled_depth = what->depth};
         s.elements = 0; /* those of derived values behind them are not judged by themselves */
         for (uint32_t k = 0; k < scene_case_parameter_count(c); k++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients of a scene sample by sample in the interpreter, with and without light sampling: path replay against the unrolled path (f32 and f64)
- * and against differences of the weights along the path that stays where it is (f64). */
+ * Gradients of a scene sample by sample in the interpreter, with and without light sampling: path replay
+ * against the unrolled path (f32 and f64) and against differences of the weights along the path that stays
+ * where it is (f64). */
 #ifndef TEST_PATH_AGREEMENT_H
 #define TEST_PATH_AGREEMENT_H
 
@@ -10,9 +11,10 @@ typedef struct path_agreement {
     const scene_case *scene;
     const char *folder; /* of scene_files_create */
     uint32_t depth, samples;
-    double inwards;     /* -1 or 1: some parameter stands at its bound; all move to this side */
-    double slack;       /* added to the relative tolerance of differences */
-    bool dark;          /* some elements have no derivative in truth, or the samples are few; else every one must be reached, now it is some */
+    double inwards; /* -1 or 1: some parameter stands at its bound; all move to this side */
+    double slack;   /* added to the relative tolerance of differences */
+    bool dark; /* some elements have no derivative in truth, or the samples are few; else every one must be
+                  reached, now it is some */
 } path_agreement;
 
 /* Fails the running test where they do not agree. */

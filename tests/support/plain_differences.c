@@ -55,17 +55,22 @@ void plain_differences_expect(scene_eval *e, const plain_differences *d)
         for (uint32_t k = 0; k < d->parameter_count; k++) {
             const char *name = d->parameters[k];
             const double *g = gradient + scene_eval_gradient_first(e, name);
-            uint32_t value = scene_eval_value_first(e, name), count = e->scene->parameters.data[scene_eval_find(e, name)].count;
+            uint32_t value = scene_eval_value_first(e, name),
+                     count = e->scene->parameters.data[scene_eval_find(e, name)].count;
             uint32_t first = d->every ? 0 : largest(g, count, n % count), end = d->every ? count : first + 1;
             for (uint32_t i = first; i < end; i++) {
-                double wanted = (moved(e, value + i, step, pixel, n) - moved(e, value + i, -step, pixel, n)) / (2 * step);
-                if (!(fabs(g[i] - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(g[i]))) && ++off > d->samples / 10)
-                    fail_msg("%s, %s[%u], pixel %u, sample %u: %.9g, differences say %.9g", d->name, name, i, pixel, n, g[i], wanted);
+                double wanted =
+                    (moved(e, value + i, step, pixel, n) - moved(e, value + i, -step, pixel, n)) / (2 * step);
+                if (!(fabs(g[i] - wanted) <= 1e-5 + 2e-4 * fmax(fabs(wanted), fabs(g[i]))) &&
+                    ++off > d->samples / 10)
+                    fail_msg("%s, %s[%u], pixel %u, sample %u: %.9g, differences say %.9g", d->name, name, i,
+                             pixel, n, g[i], wanted);
                 compared++, sizes += fabs(wanted);
             }
         }
     }
     free(gradient);
-    print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", d->name, compared, off, sizes / compared);
+    print_message("%s: %u derivatives, %u beside an edge, mean size %.3g\n", d->name, compared, off,
+                  sizes / compared);
     assert_true(sizes / compared > d->least_mean);
 }

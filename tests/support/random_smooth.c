@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pool of visible reals and one of indices; closing a region cuts them back. A seed makes the same choices whatever is folded or
- * merged. */
+ * One pool of visible reals and one of indices; closing a region cuts them back. A seed makes the same
+ * choices whatever is folded or merged. */
 #include "support/random_smooth.h"
 #include "support/random_trace.h"
 
@@ -12,13 +12,17 @@ typedef struct generator {
     ir_func *f;
     ir_ref reals[POOL], indices[POOL];
     uint32_t real_count, index_count;
-    ir_ref array;              /* a local array of 4 reals, or none */
-    ir_func *const *callees;   /* two of 2 reals -> 2 reals; NULL */
+    ir_ref array;            /* a local array of 4 reals, or none */
+    ir_func *const *callees; /* two of 2 reals -> 2 reals; NULL */
 } generator;
 
 static uint32_t below(generator *g, uint32_t limit) { return random_below(&g->state, limit); }
 static ir_ref pick(generator *g) { return g->reals[below(g, g->real_count)]; }
-static ir_ref pick_index(generator *g) { return g->index_count && below(g, 2) ? g->indices[below(g, g->index_count)] : ir_u32(g->f, below(g, SMOOTH_WORDS)); }
+static ir_ref pick_index(generator *g)
+{
+    return g->index_count && below(g, 2) ? g->indices[below(g, g->index_count)]
+                                         : ir_u32(g->f, below(g, SMOOTH_WORDS));
+}
 
 static void keep(generator *g, ir_ref r)
 {
@@ -37,21 +41,36 @@ static ir_ref value(generator *g)
     ir_func *f = g->f;
     ir_ref a = pick(g), b = pick(g), c = pick(g), half = ir_f32(f, 0.5f);
     switch (below(g, 15)) {
-    case 0: return ir_add(f, a, b);
-    case 1: return ir_sub(f, a, b);
-    case 2: return ir_mul(f, ir_sin(f, a), b);
-    case 3: return ir_div(f, a, ir_add(f, ir_f32(f, 2), ir_cos(f, b)));
-    case 4: return ir_min(f, a, b);
-    case 5: return ir_max(f, a, ir_neg(f, b));
-    case 6: return ir_select(f, ir_lt(f, a, b), c, ir_mul(f, a, half));
-    case 7: return ir_sqrt(f, ir_add(f, ir_mul(f, a, a), half));
-    case 8: return ir_log(f, ir_add(f, ir_abs(f, a), half));
-    case 9: return ir_exp(f, ir_sin(f, a));
-    case 10: return ir_atan2(f, a, ir_add(f, ir_abs(f, b), half));
-    case 11: return ir_pow(f, ir_add(f, ir_abs(f, a), half), ir_sin(f, b));
-    case 12: return ir_acos(f, ir_mul(f, ir_sin(f, a), half));
-    case 13: return ir_mul(f, ir_cos(f, a), c);
-    default: return ir_floor(f, ir_mul(f, a, ir_f32(f, 0.01f)));
+    case 0:
+        return ir_add(f, a, b);
+    case 1:
+        return ir_sub(f, a, b);
+    case 2:
+        return ir_mul(f, ir_sin(f, a), b);
+    case 3:
+        return ir_div(f, a, ir_add(f, ir_f32(f, 2), ir_cos(f, b)));
+    case 4:
+        return ir_min(f, a, b);
+    case 5:
+        return ir_max(f, a, ir_neg(f, b));
+    case 6:
+        return ir_select(f, ir_lt(f, a, b), c, ir_mul(f, a, half));
+    case 7:
+        return ir_sqrt(f, ir_add(f, ir_mul(f, a, a), half));
+    case 8:
+        return ir_log(f, ir_add(f, ir_abs(f, a), half));
+    case 9:
+        return ir_exp(f, ir_sin(f, a));
+    case 10:
+        return ir_atan2(f, a, ir_add(f, ir_abs(f, b), half));
+    case 11:
+        return ir_pow(f, ir_add(f, ir_abs(f, a), half), ir_sin(f, b));
+    case 12:
+        return ir_acos(f, ir_mul(f, ir_sin(f, a), half));
+    case 13:
+        return ir_mul(f, ir_cos(f, a), c);
+    default:
+        return ir_floor(f, ir_mul(f, a, ir_f32(f, 0.01f)));
     }
 }
 
@@ -93,7 +112,8 @@ static void branch(generator *g, uint32_t depth)
         keep(g, ir_phi(g->f, opened, values[0][k], values[1][k]));
 }
 
-/* A counted loop over an index and up to three reals. Where all are sum loops, bodies see their states only detached. */
+/* A counted loop over an index and up to three reals. Where all are sum loops, bodies see their states only
+ * detached. */
 static void loop(generator *g, uint32_t depth)
 {
     ir_func *f = g->f;
@@ -113,7 +133,9 @@ static void loop(generator *g, uint32_t depth)
     next[0] = ir_add(f, state[0], ir_u32(f, 1));
     for (uint32_t k = 1; k < count; k++) {
         ir_ref term = ir_sin(f, pick(g));
-        next[k] = !sums ? term : below(g, 2) ? ir_add(f, state[k], term) : ir_sub(f, ir_add(f, term, state[k]), pick(g));
+        next[k] = !sums         ? term
+                  : below(g, 2) ? ir_add(f, state[k], term)
+                                : ir_sub(f, ir_add(f, term, state[k]), pick(g));
     }
     g->real_count = reals, g->index_count = indices;
     ir_endloop(f, opened, next, count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A generator with one pool of visible values per type. A block is a number of picks; a pick emits one construct and puts
- * its values into the pools; closing a region cuts the pools back to what they held when it was opened. */
+ * A generator with one pool of visible values per type. A block is a number of picks; a pick emits one
+ * construct and puts its values into the pools; closing a region cuts the pools back to what they held when
+ * it was opened. */
 #include "support/random_trace.h"
 
 #include <string.h>

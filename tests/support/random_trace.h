@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random valid modules from a seed: value ops of every row, branches, loops, calls, memory, local arrays.
- * The choices depend on the seed and the options alone, never on what the builder folded or merged, so two modules of one seed
- * that differ in no_fold and no_merge mean the same program. */
+ * Random valid modules from a seed: value ops of every row, branches, loops, calls, memory, local arrays. The
+ * choices depend on the seed and the options alone, never on what the builder folded or merged, so two
+ * modules of one seed that differ in no_fold and no_merge mean the same program. */
 #ifndef TESTS_RANDOM_TRACE_H
 #define TESTS_RANDOM_TRACE_H
 

@@ -17,101 +17,149 @@
 #define SHAPE(type, ops, inside) "<shape type='" type "'>" TO_WORLD(ops) inside "</shape>"
 
 #define FLOOR(inside) SHAPE("rectangle", "<scale value='1.5'/>", inside)
-#define WALL(inside) SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", inside)
-#define SIDE(inside) SHAPE("rectangle", "<scale value='1.5'/><rotate y='1' angle='90'/><translate value='-1.2,0,1'/>", inside)
-#define BLOCK(inside) SHAPE("cube", "<scale value='.3,.25,.4'/><rotate z='1' angle='25'/><translate value='.3,.2,.4'/>", inside)
-#define LAMP(inside) SHAPE("rectangle", "<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>", inside)
+#define WALL(inside)                                                                                         \
+    SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", inside)
+#define SIDE(inside)                                                                                         \
+    SHAPE("rectangle", "<scale value='1.5'/><rotate y='1' angle='90'/><translate value='-1.2,0,1'/>", inside)
+#define BLOCK(inside)                                                                                        \
+    SHAPE("cube", "<scale value='.3,.25,.4'/><rotate z='1' angle='25'/><translate value='.3,.2,.4'/>", inside)
+#define LAMP(inside)                                                                                         \
+    SHAPE("rectangle",                                                                                       \
+          "<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>", inside)
 /* in front of the camera, its front toward the light */
-#define SHEET(inside) SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='-55'/><translate value='-.3,-.6,.7'/>", inside)
+#define SHEET(inside)                                                                                        \
+    SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='-55'/><translate value='-.3,-.6,.7'/>",      \
+          inside)
 #define REF(id) "<ref id='" id "'/>"
 #define AREA(value) "<emitter type='area' id='light'>" RGB("radiance", value) "</emitter>"
 #define BLACK "<bsdf type='diffuse' id='lamp'>" RGB("reflectance", ".3,.2,.1") "</bsdf>"
 #define TWO_COLOURS DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".7,.75,.8")
 
-#define PATCH(id, ops, inside) "<shape type='ply' id='" id "'><string name='filename' value='patch.ply'/>" TO_WORLD(ops) inside "</shape>"
+#define PATCH(id, ops, inside)                                                                               \
+    "<shape type='ply' id='" id "'><string name='filename' value='patch.ply'/>" TO_WORLD(ops) inside         \
+        "</shape>"
 #define OVERHEAD "<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>"
 #define ATTRIBUTE(id, attribute, scale)                                                                      \
-    "<texture type='mesh_attribute' name='radiance' id='" id "'><string name='name' value='" attribute "'/>" NUMBER("scale", scale) "</texture>"
+    "<texture type='mesh_attribute' name='radiance' id='" id "'><string name='name' value='" attribute       \
+    "'/>" NUMBER("scale", scale) "</texture>"
 #define TINT(name)                                                                                           \
-    "<texture type='volume' name='" name "'><volume type='gridvolume' name='volume'><string name='filename' value='tint.vol'/>" \
-    TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate x='1' y='.5' angle='70'/>") "</volume></texture>"
+    "<texture type='volume' name='" name "'><volume type='gridvolume' name='volume'><string "                \
+    "name='filename' value='tint.vol'/>" TO_WORLD(                                                           \
+        "<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate "                                       \
+        "x='1' y='.5' angle='70'/>") "</volume></texture>"
 #define BITMAP(name, file, more)                                                                             \
     "<texture type='bitmap' name='" name "'><string name='filename' value='" file "'/>" more "</texture>"
 
-#define LENS "<float name='fov' value='55'/><float name='aperture_radius' value='.1'/><float name='focus_distance' value='2.5'/>"
-#define FILM(filter) "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter type='" filter "'/></film>"
+#define LENS                                                                                                 \
+    "<float name='fov' value='55'/><float name='aperture_radius' value='.1'/><float name='focus_distance' "  \
+    "value='2.5'/>"
+#define FILM(filter)                                                                                         \
+    "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter "    \
+    "type='" filter "'/></film>"
 
-#define SKY_MAP(more) "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/>" more "</emitter>"
+#define SKY_MAP(more)                                                                                        \
+    "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/>" more "</emitter>"
 
+// clang-format off
 const scene_case scene_cases[] = {
     {.name = "area light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
-     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value",
+         "light.radiance.value"}},
     {.name = "area light in view, hidden",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
-         SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='60'/><translate value='.2,.7,.8'/>", BLACK AREA("3,2,4")),
+         SHAPE("rectangle", "<scale value='.5'/><rotate x='1' angle='60'/><translate value='.2,.7,.8'/>",
+             BLACK AREA("3,2,4")),
      .hide_emitters = true,
      .parameters = {"white.reflectance.value", "light.radiance.value"}},
     {.name = "sphere light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
-         "<shape type='sphere'><point name='center' value='.2,-.1,.9'/><float name='radius' value='.3'/>" AREA("4,3,2") "</shape>",
+         "<shape type='sphere'><point name='center' value='.2,-.1,.9'/><float name='radius' value='.3'/>"
+         AREA("4,3,2") "</shape>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
     {.name = "disk light",
-     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("disk", "<scale value='.3,.4,1'/><rotate x='1' angle='-70'/><translate value='.3,-.3,.6'/>", REF("red"))
-         SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.1,-.2,1.9'/>", BLACK AREA("9,8,7")),
-     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("disk",
+         "<scale value='.3,.4,1'/><rotate x='1' angle='-70'/><translate value='.3,-.3,.6'/>", REF("red"))
+         SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.1,-.2,1.9'/>",
+             BLACK AREA("9,8,7")),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value",
+         "light.radiance.value"}},
     {.name = "cylinder light",
-     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("cylinder", "<scale value='.3,-.3,.8'/><rotate x='1' angle='20'/><translate value='.5,.2,0'/>", REF("red"))
-         "<shape type='merge'>" SHAPE("cylinder", "<scale value='.1,.1,1.2'/><rotate y='1' angle='80'/><translate value='-.6,-.3,1.4'/>", BLACK AREA("9,8,7")) "</shape>",
-     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value", "light.radiance.value"}},
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) SHAPE("cylinder",
+         "<scale value='.3,-.3,.8'/><rotate x='1' angle='20'/><translate value='.5,.2,0'/>", REF("red"))
+         "<shape type='merge'>" SHAPE("cylinder",
+         "<scale value='.1,.1,1.2'/><rotate y='1' angle='80'/><translate value='-.6,-.3,1.4'/>", BLACK
+         AREA("9,8,7")) "</shape>",
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "lamp.reflectance.value",
+         "light.radiance.value"}},
     {.name = "instances",
-     .body = TWO_COLOURS FLOOR(REF("white")) "<bsdf type='dielectric' id='glass'/><shape type='shapegroup' id='group'>"
-         SHAPE("cylinder", "<scale value='.2,.2,.8'/>", REF("red")) SHAPE("sphere", "<scale value='.25'/><translate z='.9'/>", REF("glass"))
+     .body = TWO_COLOURS FLOOR(REF("white"))
+         "<bsdf type='dielectric' id='glass'/><shape type='shapegroup' id='group'>"
+         SHAPE("cylinder", "<scale value='.2,.2,.8'/>", REF("red"))
+             SHAPE("sphere", "<scale value='.25'/><translate z='.9'/>", REF("glass"))
          SHAPE("rectangle", "<scale value='.4'/><rotate x='1' angle='20'/><translate z='.4'/>", REF("white"))
-         SHAPE("sdfgrid", "<translate value='-.9,-.5,.3'/>", REF("red") "<string name='filename' value='ball.vol'/>") "</shape>"
-         SHAPE("instance", "<scale value='1,-.6,.8'/><rotate y='1' angle='20'/><translate value='.4,.2,.1'/>", REF("group"))
-         SHAPE("instance", "<rotate y='1' angle='-70'/><translate value='.2,-.3,.5'/>", REF("group")) LAMP(BLACK AREA("5,4,3")),
-     .parameters = {"white.reflectance.value", "red.reflectance.value", "glass.specular_transmittance.value", "light.radiance.value"}},
+         SHAPE("sdfgrid", "<translate value='-.9,-.5,.3'/>", REF("red")
+             "<string name='filename' value='ball.vol'/>") "</shape>"
+         SHAPE("instance", "<scale value='1,-.6,.8'/><rotate y='1' angle='20'/><translate value='.4,.2,.1'/>",
+             REF("group"))
+         SHAPE("instance", "<rotate y='1' angle='-70'/><translate value='.2,-.3,.5'/>", REF("group"))
+             LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "glass.specular_transmittance.value",
+         "light.radiance.value"}},
     {.name = "point light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
-         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+         RGB("intensity", "2,3,4") "</emitter>",
      .needs_next_event = true,
      .parameters = {"white.reflectance.value", "red.reflectance.value", "bulb.intensity.value"}},
     {.name = "spot and directional light",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
-         "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>") RGB("intensity", "5,6,7")
+         "<emitter type='spot' id='spot'>"
+         TO_WORLD("<lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>") RGB("intensity", "5,6,7")
          "<float name='cutoff_angle' value='28'/></emitter>"
-         "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>",
+         "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>"
+         RGB("irradiance", "1,.8,.6") "</emitter>",
      .needs_next_event = true,
-     .parameters = {"white.reflectance.value", "red.reflectance.value", "spot.intensity.value", "sun.irradiance.value"}},
+     .parameters = {"white.reflectance.value", "red.reflectance.value", "spot.intensity.value",
+         "sun.irradiance.value"}},
     {.name = "projector and textured spot",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
-         "<emitter type='projector' id='slide'>" TO_WORLD("<scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>")
-         BITMAP("irradiance", "texture.pfm", "") "<float name='scale' value='1.5'/><float name='fov' value='55'/><float name='sampling_weight' value='3'/></emitter>"
-         "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='.7,-.9,1.6' target='0,.2,.1' up='0,0,1'/>") RGB("intensity", "2,3,2")
+         "<emitter type='projector' id='slide'>"
+         TO_WORLD("<scale value='1.2'/><lookat origin='-.8,-.9,1.9' target='.1,.2,.2' up='0,0,1'/>")
+         BITMAP("irradiance", "texture.pfm", "")
+             "<float name='scale' value='1.5'/><float name='fov' value='55'/>"
+             "<float name='sampling_weight' value='3'/></emitter>"
+         "<emitter type='spot' id='spot'>"
+         TO_WORLD("<lookat origin='.7,-.9,1.6' target='0,.2,.1' up='0,0,1'/>") RGB("intensity", "2,3,2")
          "<float name='cutoff_angle' value='35'/>" BITMAP("texture", "grey.pfm", "") "</emitter>"
          LAMP(BLACK "<emitter type='directionalarea'/>"),
      .needs_next_event = true,
      .parameters = {"slide.irradiance.data", "slide.scale", "spot.texture.data"}},
     {.name = "constant environment",
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
-         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>"
+         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>"
+         REF("red") "</shape>"
          "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
     {.name = "environment map",
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
-         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("red") "</shape>" SKY_MAP(""),
+         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>"
+         REF("red") "</shape>" SKY_MAP(""),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.data"}},
     {.name = "environment map, turned and compensated",
      .body = TWO_COLOURS FLOOR(REF("white")) BLOCK(REF("red"))
-         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
-         SKY_MAP(TO_WORLD("<rotate x='1' angle='70'/><scale x='-1'/>") "<float name='scale' value='.7'/><boolean name='mis_compensation' value='true'/>"),
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+         RGB("intensity", ".4,.5,.6") "</emitter>"
+         SKY_MAP(TO_WORLD("<rotate x='1' angle='70'/><scale x='-1'/>")
+             "<float name='scale' value='.7'/><boolean name='mis_compensation' value='true'/>"),
      .step = 1e-6,
      .parameters = {"sky.scale", "sky.data", "bulb.intensity.value", "sky.to_world"}},
     {.name = "bitmap reflectance and radiance",
-     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>"
+         BITMAP("reflectance", "texture.pfm",
          "<transform name='to_uv'><scale value='1.7,1.3,1'/></transform>") "</bsdf>"
-         FLOOR(REF("cloth")) WALL(REF("red")) LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "grey.pfm", "") "</emitter>"),
+         FLOOR(REF("cloth")) WALL(REF("red"))
+             LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "grey.pfm", "") "</emitter>"),
      .parameters = {"cloth.reflectance.data", "red.reflectance.value", "light.radiance.data"}},
     {.name = "nearest bitmap, mirrored",
      .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "grey.pfm",
@@ -120,50 +168,73 @@ const scene_case scene_cases[] = {
          FLOOR(REF("cloth")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
      .parameters = {"cloth.reflectance.data", "red.reflectance.value"}},
     {.name = "checkerboard, one of its colours from a volume",
-     .body = "<bsdf type='diffuse' id='tiles'><texture type='checkerboard' name='reflectance'><texture type='volume' name='color0'><volume type='gridvolume' name='volume'>"
-         "<string name='filename' value='tint.vol'/>" TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate x='1' y='.5' angle='70'/>") "</volume></texture>"
+     .body = "<bsdf type='diffuse' id='tiles'><texture type='checkerboard' name='reflectance'>"
+         "<texture type='volume' name='color0'><volume type='gridvolume' name='volume'>"
+         "<string name='filename' value='tint.vol'/>"
+         TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='2.5'/><rotate x='1' y='.5' angle='70'/>")
+         "</volume></texture>"
          RGB("color1", ".1,.2,.3")
          "<transform name='to_uv'><scale value='3,2,1'/></transform></texture></bsdf>"
          DIFFUSE("red", ".6,.2,.15") FLOOR(REF("tiles")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
-     .parameters = {"tiles.reflectance.color0.volume.data", "tiles.reflectance.color1.value", "red.reflectance.value"}},
+     .parameters =
+         {"tiles.reflectance.color0.volume.data", "tiles.reflectance.color1.value", "red.reflectance.value"}},
     {.name = "twosided, two materials",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
-         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("front", ".3,.5,.7") DIFFUSE("behind", ".9,.4,.2") "</bsdf>") LAMP(BLACK AREA("5,4,3")),
-     .parameters = {"white.reflectance.value", "front.reflectance.value", "behind.reflectance.value", "light.radiance.value"}},
+         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("front", ".3,.5,.7") DIFFUSE("behind", ".9,.4,.2")
+             "</bsdf>") LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"white.reflectance.value", "front.reflectance.value", "behind.reflectance.value",
+         "light.radiance.value"}},
     {.name = "twosided, one material",
      .body = TWO_COLOURS FLOOR(REF("white"))
-         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("cloth", ".3,.5,.7") "</bsdf>") LAMP(BLACK AREA("5,4,3")),
+         SHEET("<bsdf type='twosided' id='sheet'>" DIFFUSE("cloth", ".3,.5,.7") "</bsdf>")
+             LAMP(BLACK AREA("5,4,3")),
      .parameters = {"white.reflectance.value", "cloth.reflectance.value"}},
     {.name = "plastic, rough glass and a pane",
      .body = TWO_COLOURS "<bsdf type='plastic' id='plastic'>" RGB("diffuse_reflectance", ".3,.5,.7") "</bsdf>"
-         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>" RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
+         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>"
+         RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
          "<bsdf type='thindielectric' id='pane'>" RGB("specular_transmittance", ".9,.95,.8") "</bsdf>"
          FLOOR(REF("plastic")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")) SHEET(REF("pane"))
-         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>" REF("ground") "</shape>",
-     .parameters = {"plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value", "ground.specular_reflectance.value",
-                    "ground.specular_transmittance.value", "pane.specular_transmittance.value", "light.radiance.value"}},
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>"
+         REF("ground") "</shape>",
+     .parameters = {"plastic.diffuse_reflectance.value", "plastic.specular_reflectance.value",
+         "ground.specular_reflectance.value",
+                    "ground.specular_transmittance.value", "pane.specular_transmittance.value",
+                    "light.radiance.value"}},
     {.name = "principled, opaque, glass and a sheet",
      .body = TWO_COLOURS
-         "<bsdf type='principled' id='paint'>" RGB("base_color", ".6,.4,.2") NUMBER("roughness", ".4") NUMBER("metallic", ".3") NUMBER("spec_tint", ".4")
-         NUMBER("anisotropic", ".5") NUMBER("clearcoat", ".6") NUMBER("clearcoat_gloss", ".2") NUMBER("sheen", ".5") NUMBER("sheen_tint", ".5")
+         "<bsdf type='principled' id='paint'>" RGB("base_color", ".6,.4,.2") NUMBER("roughness", ".4")
+         NUMBER("metallic", ".3") NUMBER("spec_tint", ".4")
+         NUMBER("anisotropic", ".5") NUMBER("clearcoat", ".6") NUMBER("clearcoat_gloss", ".2")
+             NUMBER("sheen", ".5") NUMBER("sheen_tint", ".5")
          NUMBER("flatness", ".4") "</bsdf>"
-         "<bsdf type='principled' id='glass'>" RGB("base_color", ".8,.9,.7") NUMBER("roughness", ".5") NUMBER("spec_trans", ".8") NUMBER("eta", "1.4") "</bsdf>"
-         "<bsdf type='principledthin' id='paper'>" RGB("base_color", ".7,.6,.4") NUMBER("spec_trans", ".3") NUMBER("diff_trans", ".9") NUMBER("spec_tint", ".3")
+         "<bsdf type='principled' id='glass'>" RGB("base_color", ".8,.9,.7") NUMBER("roughness", ".5")
+         NUMBER("spec_trans", ".8") NUMBER("eta", "1.4") "</bsdf>"
+         "<bsdf type='principledthin' id='paper'>" RGB("base_color", ".7,.6,.4") NUMBER("spec_trans", ".3")
+         NUMBER("diff_trans", ".9") NUMBER("spec_tint", ".3")
          "</bsdf>"
          FLOOR(REF("paint")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3")) SHEET(REF("paper"))
-         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>" REF("glass") "</shape>",
-     .parameters = {"paint.base_color.value", "paint.anisotropic.value", "paint.clearcoat.value", "paint.specular", "glass.spec_trans.value",
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.45'/>"
+         REF("glass") "</shape>",
+     .parameters = {"paint.base_color.value", "paint.anisotropic.value", "paint.clearcoat.value",
+         "paint.specular", "glass.spec_trans.value",
                     "glass.base_color.value", "paper.diff_trans.value", "light.radiance.value"},
      .step = 1e-3},
-    {.name = "rough plastic and brushed metal", /* alphas, eta, and roughplastic: tests/gradient/materials.c */
-     .body = TWO_COLOURS "<bsdf type='pplastic' id='coat'><float name='alpha' value='.3'/>" RGB("diffuse_reflectance", ".3,.5,.7") "</bsdf>"
-         "<bsdf type='roughconductor' id='brushed'><string name='material' value='Cu'/><string name='distribution' value='ggx'/>"
+    /* alphas, eta, and roughplastic: tests/gradient/materials.c */
+    {.name = "rough plastic and brushed metal",
+     .body = TWO_COLOURS "<bsdf type='pplastic' id='coat'><float name='alpha' value='.3'/>"
+         RGB("diffuse_reflectance", ".3,.5,.7") "</bsdf>"
+         "<bsdf type='roughconductor' id='brushed'><string name='material' value='Cu'/>"
+         "<string name='distribution' value='ggx'/>"
          "<float name='alpha_u' value='.15'/><float name='alpha_v' value='.5'/></bsdf>"
          FLOOR(REF("coat")) WALL(REF("brushed")) BLOCK(REF("red")) LAMP(BLACK AREA("5,4,3"))
-         "<shape type='sphere'><point name='center' value='-.5,-.2,.5'/><float name='radius' value='.4'/>" REF("brushed") "</shape>",
-     .parameters = {"coat.diffuse_reflectance.value", "coat.specular_reflectance.value", "brushed.specular_reflectance.value", "light.radiance.value"}},
+         "<shape type='sphere'><point name='center' value='-.5,-.2,.5'/><float name='radius' value='.4'/>"
+         REF("brushed") "</shape>",
+     .parameters = {"coat.diffuse_reflectance.value", "coat.specular_reflectance.value",
+         "brushed.specular_reflectance.value", "light.radiance.value"}},
     {.name = "roulette",
-     .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red")) SIDE(REF("white")) BLOCK(REF("white"))
+     .body = DIFFUSE("red", ".6,.2,.15") DIFFUSE("white", ".95,.9,.92") FLOOR(REF("white")) WALL(REF("red"))
+         SIDE(REF("white")) BLOCK(REF("white"))
          LAMP(BLACK AREA("5,4,3")),
      .rr_depth = 1,
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
@@ -171,108 +242,162 @@ const scene_case scene_cases[] = {
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) LAMP(BLACK AREA("5,4,3"))
          "<shape type='sphere'><point name='center' value='.6,-.3,.3'/><float name='radius' value='.2'/>"
          "<emitter type='area' id='ball'>" RGB("radiance", "2,1,.5") "</emitter></shape>"
-         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>"
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+         RGB("intensity", ".4,.5,.6") "</emitter>"
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
-     .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value", "bulb.intensity.value", "sky.radiance.value"}},
+     .parameters = {"white.reflectance.value", "light.radiance.value", "ball.radiance.value",
+         "bulb.intensity.value", "sky.radiance.value"}},
     {.name = "lights of different weights, textured area lights",
-     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "texture.pfm", "")
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red"))
+         LAMP(BLACK "<emitter type='area' id='light'>" BITMAP("radiance", "texture.pfm", "")
          "<float name='sampling_weight' value='2'/></emitter>")
          SHAPE("disk", "<scale value='.5,.3,-1'/><rotate x='1' angle='-15'/><translate value='-.6,-.2,1.9'/>",
-               "<emitter type='area' id='plate'><texture type='checkerboard' name='radiance'>" RGB("color0", ".9,.8,.7") RGB("color1", "0,.1,0") "</texture></emitter>")
-         "<shape type='cylinder'><point name='p0' value='-1,.9,.2'/><point name='p1' value='1,.9,.2'/><float name='radius' value='.1'/>"
+               "<emitter type='area' id='plate'><texture type='checkerboard' name='radiance'>"
+               RGB("color0", ".9,.8,.7") RGB("color1", "0,.1,0") "</texture></emitter>")
+         "<shape type='cylinder'><point name='p0' value='-1,.9,.2'/><point name='p1' value='1,.9,.2'/>"
+         "<float name='radius' value='.1'/>"
          "<emitter type='area' id='tube'>" BITMAP("radiance", "grey.pfm", "") "</emitter></shape>"
-         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "<float name='sampling_weight' value='.5'/></emitter>",
-     .parameters = {"light.radiance.data", "plate.radiance.color0.value", "plate.radiance.color1.value", "tube.radiance.data", "sky.radiance.value"}},
+         "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4")
+         "<float name='sampling_weight' value='.5'/></emitter>",
+     .parameters = {"light.radiance.data", "plate.radiance.color0.value", "plate.radiance.color1.value",
+         "tube.radiance.data", "sky.radiance.value"}},
     {.name = "direct, lights sampled only",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
-     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='1'/><integer name='bsdf_samples' value='0'/></integrator>",
+     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='1'/>"
+         "<integer name='bsdf_samples' value='0'/></integrator>",
      .needs_next_event = true,
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
     {.name = "direct, materials sampled only",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white"))
          "<emitter type='constant' id='sky'>" RGB("radiance", ".2,.3,.4") "</emitter>",
-     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/><integer name='bsdf_samples' value='1'/></integrator>",
+     .integrator = "<integrator type='direct'><integer name='emitter_samples' value='0'/>"
+         "<integer name='bsdf_samples' value='1'/></integrator>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "sky.radiance.value"}},
     {.name = "normal map and bump map",
-     .body = "<bsdf type='normalmap' id='tiles'>" BITMAP("normalmap", "normals.pfm", "<boolean name='raw' value='true'/>") DIFFUSE("clay", ".7,.75,.8") "</bsdf>"
-         "<bsdf type='bumpmap' id='hammered'>" BITMAP("heights", "grey.pfm", "<transform name='to_uv'><rotate z='1' angle='20'/></transform>")
-         "<float name='scale' value='.3'/><bsdf type='roughconductor'><float name='alpha' value='.5'/></bsdf></bsdf>"
-         FLOOR(REF("tiles")) WALL("<bsdf type='twosided'><ref id='hammered'/></bsdf>") LAMP(BLACK AREA("5,4,3"))
-         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.4'/>" REF("tiles") "</shape>",
+     .body = "<bsdf type='normalmap' id='tiles'>"
+         BITMAP("normalmap", "normals.pfm", "<boolean name='raw' value='true'/>") DIFFUSE("clay", ".7,.75,.8")
+         "</bsdf>"
+         "<bsdf type='bumpmap' id='hammered'>"
+         BITMAP("heights", "grey.pfm", "<transform name='to_uv'><rotate z='1' angle='20'/></transform>")
+         "<float name='scale' value='.3'/><bsdf type='roughconductor'><float name='alpha' value='.5'/>"
+         "</bsdf></bsdf>"
+         FLOOR(REF("tiles")) WALL("<bsdf type='twosided'><ref id='hammered'/></bsdf>")
+             LAMP(BLACK AREA("5,4,3"))
+         "<shape type='sphere'><point name='center' value='.5,-.2,.5'/><float name='radius' value='.4'/>"
+         REF("tiles") "</shape>",
      .step = 1e-5,
-     .parameters = {"tiles.normalmap.data", "clay.reflectance.value", "hammered.nested_texture.data", "hammered.scale", "light.radiance.value"}},
+     .parameters = {"tiles.normalmap.data", "clay.reflectance.value", "hammered.nested_texture.data",
+         "hammered.scale", "light.radiance.value"}},
     {.name = "mesh attributes",
-     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='blendbsdf' id='mixed'><texture type='mesh_attribute' name='weight'><string name='name' value='face_weight'/>"
-         "</texture><bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance' id='paint'><string name='name' value='vertex_color'/>"
+     .body = DIFFUSE("red", ".6,.2,.15")
+         "<bsdf type='blendbsdf' id='mixed'><texture type='mesh_attribute' name='weight'>"
+         "<string name='name' value='face_weight'/>"
+         "</texture><bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance' id='paint'>"
+         "<string name='name' value='vertex_color'/>"
          "<float name='scale' value='.8'/></texture></bsdf>" REF("red") "</bsdf>"
-         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>" TO_WORLD("<scale value='1.5'/>") REF("mixed") "</shape>"
+         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>"
+         TO_WORLD("<scale value='1.5'/>") REF("mixed") "</shape>"
          WALL(REF("red")) LAMP(BLACK AREA("5,4,3")),
      .step = 1e-4,
      .parameters = {"patch.vertex_color", "patch.face_weight", "paint.scale", "red.reflectance.value"}},
     {.name = "lights that show attributes and a volume",
-     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) PATCH("panel", OVERHEAD, BLACK "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
+     .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) PATCH("panel", OVERHEAD, BLACK
+         "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
          PATCH("tile", "<scale value='.3'/><rotate x='1' angle='80'/><translate value='.6,.9,.5'/>",
                REF("red") "<emitter type='area'>" ATTRIBUTE("shine", "face_weight", "1") "</emitter>")
-         "<shape type='sphere'><point name='center' value='-.6,.2,.5'/><float name='radius' value='.25'/><emitter type='area' id='bulb'>" TINT("radiance") "</emitter></shape>",
-     .parameters = {"panel.vertex_color", "tile.face_weight", "glow.scale", "bulb.radiance.volume.data", "red.reflectance.value"}},
+         "<shape type='sphere'><point name='center' value='-.6,.2,.5'/><float name='radius' value='.25'/>"
+         "<emitter type='area' id='bulb'>" TINT("radiance") "</emitter></shape>",
+     .parameters = {"panel.vertex_color", "tile.face_weight", "glow.scale", "bulb.radiance.volume.data",
+         "red.reflectance.value"}},
     {.name = "thin lens and a filter with negative lobes",
      .body = TWO_COLOURS FLOOR(REF("white")) WALL(REF("red")) BLOCK(REF("white")) LAMP(BLACK AREA("5,4,3")),
-     .sensor = "<sensor type='thinlens'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("catmullrom") "</sensor>",
+     .sensor = "<sensor type='thinlens'>" LENS
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("catmullrom") "</sensor>",
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
     {.name = "camera in front of textured walls",
-     .body = "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>" DIFFUSE("red", ".6,.2,.15") FLOOR(REF("cloth")) WALL(REF("red"))
-         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>" REF("cloth") "</shape>" LAMP(BLACK AREA("5,4,3"))
-         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", ".4,.5,.6") "</emitter>" SKY_MAP(""),
-     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/><vector name='rotation' value='1,-2,.5'/><float name='principal_point_offset_x' value='.02'/>"
+     .body = "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
+         DIFFUSE("red", ".6,.2,.15") FLOOR(REF("cloth")) WALL(REF("red"))
+         "<shape type='sphere'><point name='center' value='-.5,0,.4'/><float name='radius' value='.4'/>"
+         REF("cloth") "</shape>" LAMP(BLACK AREA("5,4,3"))
+         "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+         RGB("intensity", ".4,.5,.6") "</emitter>" SKY_MAP(""),
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>"
+         "<vector name='rotation' value='1,-2,.5'/><float name='principal_point_offset_x' value='.02'/>"
          TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("tent") "</sensor>",
      .step = 1e-6,
-     .parameters = {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov", "eye.principal_point_offset_x", "eye.principal_point_offset_y", "bulb.intensity.value", "sky.to_world"}},
+     .parameters = {"eye.to_world", "eye.rotation", "eye.translation", "eye.x_fov",
+         "eye.principal_point_offset_x", "eye.principal_point_offset_y", "bulb.intensity.value",
+         "sky.to_world"}},
     {.name = "lens in front of textured walls",
-     .body = "<bsdf type='roughconductor' id='steel'><float name='alpha' value='.4'/></bsdf><bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
+     .body = "<bsdf type='roughconductor' id='steel'><float name='alpha' value='.4'/>"
+         "</bsdf><bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
          FLOOR(REF("cloth")) WALL(REF("steel")) LAMP(BLACK AREA("5,4,3")),
-     .sensor = "<sensor type='thinlens' id='eye'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .sensor = "<sensor type='thinlens' id='eye'>" LENS
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .step = 1e-6,
      .parameters = {"eye.aperture_radius", "eye.focus_distance", "eye.x_fov", "eye.translation"}},
     {.name = "irradiance on the wall",
      .body = TWO_COLOURS FLOOR(REF("white")) LAMP(BLACK AREA("5,4,3")),
-     .sensor = SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>",
+     .sensor =
+         SHAPE("rectangle", "<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>",
                      REF("red") "<sensor type='irradiancemeter'>" FILM("box") "</sensor>"),
      .parameters = {"white.reflectance.value", "red.reflectance.value", "light.radiance.value"}},
     {.name = "meshes that move",
-     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='bumpmap' id='hammered'>" BITMAP("heights", "grey.pfm", "") "<float name='scale' value='.2'/>"
-         "<bsdf type='roughconductor'><float name='alpha' value='.6'/>" BITMAP("specular_reflectance", "texture.pfm", "") "</bsdf></bsdf>"
-         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>" TO_WORLD("<scale value='1.5'/>") REF("hammered") "</shape>"
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='bumpmap' id='hammered'>"
+         BITMAP("heights", "grey.pfm", "") "<float name='scale' value='.2'/>"
+         "<bsdf type='roughconductor'><float name='alpha' value='.6'/>"
+         BITMAP("specular_reflectance", "texture.pfm", "") "</bsdf></bsdf>"
+         "<shape type='ply' id='patch'><string name='filename' value='patch.ply'/>"
+         TO_WORLD("<scale value='1.5'/>") REF("hammered") "</shape>"
          "<shape type='ply' id='screen'><string name='filename' value='patch.ply'/>"
-         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") REF("red") "</shape>"
-         "<shape type='sphere'><point name='center' value='-.4,.1,.3'/><float name='radius' value='.3'/>" REF("red") "</shape>"
-         LAMP(BLACK AREA("5,4,3")) "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>"
+         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") REF("red")
+             "</shape>"
+         "<shape type='sphere'><point name='center' value='-.4,.1,.3'/><float name='radius' value='.3'/>"
+         REF("red") "</shape>"
+         LAMP(BLACK AREA("5,4,3")) "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>"
+             RGB("intensity", "2,3,4") "</emitter>"
          "<emitter type='constant'>" RGB("radiance", ".2,.3,.4") "</emitter>",
      .step = 1e-5,
-     .parameters = {"patch.vertex_positions", "screen.vertex_positions", "patch.vertex_normals", "patch.vertex_texcoords", "red.reflectance.value"}},
+     .parameters = {"patch.vertex_positions", "screen.vertex_positions", "patch.vertex_normals",
+         "patch.vertex_texcoords", "red.reflectance.value"}},
     {.name = "lights that move and show what is where they are",
-     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red")) PATCH("panel", OVERHEAD, "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
-         "<shape type='rectangle' id='tile'>" TO_WORLD("<scale value='.3'/><rotate x='1' angle='80'/><translate value='.3,.9,.5'/>") "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
+     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red"))
+         PATCH("panel", OVERHEAD, "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
+         "<shape type='rectangle' id='tile'>"
+         TO_WORLD("<scale value='.3'/><rotate x='1' angle='80'/><translate value='.3,.9,.5'/>")
+         "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
      .step = 1e-5,
      .parameters = {"panel.to_world", "tile.to_world"}},
     {.name = "camera in front of lights that show attributes and a volume",
-     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red")) PATCH("panel", "<scale value='.8'/><rotate x='1' angle='90'/><translate value='0,.9,1'/>",
-                                                            "<emitter type='area'>" ATTRIBUTE("glow", "vertex_color", "4") "</emitter>")
-         "<shape type='disk'>" TO_WORLD("<scale value='.4'/><rotate x='1' angle='70'/><translate value='-.5,-.3,.6'/>") "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
-     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .body = DIFFUSE("red", ".6,.2,.15") FLOOR(REF("red"))
+         PATCH("panel", "<scale value='.8'/><rotate x='1' angle='90'/><translate value='0,.9,1'/>",
+                                                            "<emitter type='area'>"
+                                                            ATTRIBUTE("glow", "vertex_color", "4")
+                                                            "</emitter>")
+         "<shape type='disk'>"
+         TO_WORLD("<scale value='.4'/><rotate x='1' angle='70'/><translate value='-.5,-.3,.6'/>")
+         "<emitter type='area'>" TINT("radiance") "</emitter></shape>",
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>"
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .step = 1e-6,
      .parameters = {"eye.to_world", "eye.x_fov"}},
     {.name = "shapes that move",
      .body = "<bsdf type='diffuse' id='cloth'>" BITMAP("reflectance", "texture.pfm", "") "</bsdf>"
          "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("cloth") "</shape>"
          "<shape type='ply' id='screen'><string name='filename' value='patch.ply'/>"
-         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>") "<bsdf type='roughconductor'><float name='alpha' value='.5'/></bsdf></shape>"
-         "<shape type='rectangle' id='panel'>" TO_WORLD("<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>")
+         TO_WORLD("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>")
+             "<bsdf type='roughconductor'><float name='alpha' value='.5'/></bsdf></shape>"
+         "<shape type='rectangle' id='panel'>"
+         TO_WORLD("<scale value='.6,.5,1'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>")
          "<emitter type='area'>" BITMAP("radiance", "texture.pfm", "") "</emitter></shape>"
-         "<shape type='sphere' id='ball'><float name='radius' value='.4'/>" TO_WORLD("<rotate x='1' angle='40'/><translate value='-.4,.1,.5'/>") REF("cloth") "</shape>"
-         "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>",
+         "<shape type='sphere' id='ball'><float name='radius' value='.4'/>"
+         TO_WORLD("<rotate x='1' angle='40'/><translate value='-.4,.1,.5'/>") REF("cloth") "</shape>"
+         "<emitter type='point'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4")
+         "</emitter>",
      .step = 1e-5,
      .parameters = {"ground.to_world", "screen.to_world", "panel.to_world", "ball.to_world"}},
 };
+// clang-format on
 const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 
 /* ---- media ---- */
@@ -280,79 +405,107 @@ const uint32_t scene_case_count = sizeof scene_cases / sizeof scene_cases[0];
 #define FOG(type, inside) "<medium type='" type "' id='fog'>" inside "</medium>"
 #define HG(g) "<phase type='hg'><float name='g' value='" g "'/></phase>"
 #define HOLLOW "<bsdf type='null'/><ref id='fog' name='interior'/>"
-#define FOG_BOX SHAPE("cube", "<scale value='.7,.6,.55'/><rotate z='1' angle='25'/><translate value='0,-.1,.7'/>", HOLLOW)
-#define GRID(name, file, more) "<volume type='gridvolume' name='" name "'><string name='filename' value='" file "'/>" more                \
-    TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='1.6,1.4,1.2'/><rotate z='1' angle='40'/><translate value='0,-.1,.7'/>") "</volume>"
-#define SUN "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB("irradiance", "1,.8,.6") "</emitter>"
+#define FOG_BOX                                                                                              \
+    SHAPE("cube", "<scale value='.7,.6,.55'/><rotate z='1' angle='25'/><translate value='0,-.1,.7'/>", HOLLOW)
+#define GRID(name, file, more)                                                                               \
+    "<volume type='gridvolume' name='" name "'><string name='filename' value='" file                         \
+    "'/>" more TO_WORLD("<translate value='-.5,-.5,-.5'/><scale value='1.6,1.4,1.2'/><rotate z='1' "         \
+                        "angle='40'/><translate value='0,-.1,.7'/>") "</volume>"
+#define SUN                                                                                                  \
+    "<emitter type='directional' id='sun'><vector name='direction' value='.5,.4,-1'/>" RGB(                  \
+        "irradiance", "1,.8,.6") "</emitter>"
 #define SKY "<emitter type='constant' id='sky'>" RGB("radiance", ".8,1,1.2") "</emitter>"
 
 const float scene_flakes[6] = {.3f, .9f, .5f, .1f, -.2f, .15f};
+// clang-format off
 const scene_case scene_media_cases[] = {
     {.name = "homogeneous",
-     .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/><float name='scale' value='1.2'/>" RGB("albedo", ".9,.7,.5") HG(".4"))
+     .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/><float name='scale' value='1.2'/>"
+         RGB("albedo", ".9,.7,.5") HG(".4"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.value.value", "fog.scale", "fog.albedo.value.value", "fog.phase_function.g", "white.reflectance.value",
+     .parameters = {"fog.sigma_t.value.value", "fog.scale", "fog.albedo.value.value", "fog.phase_function.g",
+         "white.reflectance.value",
                     "sky.radiance.value", "sun.irradiance.value"}},
     {.name = "homogeneous, extinction by channel",
-     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") "<phase type='rayleigh'/>")
+     .body =
+         FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") "<phase type='rayleigh'/>")
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "white.reflectance.value", "light.radiance.value"}},
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "white.reflectance.value",
+         "light.radiance.value"}},
     {.name = "grid with empty voxels",
-     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "")
+         GRID("albedo", "tint.vol", "") HG("-.3"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g", "white.reflectance.value", "sky.radiance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g",
+         "white.reflectance.value", "sky.radiance.value"}},
     {.name = "grid with colours, tracked by channel",
-     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "tint.vol", "") RGB("albedo", ".9,.7,.95")
-             "<phase type='blendphase'>" GRID("weight", "tint.vol", "") "<phase type='tabphase'><string name='values' value='3, 0, 2, 1'/></phase>" HG(".3") "</phase>")
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "tint.vol", "")
+         RGB("albedo", ".9,.7,.95")
+             "<phase type='blendphase'>" GRID("weight", "tint.vol", "")
+             "<phase type='tabphase'><string name='values' value='3, 0, 2, 1'/></phase>" HG(".3") "</phase>")
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value", "fog.phase_function.weight.data",
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value",
+         "fog.phase_function.weight.data",
                     "fog.phase_function.phase_0.values"}},
     {.name = "grid with bounds in cells",
-     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "") RGB("albedo", ".9,.7,.95") HG(".5"))
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "")
+         RGB("albedo", ".9,.7,.95") HG(".5"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.g", "light.radiance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.g",
+         "light.radiance.value"}},
     {.name = "nothing that scatters, nothing there",
      .body = FOG("homogeneous", "<float name='sigma_t' value='0'/>" RGB("albedo", "0,.6,0"))
-         "<medium type='heterogeneous' id='mist'><float name='sigma_t' value='0'/>" RGB("albedo", ".5,0,1") "</medium>"
+         "<medium type='heterogeneous' id='mist'><float name='sigma_t' value='0'/>" RGB("albedo", ".5,0,1")
+         "</medium>"
          "<bsdf type='thindielectric' id='veil'>" RGB("specular_transmittance", "0,.8,0") "</bsdf>"
          "<bsdf type='mask' id='net'><float name='opacity' value='.6'/>" DIFFUSE("cloth", "0,.5,.7") "</bsdf>"
-         FLOOR(REF("cloth")) SHEET(REF("veil")) SHAPE("rectangle", "<scale value='.8'/><rotate x='1' angle='-55'/><translate value='.3,-.5,1.2'/>", REF("net"))
-         "<shape type='sphere'><point name='center' value='-.3,0,.5'/><float name='radius' value='.45'/>" HOLLOW "</shape>"
-         SHAPE("cube", "<scale value='.4'/><translate value='.5,.1,.5'/>", "<bsdf type='null'/><ref id='mist' name='interior'/>") SUN SKY,
+         FLOOR(REF("cloth")) SHEET(REF("veil")) SHAPE("rectangle",
+             "<scale value='.8'/><rotate x='1' angle='-55'/><translate value='.3,-.5,1.2'/>", REF("net"))
+         "<shape type='sphere'><point name='center' value='-.3,0,.5'/><float name='radius' value='.45'/>"
+         HOLLOW "</shape>"
+         SHAPE("cube", "<scale value='.4'/><translate value='.5,.1,.5'/>",
+             "<bsdf type='null'/><ref id='mist' name='interior'/>") SUN SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "mist.sigma_t.value.value", "mist.albedo.value.value", "veil.specular_transmittance.value",
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "mist.sigma_t.value.value",
+         "mist.albedo.value.value", "veil.specular_transmittance.value",
                     "net.opacity.value", "cloth.reflectance.value", "sky.radiance.value"}},
     {.name = "a glowing fog, and a filter with negative lobes",
-     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,.002") RGB("albedo", ".9,.7,.5") RGB("emission", ".5,.3,.7"))
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,.002") RGB("albedo", ".9,.7,.5")
+         RGB("emission", ".5,.3,.7"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
-     .sensor = "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
+     .sensor = "<sensor type='perspective'><float name='fov' value='55'/>"
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
                FILM("mitchell") "</sensor>",
-     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "fog.emission.value.value", "white.reflectance.value"}},
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "fog.emission.value.value",
+         "white.reflectance.value"}},
     {.name = "a glow where there may be no smoke",
-     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
+     .body = FOG("heterogeneous", "<float name='scale' value='3'/>" GRID("sigma_t", "smoke.vol", "")
+         RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value",
+         "white.reflectance.value"}},
     {.name = "flakes",
      .body = FOG("homogeneous", "<float name='sigma_t' value='1.4'/>" RGB("albedo", ".9,.7,.5")
-             "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
+             "<phase type='sggx'><volume type='gridvolume' name='S'>"
+             "<string name='filename' value='flakes.vol'/></volume></phase>")
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .crossings = 2,
@@ -360,122 +513,180 @@ const scene_case scene_media_cases[] = {
      .parameters = {"fog.sigma_t.value.value", "fog.phase_function.S.data", "white.reflectance.value"}},
     {.name = "glass and smoke in fog",
      .body = FOG("homogeneous", RGB("sigma_t", ".3,.5,.4") HG(".2"))
-         "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/><float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol", "") "</medium>"
-         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>" RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
-         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) SHAPE("cube", "<scale value='1.4,1.3,.9'/><translate value='0,.1,.85'/>", HOLLOW)
-         "<shape type='sphere'><point name='center' value='.3,-.1,.7'/><float name='radius' value='.45'/>" REF("ground")
+         "<medium type='heterogeneous' id='smoke'><boolean name='sample_emitters' value='false'/>"
+         "<float name='scale' value='4'/>" GRID("sigma_t", "smoke.vol", "") "</medium>"
+         "<bsdf type='roughdielectric' id='ground'><float name='alpha' value='.3'/>"
+         RGB("specular_transmittance", ".9,.8,.7") "</bsdf>"
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white"))
+             SHAPE("cube", "<scale value='1.4,1.3,.9'/><translate value='0,.1,.85'/>", HOLLOW)
+         "<shape type='sphere'><point name='center' value='.3,-.1,.7'/><float name='radius' value='.45'/>"
+         REF("ground")
          "<ref id='smoke' name='interior'/><ref id='fog' name='exterior'/></shape>" SKY,
      .volumetric = true,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "smoke.sigma_t.data", "smoke.albedo.value.value",
+     .parameters = {"fog.sigma_t.value.value", "fog.albedo.value.value", "smoke.sigma_t.data",
+         "smoke.albedo.value.value",
                     "ground.specular_transmittance.value", "white.reflectance.value", "sky.radiance.value"}},
     {.name = "a camera that moves before fog, with a ball in it and a lamp",
      .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") HG(".4"))
-         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<shape type='sphere'><point name='center' value='.1,0,.7'/><float name='radius' value='.3'/>" REF("white") "</shape>"
-         LAMP(BLACK AREA("5,4,3")) "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>",
-     .sensor = "<sensor type='thinlens' id='eye'>" LENS TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX
+             "<shape type='sphere'><point name='center' value='.1,0,.7'/><float name='radius' value='.3'/>"
+             REF("white") "</shape>"
+         LAMP(BLACK AREA("5,4,3"))
+             "<emitter type='envmap'><string name='filename' value='sky.pfm'/></emitter>",
+     .sensor = "<sensor type='thinlens' id='eye'>" LENS
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .volumetric = true,
      .crossings = 2,
      .step = 1e-5,
-     .parameters = {"eye.to_world", "eye.x_fov", "eye.aperture_radius", "fog.sigma_t.value.value", "white.reflectance.value"}},
+     .parameters = {"eye.to_world", "eye.x_fov", "eye.aperture_radius", "fog.sigma_t.value.value",
+         "white.reflectance.value"}},
     {.name = "a camera that moves in a grid",
-     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
-         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='spot' id='spot'>" TO_WORLD("<lookat origin='-.4,-.6,2' target='0,0,.5' up='0,1,0'/>") RGB("intensity", "9,8,7") "</emitter>" SKY,
-     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='30'/><ref id='fog' name='medium'/>" TO_WORLD("<lookat origin='.1,-.5,.8' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "")
+         GRID("albedo", "tint.vol", "") HG("-.3"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='spot' id='spot'>"
+             TO_WORLD("<lookat origin='-.4,-.6,2' target='0,0,.5' up='0,1,0'/>") RGB("intensity", "9,8,7")
+             "</emitter>" SKY,
+     .sensor =
+         "<sensor type='perspective' id='eye'><float name='fov' value='30'/><ref id='fog' name='medium'/>"
+         TO_WORLD("<lookat origin='.1,-.5,.8' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .volumetric = true,
      .crossings = 2,
      .step = 1e-5,
      .parameters = {"eye.to_world", "eye.x_fov", "spot.to_world", "white.reflectance.value"}},
     {.name = "bounds in cells, and lights that move",
-     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "") RGB("albedo", ".9,.7,.95") HG(".5"))
-         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>" RGB("intensity", "2,3,4") "</emitter>" SUN
+     .body = FOG("heterogeneous", "<float name='scale' value='5'/>" GRID("sigma_t", "cloud.vol", "")
+         RGB("albedo", ".9,.7,.95") HG(".5"))
+         DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX
+             "<emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.5'/>"
+             RGB("intensity", "2,3,4") "</emitter>" SUN
          "<medium type='homogeneous' id='haze'><float name='sigma_t' value='1.5'/></medium>"
-         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>", "<bsdf type='null'/><ref id='haze' name='interior'/>"),
+         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>",
+             "<bsdf type='null'/><ref id='haze' name='interior'/>"),
      .volumetric = true,
      .step = 1e-5,
      .parameters = {"bulb.position", "sun.direction", "fog.scale"}},
     {.name = "surfaces that move behind others that let through",
-     .body = DIFFUSE("white", ".7,.75,.8") "<bsdf type='thindielectric' id='veil'/><bsdf type='mask' id='net'>" BITMAP("opacity", "grey.pfm", "") DIFFUSE("cloth", "0,.5,.7") "</bsdf>"
-         "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("white") "</shape>" PATCH("patch", "<scale value='.9'/><rotate x='1' angle='55'/><translate value='-.2,-.3,.6'/>", REF("net"))
-         "<shape type='sphere' id='ball'><point name='center' value='-.3,0,.5'/><float name='radius' value='.45'/>" REF("veil") "</shape>" SUN SKY,
-     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
+     .body = DIFFUSE("white", ".7,.75,.8")
+         "<bsdf type='thindielectric' id='veil'/><bsdf type='mask' id='net'>"
+         BITMAP("opacity", "grey.pfm", "") DIFFUSE("cloth", "0,.5,.7") "</bsdf>"
+         "<shape type='rectangle' id='ground'>" TO_WORLD("<scale value='1.5'/>") REF("white") "</shape>"
+         PATCH("patch", "<scale value='.9'/><rotate x='1' angle='55'/><translate value='-.2,-.3,.6'/>",
+         REF("net"))
+         "<shape type='sphere' id='ball'><point name='center' value='-.3,0,.5'/>"
+         "<float name='radius' value='.45'/>" REF("veil") "</shape>" SUN SKY,
+     .sensor = "<sensor type='perspective' id='eye'><float name='fov' value='55'/>"
+         TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") FILM("box") "</sensor>",
      .volumetric = true,
      .crossings = 3,
      .step = 1e-6,
-     .parameters = {"ground.to_world", "ball.to_world", "patch.vertex_texcoords", "eye.to_world", "cloth.reflectance.value"}},
+     .parameters = {"ground.to_world", "ball.to_world", "patch.vertex_texcoords", "eye.to_world",
+         "cloth.reflectance.value"}},
     {.name = "surfaces that move in fog and around it",
-     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95") RGB("emission", ".5,.3,.2") HG(".4")) DIFFUSE("white", ".7,.75,.8")
-         PATCH("patch", "<scale value='1.5'/>", REF("white")) "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/><float name='radius' value='.7'/>" REF("white") "</shape>"
-         "<shape type='cube' id='box'>" TO_WORLD("<scale value='1.6,1.1,.6'/><translate value='0,.1,.7'/>") HOLLOW "</shape>" SUN SKY,
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95")
+         RGB("emission", ".5,.3,.2") HG(".4")) DIFFUSE("white", ".7,.75,.8")
+         PATCH("patch", "<scale value='1.5'/>", REF("white"))
+             "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/>"
+             "<float name='radius' value='.7'/>" REF("white") "</shape>"
+         "<shape type='cube' id='box'>" TO_WORLD("<scale value='1.6,1.1,.6'/><translate value='0,.1,.7'/>")
+         HOLLOW "</shape>" SUN SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-6,
      .parameters = {"patch.vertex_positions", "ball.to_world", "box.to_world", "fog.scale"}},
     {.name = "normals in fog",
-     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95")) DIFFUSE("white", ".7,.75,.8")
+     .body = FOG("homogeneous", RGB("sigma_t", ".4,1.5,3") RGB("albedo", ".9,.7,.95"))
+         DIFFUSE("white", ".7,.75,.8")
          PATCH("patch", "<scale value='1.5'/>", REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-5,
      .parameters = {"patch.vertex_normals", "fog.scale"}},
 };
+// clang-format on
 const uint32_t scene_media_case_count = sizeof scene_media_cases / sizeof scene_media_cases[0];
 
 #define CELLS "<integer name='majorant_cells' value='2'/>"
+// clang-format off
 const scene_case scene_thin_cases[] = {
     {.name = "thin grid with empty voxels",
-     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") HG("-.3"))
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "")
+         GRID("albedo", "tint.vol", "") HG("-.3"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g", "white.reflectance.value", "sky.radiance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.albedo.data", "fog.scale", "fog.phase_function.g",
+         "white.reflectance.value", "sky.radiance.value"}},
     {.name = "thin grid with colours, bounds in cells from above and below",
-     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "tint.vol", CELLS) RGB("albedo", ".9,.7,.95"))
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "tint.vol", CELLS)
+         RGB("albedo", ".9,.7,.95"))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX LAMP(BLACK AREA("5,4,3")) SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
      .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "light.radiance.value"}},
     {.name = "thin grid with empty voxels, bounds in cells, beside homogeneous fog",
-     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", CELLS) RGB("albedo", ".9,0,.95"))
-         "<medium type='homogeneous' id='haze'><float name='sigma_t' value='1.5'/>" RGB("albedo", ".5,.9,.7") "</medium>"
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", CELLS)
+         RGB("albedo", ".9,0,.95"))
+         "<medium type='homogeneous' id='haze'><float name='sigma_t' value='1.5'/>" RGB("albedo", ".5,.9,.7")
+         "</medium>"
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX
-         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>", "<bsdf type='null'/><ref id='haze' name='interior'/>") SUN SKY,
+         SHAPE("cube", "<scale value='.4,.2,.3'/><translate value='.05,-1.5,.9'/>",
+             "<bsdf type='null'/><ref id='haze' name='interior'/>") SUN SKY,
      .volumetric = true,
      .crossings = 4,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "haze.sigma_t.value.value", "haze.albedo.value.value", "white.reflectance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "haze.sigma_t.value.value",
+         "haze.albedo.value.value", "white.reflectance.value"}},
     {.name = "thin grid, a glow where there may be no smoke",
-     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "")
+         RGB("albedo", ".9,.7,.5") GRID("emission", "tint.vol", ""))
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-3,
-     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value", "white.reflectance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.scale", "fog.emission.data", "fog.albedo.value.value",
+         "white.reflectance.value"}},
     {.name = "thin grid of flakes",
-     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "") RGB("albedo", ".9,.7,.5")
-             "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>")
+     .body = FOG("heterogeneous", "<float name='scale' value='1.5'/>" GRID("sigma_t", "smoke.vol", "")
+         RGB("albedo", ".9,.7,.5")
+             "<phase type='sggx'><volume type='gridvolume' name='S'>"
+             "<string name='filename' value='flakes.vol'/></volume></phase>")
          DIFFUSE("white", ".7,.75,.8") FLOOR(REF("white")) FOG_BOX SUN SKY,
      .volumetric = true,
      .crossings = 2,
      .step = 1e-4,
-     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.S.data", "white.reflectance.value"}},
+     .parameters = {"fog.sigma_t.data", "fog.albedo.value.value", "fog.scale", "fog.phase_function.S.data",
+         "white.reflectance.value"}},
     {.name = "surfaces that move in a thin grid and around it",
-     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "") GRID("albedo", "tint.vol", "") GRID("emission", "tint.vol", "") HG("-.3")) DIFFUSE("white", ".7,.75,.8")
-         PATCH("patch", "<scale value='1.5'/>", REF("white")) "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/><float name='radius' value='.7'/>" HOLLOW "</shape>"
-         "<shape type='rectangle' id='board'>" TO_WORLD("<scale value='.8'/><rotate x='1' angle='40'/><translate value='-.3,.1,.9'/>") REF("white") "</shape>"
-         FOG_BOX "<shape type='sphere' id='lamp'><point name='center' value='.3,-.3,2.3'/><float name='radius' value='.4'/>" REF("white") AREA("5,4,3") "</shape><emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.9'/>" RGB("intensity", "2,3,4") "</emitter>" SKY,
+     .body = FOG("heterogeneous", "<float name='scale' value='2'/>" GRID("sigma_t", "smoke.vol", "")
+         GRID("albedo", "tint.vol", "") GRID("emission", "tint.vol", "") HG("-.3"))
+         DIFFUSE("white", ".7,.75,.8")
+         PATCH("patch", "<scale value='1.5'/>", REF("white"))
+             "<shape type='sphere' id='ball'><point name='center' value='.1,-.2,.8'/>"
+             "<float name='radius' value='.7'/>" HOLLOW "</shape>"
+         "<shape type='rectangle' id='board'>"
+         TO_WORLD("<scale value='.8'/><rotate x='1' angle='40'/><translate value='-.3,.1,.9'/>") REF("white")
+         "</shape>"
+         FOG_BOX "<shape type='sphere' id='lamp'><point name='center' value='.3,-.3,2.3'/>"
+             "<float name='radius' value='.4'/>" REF("white") AREA("5,4,3")
+             "</shape><emitter type='point' id='bulb'><point name='position' value='-.4,-.6,1.9'/>"
+             RGB("intensity", "2,3,4") "</emitter>" SKY,
      .volumetric = true,
      .crossings = 4,
      .step = 1e-6,
-     .parameters = {"patch.vertex_positions", "ball.to_world", "board.to_world", "bulb.position", "lamp.to_world"}},
+     .parameters =
+         {"patch.vertex_positions", "ball.to_world", "board.to_world", "bulb.position", "lamp.to_world"}},
 };
+// clang-format on
 const uint32_t scene_thin_case_count = sizeof scene_thin_cases / sizeof scene_thin_cases[0];
 
-const char scene_sensor_format[] =
-    "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD("<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>")
-    "<film type='hdrfilm'><integer name='width' value='%u'/><integer name='height' value='%u'/><rfilter type='box'/></film></sensor>";
+const char scene_sensor_format[] = "<sensor type='perspective'><float name='fov' value='55'/>" TO_WORLD(
+    "<lookat origin='.1,-2.9,1.3' target='0,0,.5' up='0,0,1'/>") "<film type='hdrfilm'><integer name='width' "
+                                                                 "value='%u'/><integer name='height' "
+                                                                 "value='%u'/><rfilter "
+                                                                 "type='box'/></film></sensor>";
 
 uint32_t scene_case_parameter_count(const scene_case *c)
 {
@@ -497,26 +708,31 @@ char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t 
     const char *integrator = c->integrator;
     if (!integrator)
         integrator = arena_printf(a,
-                                  "<integrator type='%s'><integer name='max_depth' value='%d'/><integer name='rr_depth' value='%u'/>"
+                                  "<integrator type='%s'><integer name='max_depth' value='%d'/><integer "
+                                  "name='rr_depth' value='%u'/>"
                                   "<boolean name='hide_emitters' value='%s'/></integrator>",
-                                  c->volumetric ? "volpath" : "path", max_depth, c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
+                                  c->volumetric ? "volpath" : "path", max_depth,
+                                  c->rr_depth ? c->rr_depth : 1000u, c->hide_emitters ? "true" : "false");
     const char *at = strstr(sensor_of_case(c), "%u"), *next = strstr(at + 2, "%u");
-    char *sensor = arena_printf(a, "%.*s%u%.*s%u%s", (int)(at - sensor_of_case(c)), sensor_of_case(c), width, (int)(next - at - 2), at + 2, height, next + 2);
+    char *sensor = arena_printf(a, "%.*s%u%.*s%u%s", (int)(at - sensor_of_case(c)), sensor_of_case(c), width,
+                                (int)(next - at - 2), at + 2, height, next + 2);
     return scene_xml(a, integrator, sensor, c->body);
 }
 
 /* ---- files ---- */
 
 /* Channel c from least[c] to most[c]. */
-static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height, uint32_t channels, const double *least,
-                               const double *most, bl_error *err)
+static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height,
+                               uint32_t channels, const double *least, const double *most, bl_error *err)
 {
     arena a = {0};
     float *pixels = arena_alloc(&a, width * height * channels * sizeof *pixels);
     uint32_t state = width;
     for (uint32_t i = 0; i < width * height * channels; i++)
-        pixels[i] = (float)(least[i % channels] + (most[i % channels] - least[i % channels]) * scene_random(&state));
-    bl_result r = image_save(arena_printf(&a, "%s/%s", folder, name), width, height, channels, pixels, false, err);
+        pixels[i] =
+            (float)(least[i % channels] + (most[i % channels] - least[i % channels]) * scene_random(&state));
+    bl_result r =
+        image_save(arena_printf(&a, "%s/%s", folder, name), width, height, channels, pixels, false, err);
     arena_free(&a);
     return r;
 }
@@ -542,10 +758,13 @@ static bl_result write_sky(const char *folder, bl_error *err)
 static bl_result write_patch(const char *folder, bl_error *err)
 {
     static const char patch[] =
-        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nproperty float nx\nproperty float ny\n"
-        "property float nz\nproperty float u\nproperty float v\nproperty float color_0\nproperty float color_1\nproperty float color_2\n"
+        "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float "
+        "z\nproperty float nx\nproperty float ny\n"
+        "property float nz\nproperty float u\nproperty float v\nproperty float color_0\nproperty float "
+        "color_1\nproperty float color_2\n"
         "element face 4\nproperty list uchar int vertex_indices\nproperty float weight_0\nend_header\n"
-        "-1 -1 0 -.1 .2 .9 0 0 .8 .2 .3\n1 -1 0 .2 0 1 1 .1 .7 .6 .2\n1 1 0 .1 .1 .8 .9 1 .3 .5 .9\n-1 1 0 -.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
+        "-1 -1 0 -.1 .2 .9 0 0 .8 .2 .3\n1 -1 0 .2 0 1 1 .1 .7 .6 .2\n1 1 0 .1 .1 .8 .9 1 .3 .5 .9\n-1 1 0 "
+        "-.2 .1 1 .1 .9 .2 .9 .6\n0 0 .1 0 -.1 .9 .4 .5 .9 .9 .8\n"
         "3 0 1 4 .3\n3 1 2 4 .6\n3 2 3 4 .2\n3 3 0 4 .8\n";
     arena a = {0};
     bl_result r = file_write(arena_printf(&a, "%s/patch.ply", folder), patch, sizeof patch - 1, err);
@@ -554,15 +773,18 @@ static bl_result write_patch(const char *folder, bl_error *err)
 }
 
 /* Values of a grid; every third is 0 where `holes`. */
-static bl_result write_volume(const char *folder, const char *name, const uint32_t size[3], uint32_t channels, bool holes, bl_error *err)
+static bl_result write_volume(const char *folder, const char *name, const uint32_t size[3], uint32_t channels,
+                              bool holes, bl_error *err)
 {
     arena a = {0};
     text file = {0};
-    uint32_t header[12] = {0x034C4F56, 1, size[0], size[1], size[2], channels}, state = 3, count = size[0] * size[1] * size[2] * channels;
+    uint32_t header[12] = {0x034C4F56, 1, size[0], size[1], size[2], channels}, state = 3,
+             count = size[0] * size[1] * size[2] * channels;
     header[9] = header[10] = header[11] = 0x3F800000; /* 1.0f */
     text_add_bytes(&file, header, sizeof header);
     for (uint32_t i = 0; i < count; i++) {
-        bool end = 3 * (i / channels % size[0]) >= 2 * size[0] && size[0] > 8; /* one end of long ones is thin */
+        bool end =
+            3 * (i / channels % size[0]) >= 2 * size[0] && size[0] > 8; /* one end of long ones is thin */
         float value = holes && i % 3 == 0 ? 0 : (float)((end ? 0.1 : 1) * (0.1 + 0.8 * scene_random(&state)));
         text_add_bytes(&file, &value, sizeof value);
     }
@@ -588,9 +810,11 @@ static bl_result write_ball(const char *folder, bl_error *err)
 {
     enum { SIDE = 6, HEADER = 12 };
     arena a = {0};
-    uint32_t words[HEADER + SIDE * SIDE * SIDE] = {0x034C4F56 /* VOL 3 */, 1, SIDE, SIDE, SIDE, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
+    uint32_t words[HEADER + SIDE * SIDE * SIDE] = {
+        0x034C4F56 /* VOL 3 */, 1, SIDE, SIDE, SIDE, 1, 0, 0, 0, 0x3F800000, 0x3F800000, 0x3F800000};
     for (uint32_t i = 0; i < SIDE * SIDE * SIDE; i++) {
-        double p[3] = {i % SIDE / (SIDE - 1.0) - .5, i / SIDE % SIDE / (SIDE - 1.0) - .5, i / SIDE / SIDE / (SIDE - 1.0) - .5};
+        double p[3] = {i % SIDE / (SIDE - 1.0) - .5, i / SIDE % SIDE / (SIDE - 1.0) - .5,
+                       i / SIDE / SIDE / (SIDE - 1.0) - .5};
         float distance = (float)(sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - .4);
         memcpy(words + HEADER + i, &distance, sizeof distance);
     }
@@ -602,8 +826,10 @@ static bl_result write_ball(const char *folder, bl_error *err)
 /* One Gaussian, of half axes 2.4, 1.8, 2.1 at three deviations. */
 static bl_result write_gaussian(const char *folder, bl_error *err)
 {
-    static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nproperty float scale_0\nproperty float scale_1\n"
-                              "property float scale_2\nproperty float rot_0\nproperty float rot_1\nproperty float rot_2\nproperty float rot_3\nend_header\n"
+    static const char ply[] = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float "
+                              "y\nproperty float z\nproperty float scale_0\nproperty float scale_1\n"
+                              "property float scale_2\nproperty float rot_0\nproperty float rot_1\nproperty "
+                              "float rot_2\nproperty float rot_3\nend_header\n"
                               ".1 -.2 .05 -.2231436 -.5108256 -.3566749 .8 .3 -.4 .2\n";
     arena a = {0};
     bl_result r = file_write(arena_printf(&a, "%s/gaussian.ply", folder), ply, sizeof ply - 1, err);
@@ -614,7 +840,8 @@ static bl_result write_gaussian(const char *folder, bl_error *err)
 /* Curves thick enough to fill a view. */
 static bl_result write_curves(const char *folder, bl_error *err)
 {
-    static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n", strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
+    static const char rod[] = "-4 .5 0 7\n5 -.3 .2 6.6\n",
+                      strand[] = "-12 1 0 7\n-4 .5 .2 7.2\n4 -.5 0 6.8\n12 -1 .4 6.6\n";
     arena a = {0};
     bl_result r = file_write(arena_printf(&a, "%s/rod.curves", folder), rod, sizeof rod - 1, err);
     if (r == BL_OK)
@@ -628,7 +855,8 @@ char *scene_files_create(void)
     const char *temporary = getenv("TMPDIR");
     char *folder;
     bl_error err = {0};
-    static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85}, high[3] = {.65, .65, .95};
+    static const double dark[3] = {.1, .1, .1}, bright[3] = {.9, .9, .9}, low[3] = {.35, .35, .85},
+                        high[3] = {.65, .65, .95};
     if (asprintf(&folder, "%s/scene_files_XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
         return NULL;
     if (!mkdtemp(folder)) {
@@ -638,12 +866,14 @@ char *scene_files_create(void)
     }
     if (write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
         write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
-        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK || write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
+        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK ||
+        write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||
         write_flakes(folder, &err) != BL_OK ||
-        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK || write_ball(folder, &err) != BL_OK ||
-        write_gaussian(folder, &err) != BL_OK || write_curves(folder, &err) != BL_OK) {
+        write_volume(folder, "cloud.vol", (uint32_t[3]){20, 3, 4}, 1, true, &err) != BL_OK ||
+        write_ball(folder, &err) != BL_OK || write_gaussian(folder, &err) != BL_OK ||
+        write_curves(folder, &err) != BL_OK) {
         fprintf(stderr, "no test files: %s\n", err.text);
         scene_files_remove(folder);
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small scenes for tests, each with the parameters whose gradients it is about. Geometry is the same few pieces throughout: floor, back
- * wall and block seen by one camera, so that a path of four segments meets everything. */
+ * Small scenes for tests, each with the parameters whose gradients it is about. Geometry is the same few
+ * pieces throughout: floor, back wall and block seen by one camera, so that a path of four segments meets
+ * everything. */
 #ifndef TEST_SCENE_CASES_H
 #define TEST_SCENE_CASES_H
 
@@ -15,10 +16,11 @@ typedef struct scene_case {
     const char *sensor;     /* XML, two %u: width, height; NULL: scene_sensor_format */
     uint32_t rr_depth;      /* 0: no roulette */
     bool hide_emitters;
-    double step;            /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is exact */
-    bool needs_next_event;                         /* without light sampling nothing is lit */
-    bool volumetric;                               /* volpath in the place of path */
-    uint32_t crossings;                            /* surfaces that are not there, on a segment at most; of what is unrolled */
+    double step; /* of differences of weights; 0: these are polynomials of degree 4 at most, and any step is
+                    exact */
+    bool needs_next_event; /* without light sampling nothing is lit */
+    bool volumetric;       /* volpath in the place of path */
+    uint32_t crossings;    /* surfaces that are not there, on a segment at most; of what is unrolled */
     const char *parameters[SCENE_CASE_PARAMETERS]; /* NULL-terminated if fewer */
 } scene_case;
 
@@ -28,7 +30,8 @@ extern const uint32_t scene_case_count;
 extern const scene_case scene_media_cases[];
 extern const float scene_flakes[6]; /* of flakes.vol, one voxel: xx, yy, zz, xy, xz, yz */
 extern const uint32_t scene_media_case_count;
-/* Heterogeneous media so thin that delta tracking can be written out (unrolled.c): up to 16 collisions and borders of cells on a stretch. */
+/* Heterogeneous media so thin that delta tracking can be written out (unrolled.c): up to 16 collisions and
+ * borders of cells on a stretch. */
 extern const scene_case scene_thin_cases[];
 extern const uint32_t scene_thin_case_count;
 
@@ -40,9 +43,11 @@ char *scene_xml(arena *a, const char *integrator, const char *sensor, const char
 
 extern const char scene_sensor_format[]; /* two %u: width, height */
 
-/* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square
- * with attributes), smoke.vol (4 x 3 x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and cloud.vol (20 x 3 x 4, grey, one end thin), ball.vol (distances
- * from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid), rod.curves and strand.curves (two and four control points); NULL, with a message, on failure. */
+/* A new folder in TMPDIR, or /tmp, with texture.pfm (4 x 3, colours), grey.pfm (3 x 5), sky.pfm (6 x 4, an
+ * environment), normals.pfm (3 x 4, a normal map) and patch.ply (a square with attributes), smoke.vol (4 x 3
+ * x 2, grey, a third of it 0), tint.vol (2 x 2 x 3, colours) and cloud.vol (20 x 3 x 4, grey, one end thin),
+ * ball.vol (distances from a sphere of radius .4 in the unit cube) and gaussian.ply (an ellipsoid),
+ * rod.curves and strand.curves (two and four control points); NULL, with a message, on failure. */
 char *scene_files_create(void);
 void scene_files_remove(char *folder); /* and what else is in it */
 

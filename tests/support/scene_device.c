@@ -80,7 +80,12 @@ bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *con
                          uint32_t count)
 {
     bl_job *job = NULL;
-    bl_job_desc desc = {.parameters = parameters, .parameter_count = count, .rays = scene_device_rays(), .volume_gradient = BL_VOLUME_GRADIENT_REPLAY};
+    bl_job_desc desc = {
+        .parameters = parameters,
+        .parameter_count = count,
+        .rays = scene_device_rays(),
+        .volume_gradient = BL_VOLUME_GRADIENT_REPLAY,
+    };
     scene_device_must(d, bl_job_create(d->device, scene, &desc, &job), "job");
     return job;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scenes on a device through the public API, inside cmocka tests: whatever fails, fails the running test with the library's text. */
+ * Scenes on a device through the public API, inside cmocka tests: whatever fails, fails the running test with
+ * the library's text. */
 #ifndef TEST_SCENE_DEVICE_H
 #define TEST_SCENE_DEVICE_H
 
@@ -11,17 +12,17 @@ typedef struct scene_device {
     bl_device_info info;
 } scene_device;
 
-/* What main returns of tests on d, which is opened unless main has done so: how many have failed, 1 without a folder, or
- * scene_device_missing(). *folder is that of scene_files_create while they run; folder NULL: they need none.
- * After a failure d stays open, since the test has left its objects behind. */
+/* What main returns of tests on d, which is opened unless main has done so: how many have failed, 1 without a
+ * folder, or scene_device_missing(). *folder is that of scene_files_create while they run; folder NULL: they
+ * need none. After a failure d stays open, since the test has left its objects behind. */
 struct CMUnitTest;
 int scene_device_run(scene_device *d, char **folder, const char *name, const struct CMUnitTest *tests,
                      size_t count, int (*setup)(void **state));
 #define SCENE_DEVICE_RUN(d, folder, name, tests)                                                             \
     scene_device_run((d), (folder), (name), (tests), sizeof(tests) / sizeof *(tests), NULL)
 
-/* The device that BL_DEVICE names, SwiftShader where it says nothing. False, with a message, where there is none; main then returns
- * scene_device_missing(): 77, or 1 under BL_REQUIRE_ALL=1. */
+/* The device that BL_DEVICE names, SwiftShader where it says nothing. False, with a message, where there is
+ * none; main then returns scene_device_missing(): 77, or 1 under BL_REQUIRE_ALL=1. */
 bool scene_device_open(scene_device *d);
 void scene_device_close(scene_device *d);
 int scene_device_missing(void);
@@ -33,7 +34,8 @@ bl_scene *scene_device_load(scene_device *d, const char *xml, const char *folder
 /* The ray backend that BL_RAY_BACKEND names; jobs made here use it. */
 bl_rays scene_device_rays(void);
 /* Gradients in media by replay, as scene_eval has them. */
-bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters, uint32_t count);
+bl_job *scene_device_job(scene_device *d, const bl_scene *scene, const char *const *parameters,
+                         uint32_t count);
 uint32_t scene_device_find(scene_device *d, const bl_scene *scene, const char *name);
 
 /* A loaded scene with its job and an image of its size. */
@@ -49,8 +51,9 @@ scene_picture scene_picture_load(scene_device *d, const char *xml, const char *f
 void scene_picture_free(scene_picture *p);
 /* Image and variance of one sample. */
 void scene_picture_render(scene_picture *p, uint32_t spp, uint32_t seed);
-/* Fails unless |image - expected| is noise: z below 5.5 for every pixel's and 4.5 for the mean's, and the noise below `loudest` of
- * the expected mean. expected: width*height*3; pixels where it is negative are left out. slack: relative error of the expected value. */
+/* Fails unless |image - expected| is noise: z below 5.5 for every pixel's and 4.5 for the mean's, and the
+ * noise below `loudest` of the expected mean. expected: width*height*3; pixels where it is negative are left
+ * out. slack: relative error of the expected value. */
 void scene_picture_expect(const scene_picture *p, uint32_t spp, const double *expected, double slack,
                           double loudest);
 

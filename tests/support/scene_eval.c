@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See scene_eval.h. The module is lowered for rays only; steering functions stay as rows, so that f64 runs use the C library. */
+ * See scene_eval.h. The module is lowered for rays only; steering functions stay as rows, so that f64 runs
+ * use the C library. */
 #include "support/scene_eval.h"
 
 #include <stdlib.h>
@@ -13,18 +14,20 @@ static void *checked(void *p)
 
 static void must(bl_result r, const bl_error *err) { BL_ASSERT(r == BL_OK, "%s", err->text); }
 
-scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count)
+scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested,
+                              uint32_t count)
 {
     return scene_eval_create_baked(xml, folder, requested, count, false);
 }
 
-scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake)
+scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested,
+                                    uint32_t count, bool bake)
 {
     return scene_eval_create_chosen(xml, folder, requested, count, bake, LIGHTS_BY_WEIGHT);
 }
 
-scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake,
-                                     enum light_choice lights)
+scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested,
+                                     uint32_t count, bool bake, enum light_choice lights)
 {
     bl_error err = {0};
     scene_eval *e = checked(calloc(1, sizeof *e));
@@ -71,8 +74,14 @@ uint32_t scene_eval_find(const scene_eval *e, const char *name)
     return index;
 }
 
-uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name) { return e->plan->gradient_offset[scene_eval_find(e, name)]; }
-uint32_t scene_eval_value_first(const scene_eval *e, const char *name) { return e->plan->value_offset[scene_eval_find(e, name)]; }
+uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name)
+{
+    return e->plan->gradient_offset[scene_eval_find(e, name)];
+}
+uint32_t scene_eval_value_first(const scene_eval *e, const char *name)
+{
+    return e->plan->value_offset[scene_eval_find(e, name)];
+}
 
 static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_error *err)
 {
@@ -98,7 +107,8 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     return BL_OK;
 }
 
-static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms, uint32_t lane, bool f64, bl_error *err)
+static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms,
+                          uint32_t lane, bool f64, bl_error *err)
 {
     ir_module *m;
     TRY(module_of(e, pass, &m, err));
@@ -114,7 +124,12 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
         [BUFFER_SAMPLES] = {.words = e->sample, .reals = e->sample_reals, .count = SAMPLE_WORDS_MOST},
         [BUFFER_TANGENT] = {.reals = e->tangent, .count = e->plan->value_count},
     };
-    ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .uniforms = uniforms, .uniform_count = UNIFORM_COUNT, .global_id = lane, .f64 = f64};
+    ir_eval_env env = {.buffers = buffers,
+                       .buffer_count = BUFFER_COUNT,
+                       .uniforms = uniforms,
+                       .uniform_count = UNIFORM_COUNT,
+                       .global_id = lane,
+                       .f64 = f64};
     return ir_eval(m->entry, NULL, NULL, &env, err);
 }
 
@@ -122,7 +137,9 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
 static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bool f64, bl_error *err)
 {
     for (uint32_t i = 0; i < e->plan->update_count; i++)
-        TRY(run_lane(e, pass, values, (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, 0, f64, err));
+        TRY(run_lane(e, pass, values,
+                     (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, 0, f64,
+                     err));
     return BL_OK;
 }
 
@@ -144,7 +161,11 @@ bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
     for (uint32_t i = 0; i < e->plan->table_builds.count; i++) {
         const plan_table *b = &e->plan->table_builds.data[i];
         for (uint32_t lane = 0; lane < b->lanes; lane++) {
-            uint32_t uniforms[UNIFORM_COUNT] = {[UNIFORM_LANE_COUNT] = b->lanes, [UNIFORM_TABLE_STEP] = b->function, [UNIFORM_TABLE_RECORD] = b->record};
+            uint32_t uniforms[UNIFORM_COUNT] = {
+                [UNIFORM_LANE_COUNT] = b->lanes,
+                [UNIFORM_TABLE_STEP] = b->function,
+                [UNIFORM_TABLE_RECORD] = b->record,
+            };
             TRY(run_lane(e, RENDER_TABLES, e->values, uniforms, lane, f64, err));
         }
     }
@@ -168,7 +189,8 @@ static bl_result follow(scene_eval *e, bool f64, bl_error *err)
     return BL_OK;
 }
 
-bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err)
+bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed,
+                         uint32_t stream, bool f64, bl_error *err)
 {
     uint32_t pixels = e->scene->width * e->scene->height;
     memset(e->status, 0, sizeof e->status);
@@ -179,17 +201,30 @@ bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32
     if (pass == RENDER_FORWARD)
         TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {
-        [UNIFORM_FIRST_LANE] = pixel, [UNIFORM_LANE_COUNT] = 1,      [UNIFORM_FIRST_SAMPLE] = sample,        [UNIFORM_LAST_SAMPLE] = sample + 1,
-        [UNIFORM_STRIPS] = 1,         [UNIFORM_SPP] = 1u << 20,      [UNIFORM_SEED] = seed,                  [UNIFORM_STREAM] = stream,
-        [UNIFORM_WIDTH] = e->scene->width, [UNIFORM_HEIGHT] = e->scene->height, [UNIFORM_HALVES] = 1,
-        [UNIFORM_TILE_LANE] = pixel,  [UNIFORM_TILE_LANES] = 1,      [UNIFORM_TILE_SAMPLE] = sample,         [UNIFORM_TILE_SLOTS] = 1};
+        [UNIFORM_FIRST_LANE] = pixel,
+        [UNIFORM_LANE_COUNT] = 1,
+        [UNIFORM_FIRST_SAMPLE] = sample,
+        [UNIFORM_LAST_SAMPLE] = sample + 1,
+        [UNIFORM_STRIPS] = 1,
+        [UNIFORM_SPP] = 1u << 20,
+        [UNIFORM_SEED] = seed,
+        [UNIFORM_STREAM] = stream,
+        [UNIFORM_WIDTH] = e->scene->width,
+        [UNIFORM_HEIGHT] = e->scene->height,
+        [UNIFORM_HALVES] = 1,
+        [UNIFORM_TILE_LANE] = pixel,
+        [UNIFORM_TILE_LANES] = 1,
+        [UNIFORM_TILE_SAMPLE] = sample,
+        [UNIFORM_TILE_SLOTS] = 1,
+    };
     bool gradient = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT;
     if (pass == RENDER_ADJOINT)
         TRY(run_lane(e, RENDER_REPLAY, e->values, uniforms, 0, f64, err));
     TRY(run_lane(e, pass, e->values, uniforms, 0, f64, err));
     if (e->plan->update_requested && (gradient || pass == RENDER_UNROLLED))
         TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, f64, err));
-    /* gradient passes divide dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is allowed" */
+    /* gradient passes divide dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is
+     * allowed" */
     for (uint32_t i = 0; gradient && i < e->plan->gradient_count; i++)
         e->gradient[i] *= 1 << 20;
     return BL_OK;

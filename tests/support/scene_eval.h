@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs a pass of a scene in the reference interpreter, lane by lane: the oracle for kernels, in f32 or f64. */
+ * Runs a pass of a scene in the reference interpreter, lane by lane: the oracle for kernels, in f32 or
+ * f64. */
 #ifndef TEST_SCENE_EVAL_H
 #define TEST_SCENE_EVAL_H
 
@@ -15,34 +16,43 @@ typedef struct scene_eval_updated {
 typedef struct scene_eval {
     render_scene *scene;
     plan *plan;
-    double *values, *frozen;   /* parameter values, written by tests; derived values and sampling tables, by every run */
-    double *gradient;          /* per requested element, then per element of derived values */
-    double *tangent;           /* as values; of parameters, written by tests; of derived values, written by runs of RENDER_FORWARD */
-    double *film;              /* 6 words per lane of a one-strip film */
-    float *adjoint;            /* dL/dI, 3 per pixel */
+    double *values,
+        *frozen; /* parameter values, written by tests; derived values and sampling tables, by every run */
+    double *gradient; /* per requested element, then per element of derived values */
+    double *tangent;  /* as values; of parameters, written by tests; of derived values, written by runs of
+                         RENDER_FORWARD */
+    double *film;     /* 6 words per lane of a one-strip film */
+    float *adjoint;   /* dL/dI, 3 per pixel */
     scene_eval_updated updated; /* of frozen */
     uint32_t status[STATUS_COUNT];
-    uint32_t sample[SAMPLE_WORDS_MOST]; /* what RENDER_REPLAY leaves of one sample: integers here, */
+    uint32_t sample[SAMPLE_WORDS_MOST];     /* what RENDER_REPLAY leaves of one sample: integers here, */
     double sample_reals[SAMPLE_WORDS_MOST]; /* reals here */
-    double *followed[2];       /* values as they were when derived values and tables last followed them, in f32, in f64; NULL: never */
+    double *followed[2]; /* values as they were when derived values and tables last followed them, in f32, in
+                            f64; NULL: never */
     ir_module *modules[RENDER_PASS_COUNT];
     render_trace_options options; /* set before the first run, like: */
-    bool lowered;                 /* run what the device runs: all passes, steering functions as polynomials (not for gradients) */
+    bool lowered; /* run what the device runs: all passes, steering functions as polynomials (not for
+                     gradients) */
 } scene_eval;
 
-/* requested: names of parameters whose gradients are wanted. Fails the program with a message if anything goes wrong. */
-scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested, uint32_t count);
+/* requested: names of parameters whose gradients are wanted. Fails the program with a message if anything
+ * goes wrong. */
+scene_eval *scene_eval_create(const char *xml, const char *folder, const char *const *requested,
+                              uint32_t count);
 /* bake: geometry as constants of the kernels, as jobs do with small scenes. */
-scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake);
-scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested, uint32_t count, bool bake,
-                                     enum light_choice lights);
+scene_eval *scene_eval_create_baked(const char *xml, const char *folder, const char *const *requested,
+                                    uint32_t count, bool bake);
+scene_eval *scene_eval_create_chosen(const char *xml, const char *folder, const char *const *requested,
+                                     uint32_t count, bool bake, enum light_choice lights);
 void scene_eval_destroy(scene_eval *e);
 uint32_t scene_eval_find(const scene_eval *e, const char *name); /* parameter index */
 uint32_t scene_eval_gradient_first(const scene_eval *e, const char *name);
 uint32_t scene_eval_value_first(const scene_eval *e, const char *name); /* in values, frozen, tangent */
-/* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient, start from zero). spp divides
- * the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED. RENDER_ADJOINT runs RENDER_REPLAY first. */
-bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, bool f64, bl_error *err);
+/* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient,
+ * start from zero). spp divides the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED.
+ * RENDER_ADJOINT runs RENDER_REPLAY first. */
+bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed,
+                         uint32_t stream, bool f64, bl_error *err);
 /* The sampling tables of e->values alone. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Single samples of the camera, seen through a glowing rectangle in the interpreter (f64): what a sample returns is what its ray hit. The
- * random numbers are computed here again, from the paper, so that expected positions owe nothing to the renderer. */
+ * Single samples of the camera, seen through a glowing rectangle in the interpreter (f64): what a sample
+ * returns is what its ray hit. The random numbers are computed here again, from the paper, so that expected
+ * positions owe nothing to the renderer. */
 #ifndef TEST_SCENE_PROBE_H
 #define TEST_SCENE_PROBE_H
 
 #include "support/scene_eval.h"
 
-/* pcg4d of (pixel, sample, seed, stream << 24 | block), Jarzynski and Olano 2020: four numbers in [0, 1) of 24 bits. */
+/* pcg4d of (pixel, sample, seed, stream << 24 | block), Jarzynski and Olano 2020: four numbers in [0, 1) of
+ * 24 bits. */
 void scene_probe_random(uint32_t pixel, uint32_t sample, uint32_t seed, uint32_t stream, uint32_t block,
                         double u[4]);
 /* The box filter's position on the film, in pixels from its upper left corner. */

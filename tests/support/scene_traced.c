@@ -10,7 +10,8 @@
 
 #include <stdlib.h>
 
-bl_result traced_try_load(const char *xml, const char *folder, const scene_define *defines, uint32_t count, render_scene **scene, bl_error *err)
+bl_result traced_try_load(const char *xml, const char *folder, const scene_define *defines, uint32_t count,
+                          render_scene **scene, bl_error *err)
 {
     scene_load_options o = {.registry = &render_registry, .defines = defines, .define_count = count};
     scene_description *d;
@@ -55,7 +56,8 @@ void traced_end(traced *f, const ir_ref *results, uint32_t count)
         fail_msg("%s", err.text);
 }
 
-void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results)
+void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters,
+                double *out, uint32_t results)
 {
     ir_value args[12], got[16];
     bl_error err = {0};
@@ -65,7 +67,10 @@ void traced_run(const traced *f, const loaded *l, bool f64, const double *in, ui
         [BUFFER_VALUES] = {.reals = l->values, .count = l->scene->values.count},
     };
     if (!f64)
-        buffers[BUFFER_VALUES] = (ir_eval_buffer){.words = (uint32_t *)(void *)l->scene->values.data, .count = l->scene->values.count};
+        buffers[BUFFER_VALUES] = (ir_eval_buffer){
+            .words = (uint32_t *)(void *)l->scene->values.data,
+            .count = l->scene->values.count,
+        };
     for (int k = BUFFER_VALUES + 1; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};

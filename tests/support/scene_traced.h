@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Traced functions of a scene run alone in the interpreter, inside cmocka tests: parameters and results are reals. */
+ * Traced functions of a scene run alone in the interpreter, inside cmocka tests: parameters and results are
+ * reals. */
 #ifndef TEST_SCENE_TRACED_H
 #define TEST_SCENE_TRACED_H
 
@@ -12,7 +13,8 @@ typedef struct loaded {
 } loaded;
 
 /* folder: of the files that the scene names. */
-bl_result traced_try_load(const char *xml, const char *folder, const scene_define *defines, uint32_t count, render_scene **scene, bl_error *err);
+bl_result traced_try_load(const char *xml, const char *folder, const scene_define *defines, uint32_t count,
+                          render_scene **scene, bl_error *err);
 /* Fails the test where that fails. */
 loaded traced_load(const char *xml, const char *folder);
 void traced_unload(loaded *l);
@@ -26,6 +28,7 @@ typedef struct traced {
 
 traced traced_begin(const loaded *l, uint32_t parameters);
 void traced_end(traced *f, const ir_ref *results, uint32_t count);
-void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results);
+void traced_run(const traced *f, const loaded *l, bool f64, const double *in, uint32_t parameters,
+                double *out, uint32_t results);
 
 #endif

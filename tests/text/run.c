@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runner of text cases: text_runner [--update] FILE...
  *
- * A file holds cases, separated by lines `====`. A case is directives, a trace, a line `----`, and what is expected:
+ * A file holds cases, separated by lines `====`. A case is directives, a trace, a line `----`, and what is
+ * expected:
  *
  *     # pass: dead, inline         passes by name (the table below), in order
  *     # eval: 0 2.5 7 true         function index, then arguments
@@ -10,9 +11,9 @@
  *     # f64                        reals in double precision
  *     # spirv                      generate code; `spirv: scalar_loads` with that option
  *
- * Without `eval` and `spirv` the trace is printed after the passes; with eval the results, and the words of every buffer that is not constant; with
- * spirv the instructions of the kernel's function.
- * A failure of any step is the expected text `error: ...`. --update writes what was found in place of what was expected. */
+ * Without `eval` and `spirv` the trace is printed after the passes; with eval the results, and the words of
+ * every buffer that is not constant; with spirv the instructions of the kernel's function. A failure of any
+ * step is the expected text `error: ...`. --update writes what was found in place of what was expected. */
 #include "spirv_gen/ad/ad.h"
 #include "spirv_gen/opt/pass.h"
 #include "spirv_gen/spv/spv.h"
@@ -257,8 +258,9 @@ static bl_result disassemble(const directives *d, const ir_module *m, text *out,
     TRY(spv_generate(m, &(spv_options){.names = true, .scalar_loads = d->scalar_loads}, &code, err));
     spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_2);
     spv_text listing = NULL;
-    spv_result_t result = spvBinaryToText(context, code.words, code.word_count, SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES,
-                                          &listing, NULL);
+    spv_result_t result = spvBinaryToText(
+        context, code.words, code.word_count,
+        SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES, &listing, NULL);
     const char *function = result == SPV_SUCCESS ? strstr(listing->str, "OpLabel") : NULL;
     if (function)
         text_add(out, "%s", strchr(function, '\n') + 1);

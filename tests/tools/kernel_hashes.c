@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The guard of changes of form: one line per kernel of each scene, with a hash of its SPIR-V (or, faster, of its
- * recorded trace). Names inside kernels do not count. It is a tool, not a test: record the list before a change, and
- * compare it afterwards.
+ * The guard of changes of form: one line per kernel of each scene, with a hash of its SPIR-V (or, faster, of
+ * its recorded trace). Names inside kernels do not count. It is a tool, not a test: record the list before a
+ * change, and compare it afterwards.
  *
  *     build/tests/kernel_hashes --spirv SCENE.xml... > before
  *     build/tests/kernel_hashes --spirv SCENE.xml... | diff before -
@@ -45,30 +45,45 @@ static const variant variants[] = {
 };
 
 static const char *const passes[RENDER_PASS_COUNT] = {
-    [RENDER_PRIMAL] = "primal", [RENDER_VARIANCE] = "variance", [RENDER_CHANNELS] = "channels",
-    [RENDER_GRADIENT] = "gradient", [RENDER_REPLAY] = "replay", [RENDER_ADJOINT] = "adjoint",
-    [RENDER_TAPE] = "tape", [RENDER_TAPE_ADJOINT] = "tape-adjoint", [RENDER_FROZEN] = "frozen",
-    [RENDER_UNROLLED] = "unrolled", [RENDER_FORWARD] = "forward", [RENDER_UPDATE] = "update",
-    [RENDER_UPDATE_ADJOINT] = "update-adjoint", [RENDER_TABLES] = "tables",
-    [RENDER_UPDATE_TANGENT] = "update-tangent", [RENDER_GEOMETRY] = "geometry",
-    [RENDER_GEOMETRY_ADJOINT] = "geometry-adjoint", [RENDER_GEOMETRY_TANGENT] = "geometry-tangent"};
+    [RENDER_PRIMAL] = "primal",
+    [RENDER_VARIANCE] = "variance",
+    [RENDER_CHANNELS] = "channels",
+    [RENDER_GRADIENT] = "gradient",
+    [RENDER_REPLAY] = "replay",
+    [RENDER_ADJOINT] = "adjoint",
+    [RENDER_TAPE] = "tape",
+    [RENDER_TAPE_ADJOINT] = "tape-adjoint",
+    [RENDER_FROZEN] = "frozen",
+    [RENDER_UNROLLED] = "unrolled",
+    [RENDER_FORWARD] = "forward",
+    [RENDER_UPDATE] = "update",
+    [RENDER_UPDATE_ADJOINT] = "update-adjoint",
+    [RENDER_TABLES] = "tables",
+    [RENDER_UPDATE_TANGENT] = "update-tangent",
+    [RENDER_GEOMETRY] = "geometry",
+    [RENDER_GEOMETRY_ADJOINT] = "geometry-adjoint",
+    [RENDER_GEOMETRY_TANGENT] = "geometry-tangent",
+};
 
-/* Whether the pass has a meaning for the plan: an image is one of every variant, a gradient wants a request. */
+/* Whether the pass has a meaning for the plan: an image is one of every variant, a gradient wants a
+ * request. */
 static bool applies(const plan *p, const variant *v, render_pass pass)
 {
-    bool image = pass == RENDER_PRIMAL || pass == RENDER_VARIANCE || pass == RENDER_CHANNELS || pass == RENDER_REPLAY ||
-                 pass == RENDER_TABLES || pass == RENDER_UPDATE || pass == RENDER_GEOMETRY;
+    bool image = pass == RENDER_PRIMAL || pass == RENDER_VARIANCE || pass == RENDER_CHANNELS ||
+                 pass == RENDER_REPLAY || pass == RENDER_TABLES || pass == RENDER_UPDATE ||
+                 pass == RENDER_GEOMETRY;
     bool light = p->scene->light_tracing;
     if (light && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT && pass < RENDER_UPDATE)
         return false;
-    if ((pass == RENDER_TAPE || pass == RENDER_TAPE_ADJOINT) != (p->scene->method == METHOD_TAPE) && pass < RENDER_UPDATE &&
-        !(image && pass != RENDER_REPLAY))
+    if ((pass == RENDER_TAPE || pass == RENDER_TAPE_ADJOINT) != (p->scene->method == METHOD_TAPE) &&
+        pass < RENDER_UPDATE && !(image && pass != RENDER_REPLAY))
         return false;
     if (pass == RENDER_UNROLLED && strcmp(v->name, "values"))
         return false;
     if (pass == RENDER_GEOMETRY && !v->geometry)
         return false;
-    if ((pass == RENDER_UPDATE && p->update_count == 0) || (pass == RENDER_TABLES && p->table_builds.count == 0) ||
+    if ((pass == RENDER_UPDATE && p->update_count == 0) ||
+        (pass == RENDER_TABLES && p->table_builds.count == 0) ||
         ((pass == RENDER_UPDATE_ADJOINT || pass == RENDER_UPDATE_TANGENT) && !p->update_requested))
         return false;
     if ((pass == RENDER_GEOMETRY_ADJOINT || pass == RENDER_GEOMETRY_TANGENT) && !p->normals_derived)
@@ -87,8 +102,14 @@ static uint64_t hash_text(const ir_module *m)
 
 static bl_result hash_words(const plan *p, const ir_module *m, uint64_t *hash, bl_error *err)
 {
-    opt_options o = {.gradient_elements = p->gradient_count, .accumulate = OPT_ACCUMULATE_FIXED, .scale_buffer = BUFFER_SCALE,
-                     .status_buffer = BUFFER_STATUS, .overflow_word = STATUS_OVERFLOW, .underflow_word = STATUS_UNDERFLOW};
+    opt_options o = {
+        .gradient_elements = p->gradient_count,
+        .accumulate = OPT_ACCUMULATE_FIXED,
+        .scale_buffer = BUFFER_SCALE,
+        .status_buffer = BUFFER_STATUS,
+        .overflow_word = STATUS_OVERFLOW,
+        .underflow_word = STATUS_UNDERFLOW,
+    };
     spv_options generate = {.local_size = LOCAL_SIZE, .names = false, .rays = rays_lowering(p)};
     spv_code code;
     ir_module *lowered;

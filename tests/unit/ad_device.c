@@ -1,8 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derivatives as kernels: forward mode of random functions with loops, branches, calls, memory and arrays, and forward over reverse of such
- * without loops and arrays, lowered, validated and run on the device that BL_DEVICE names. The interpreter runs the same lowered module on the
- * same memory; all words must be equal, but for the sign of zeros. (What the interpreter's derivatives are worth, ad_fuzz.c says.) */
+ * Derivatives as kernels: forward mode of random functions with loops, branches, calls, memory and arrays,
+ * and forward over reverse of such without loops and arrays, lowered, validated and run on the device that
+ * BL_DEVICE names. The interpreter runs the same lowered module on the same memory; all words must be equal,
+ * but for the sign of zeros. (What the interpreter's derivatives are worth, ad_fuzz.c says.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,14 +28,21 @@ static ir_module *lowered(ir_module *m)
 {
     bl_error err = {0};
     ir_module *out = NULL;
-    opt_options o = {.accumulate = OPT_ACCUMULATE_FIXED, .scale_buffer = SCALE, .status_buffer = STATUS, .overflow_word = 0, .underflow_word = 1};
+    opt_options o = {
+        .accumulate = OPT_ACCUMULATE_FIXED,
+        .scale_buffer = SCALE,
+        .status_buffer = STATUS,
+        .overflow_word = 0,
+        .underflow_word = 1,
+    };
     if (ir_finish(m, &err) != BL_OK || ir_verify(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK)
         fail_msg("%s", err.text);
     ir_module_destroy(m);
     return out;
 }
 
-/* A lane: its point and direction from INPUT; tangents of one function, Hessian-vector product of another, to OUTPUT. */
+/* A lane: its point and direction from INPUT; tangents of one function, Hessian-vector product of another, to
+ * OUTPUT. */
 static ir_module *kernel_of(uint64_t seed)
 {
     const smooth_options all = {0}, branches = {.no_loops = true, .no_locals = true};
@@ -51,7 +59,8 @@ static ir_module *kernel_of(uint64_t seed)
     ir_func *jvp = ad_jvp(f), *vjp = ad_vjp(g);
     assert_non_null(vjp);
     ir_func *hvp = ad_jvp(vjp), *k = ir_func_create(m, "kernel");
-    ir_ref id = ir_global_id(k), in[IN], args[2 * (SMOOTH_PARAMS + SMOOTH_RESULTS)], results[2 * SMOOTH_RESULTS + 2 * SMOOTH_PARAMS];
+    ir_ref id = ir_global_id(k), in[IN], args[2 * (SMOOTH_PARAMS + SMOOTH_RESULTS)],
+           results[2 * SMOOTH_RESULTS + 2 * SMOOTH_PARAMS];
     ir_ref from = ir_mul(k, id, ir_u32(k, IN)), to = ir_mul(k, id, ir_u32(k, OUT));
     for (uint32_t i = 0; i < IN; i++)
         in[i] = ir_load(k, IR_F32, INPUT, ir_add(k, from, ir_u32(k, i)));
@@ -85,7 +94,8 @@ static void put_reals(uint32_t *words, uint32_t count, uint64_t *state)
 
 static run_memory memory_of(uint64_t seed)
 {
-    const uint32_t counts[BUFFERS] = {SMOOTH_WORDS, 2 * SMOOTH_WORDS, SMOOTH_WORDS, 2 * SMOOTH_WORDS, IN * LANES, OUT * LANES, SMOOTH_WORDS, 2};
+    const uint32_t counts[BUFFERS] = {SMOOTH_WORDS, 2 * SMOOTH_WORDS, SMOOTH_WORDS, 2 * SMOOTH_WORDS,
+                                      IN * LANES,   OUT * LANES,      SMOOTH_WORDS, 2};
     run_memory memory = run_memory_create(counts, BUFFERS);
     put_reals(memory.words[SMOOTH_VALUES], SMOOTH_WORDS, &seed);
     put_reals(memory.words[SMOOTH_TANGENTS], SMOOTH_WORDS, &seed);
@@ -109,9 +119,10 @@ static void derivatives_run_on_the_device(void **state)
         interpret_kernel(m, &expected, LANES);
         for (uint32_t b = 0; b < BUFFERS; b++)
             for (uint32_t i = 0; i < got.counts[b]; i++)
-                if (b == OUTPUT ? ulp_distance(got.words[b][i], expected.words[b][i]) > 0 : got.words[b][i] != expected.words[b][i])
-                    fail_msg("seed %u, buffer %u, word %u: device 0x%08x, interpreter 0x%08x", (unsigned)seed, b, i, got.words[b][i],
-                             expected.words[b][i]);
+                if (b == OUTPUT ? ulp_distance(got.words[b][i], expected.words[b][i]) > 0
+                                : got.words[b][i] != expected.words[b][i])
+                    fail_msg("seed %u, buffer %u, word %u: device 0x%08x, interpreter 0x%08x", (unsigned)seed,
+                             b, i, got.words[b][i], expected.words[b][i]);
         for (uint32_t i = 0; i < 2 * SMOOTH_WORDS; i++)
             gradients += got.words[SMOOTH_GRADIENT_TANGENTS][i] != 0;
         for (uint32_t i = 0; i < OUT * LANES; i++)

@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What random functions (ad_fuzz.c) do not say of derivatives: custom operations, suspended scopes, isolation, states of open loops, reads
- * without gradient, effects; that nothing is emitted for what nobody asked for; and errors that say what to do. Expected numbers are worked
- * out by hand. */
+ * What random functions (ad_fuzz.c) do not say of derivatives: custom operations, suspended scopes,
+ * isolation, states of open loops, reads without gradient, effects; that nothing is emitted for what nobody
+ * asked for; and errors that say what to do. Expected numbers are worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORDS = 4, VALUES = 0, GRADIENTS = 1, TANGENTS = 2, GRADIENT_TANGENTS = 3, BUFFERS = 4, RESULTS_MOST = 8 };
+enum {
+    WORDS = 4,
+    VALUES = 0,
+    GRADIENTS = 1,
+    TANGENTS = 2,
+    GRADIENT_TANGENTS = 3,
+    BUFFERS = 4,
+    RESULTS_MOST = 8
+};
 
 typedef struct machine {
     double memory[BUFFERS][WORDS];
@@ -119,7 +127,8 @@ static void reads_take_tangents_from_memory(void **state)
     ir_func *f = ir_func_create(m, "f");
     ir_ref x = ir_param(f, IR_F32), none = ir_u32(f, ~0u), one = ir_u32(f, 1), two = ir_u32(f, 2);
     ir_ref by_condition = ir_select(f, ir_lt(f, x, ir_f32(f, 0)), two, none);
-    ir_ref a = ir_dload(f, VALUES, one, one), b = ir_dload(f, VALUES, one, none), c = ir_dload(f, VALUES, two, by_condition);
+    ir_ref a = ir_dload(f, VALUES, one, one), b = ir_dload(f, VALUES, one, none),
+           c = ir_dload(f, VALUES, two, by_condition);
     ir_ref d = ir_load(f, IR_F32, VALUES, two);
     ir_func *jvp = ad_jvp(ended(f, ir_mul(f, ir_mul(f, a, b), ir_mul(f, c, d))));
     check_module(m);
@@ -138,7 +147,8 @@ static void only_what_is_wanted_is_emitted(void **state)
     ir_module *m = new_module();
     m->buffers.data[VALUES].tangent = -1;
     ir_func *f = ir_func_create(m, "f");
-    ir_ref x = ir_param(f, IR_F32), v = ir_dload(f, VALUES, ir_u32(f, 0), ir_u32(f, 0)), wanted = ir_mul(f, v, v), tangent;
+    ir_ref x = ir_param(f, IR_F32), v = ir_dload(f, VALUES, ir_u32(f, 0), ir_u32(f, 0)),
+           wanted = ir_mul(f, v, v), tangent;
     ir_ref s[2] = {x, ir_u32(f, 0)}, loop = ir_loop(f, s, 2); /* active, and not asked for */
     ir_while(f, ir_lt(f, s[1], ir_u32(f, 3)));
     ir_endloop(f, loop, (ir_ref[]){ir_mul(f, s[0], x), ir_add(f, s[1], ir_u32(f, 1))}, 2);
@@ -162,7 +172,8 @@ static void constant_states_stay_alone(void **state)
     (void)state;
     ir_module *m = new_module();
     ir_func *f = ir_func_create(m, "f");
-    ir_ref x = ir_param(f, IR_F32), u = ir_detach(f, ir_param(f, IR_F32)), s[3] = {ir_f32(f, 1), u, ir_u32(f, 0)};
+    ir_ref x = ir_param(f, IR_F32), u = ir_detach(f, ir_param(f, IR_F32)),
+           s[3] = {ir_f32(f, 1), u, ir_u32(f, 0)};
     ir_ref loop = ir_loop(f, s, 3);
     ir_while(f, ir_lt(f, s[2], ir_u32(f, 3)));
     ir_endloop(f, loop, (ir_ref[]){ir_mul(f, s[0], x), ir_add(f, s[1], u), ir_add(f, s[2], ir_u32(f, 1))}, 3);
@@ -234,7 +245,8 @@ static void sums_of_sums_are_refused(void **state)
     ir_ref x = ir_param(f, IR_F32), s[3] = {x, x, ir_u32(f, 0)};
     ir_ref loop = ir_loop(f, s, 3);
     ir_while(f, ir_lt(f, s[2], ir_u32(f, 3)));
-    ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], x), ir_add(f, s[1], s[0]), ir_add(f, s[2], ir_u32(f, 1))}, 3);
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, s[0], x), ir_add(f, s[1], s[0]), ir_add(f, s[2], ir_u32(f, 1))},
+               3);
     ad_vjp(ended(f, s[1]));
     expect_error(m, "does more than add to it");
 }
@@ -301,7 +313,8 @@ static void effects_happen_once(void **state)
 /* y = x^2 + u with the derivatives 7 by x and 11 by u, and, reverse, 13 added to the gradient of word 1. */
 static ir_func *custom_operation(ir_module *m)
 {
-    ir_func *primal = ir_func_create(m, "primal"), *jvp = ir_func_create(m, "forward"), *vjp = ir_func_create(m, "reverse");
+    ir_func *primal = ir_func_create(m, "primal"), *jvp = ir_func_create(m, "forward"),
+            *vjp = ir_func_create(m, "reverse");
     ir_ref x = ir_param(primal, IR_F32), n = ir_param(primal, IR_U32), u = ir_param(primal, IR_F32);
     (void)n;
     ended(primal, ir_add(primal, ir_mul(primal, ir_detach(primal, x), x), u));
@@ -360,7 +373,8 @@ static void custom_operations_have_to_fit(void **state)
 
 /* ---- scopes ---- */
 
-/* x^2 tracked, the same expression suspended, and in a resumed scope within; x 1, which folds to x; a read; a branch. */
+/* x^2 tracked, the same expression suspended, and in a resumed scope within; x 1, which folds to x; a read; a
+ * branch. */
 static void suspended_scopes_are_constants(void **state)
 {
     (void)state;
@@ -370,7 +384,8 @@ static void suspended_scopes_are_constants(void **state)
         ir_func *f = ir_func_create(m, "f");
         ir_ref x = ir_param(f, IR_F32), zero = ir_u32(f, 0), tracked = ir_mul(f, x, x);
         assert_false(ir_suspend(f, true));
-        ir_ref square = ir_mul(f, x, x), folded = ir_mul(f, x, ir_f32(f, 1)), read = ir_dload(f, VALUES, zero, zero);
+        ir_ref square = ir_mul(f, x, x), folded = ir_mul(f, x, ir_f32(f, 1)),
+               read = ir_dload(f, VALUES, zero, zero);
         ir_ref branch = ir_if(f, ir_lt(f, x, ir_f32(f, 9)));
         ir_else(f);
         ir_endif(f);
@@ -381,7 +396,8 @@ static void suspended_scopes_are_constants(void **state)
         assert_true(ir_suspend(f, false));
         assert_false(ir_same(square, tracked));
         assert_true(ir_same(ir_mul(f, x, x), tracked));
-        ir_ref sum = ir_add(f, ir_add(f, tracked, square), ir_add(f, ir_add(f, folded, chosen), ir_add(f, read, resumed)));
+        ir_ref sum = ir_add(f, ir_add(f, tracked, square),
+                            ir_add(f, ir_add(f, folded, chosen), ir_add(f, read, resumed)));
         ended(f, sum);
         ir_func *jvp = ad_jvp(f), *vjp = ad_vjp(f), *again = ad_jvp(vjp);
         check_module(m);
@@ -403,13 +419,15 @@ static void suspended_scopes_are_constants(void **state)
     }
 }
 
-/* A sweep that stays in its scope, and one that carries what it brought to the border further on, are one sweep. */
+/* A sweep that stays in its scope, and one that carries what it brought to the border further on, are one
+ * sweep. */
 static void a_sweep_can_stop_at_the_border(void **state)
 {
     (void)state;
     ir_module *m = new_module();
     ir_func *f = ir_func_create(m, "f");
-    ir_ref x = ir_param(f, IR_F32), seed = ir_f32(f, 1), outside = ir_sin(f, x), inside[2], at_border, part[2], whole[1], joined;
+    ir_ref x = ir_param(f, IR_F32), seed = ir_f32(f, 1), outside = ir_sin(f, x), inside[2], at_border,
+           part[2], whole[1], joined;
     inside[0] = ir_mul(f, outside, outside), inside[1] = ir_exp(f, outside);
     for (int k = 0; k < 2; k++)
         ad_backward(f, &inside[k], &seed, 1, &outside, &part[k], 1);
@@ -435,7 +453,8 @@ static void hessian_vector_products(void **state)
     ir_func *f = ir_func_create(m, "loss");
     ir_ref sum = ir_f32(f, 0);
     for (uint32_t i = 0; i + 1 < WORDS; i++) {
-        ir_ref a = ir_dload(f, VALUES, ir_u32(f, i), ir_u32(f, i)), b = ir_dload(f, VALUES, ir_u32(f, i + 1), ir_u32(f, i + 1));
+        ir_ref a = ir_dload(f, VALUES, ir_u32(f, i), ir_u32(f, i)),
+               b = ir_dload(f, VALUES, ir_u32(f, i + 1), ir_u32(f, i + 1));
         sum = ir_add(f, sum, ir_mul(f, ir_mul(f, a, a), b));
     }
     ir_func *hvp = ad_jvp(ad_vjp(ended(f, sum)));

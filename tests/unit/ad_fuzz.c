@@ -1,14 +1,18 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derivatives of random functions with branches, loops, calls, memory and local arrays, in the f64 interpreter:
+ * Derivatives of random functions with branches, loops, calls, memory and local arrays, in the f64
+ * interpreter:
  *
- *   forward mode against central differences (where a kink is too near for them, two steps disagree: such seeds are counted, not compared);
- *   reverse against forward mode by the dot-product test, <u, J v> = <J' u, v>, parameters and memory at once; also reverse mode of
+ *   forward mode against central differences (where a kink is too near for them, two steps disagree: such
+ *   seeds are counted, not compared);
+ *   reverse against forward mode by the dot-product test, <u, J v> = <J' u, v>, parameters and memory at
+ *   once; also reverse mode of
  *   loops that were written out against forward mode of the loops;
  *   forward mode at the current place against derived functions; after the passes against before;
  *   forward over reverse against differences of gradients.
  *
- * BL_FUZZ_SEEDS sets the number of seeds (500; 10000 under BL_LONG=1), BL_FUZZ_FIRST the first one, which a failure prints. */
+ * BL_FUZZ_SEEDS sets the number of seeds (500; 10000 under BL_LONG=1), BL_FUZZ_FIRST the first one, which a
+ * failure prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +80,8 @@ static void eval(uint64_t seed, const ir_func *f, point *p, const double *args, 
         in[k].f = f64 ? args[k] : (double)(float)args[k];
     for (uint32_t k = 0; k < SMOOTH_BUFFERS; k++)
         buffers[k] = (ir_eval_buffer){.reals = p->memory[k], .count = SMOOTH_WORDS};
-    ir_eval_env env = {.buffers = buffers, .buffer_count = SMOOTH_BUFFERS, .f64 = f64, .step_limit = 10000000};
+    ir_eval_env env = {
+        .buffers = buffers, .buffer_count = SMOOTH_BUFFERS, .f64 = f64, .step_limit = 10000000};
     if (ir_eval(f, in, out, &env, &err) != BL_OK)
         fail_with(seed, f->module, err.text);
     for (uint32_t k = 0; k < f->results.count; k++)
@@ -112,7 +117,8 @@ static bool differences(uint64_t seed, const ir_func *f, const point *p, double 
     return settled;
 }
 
-static void expect_near(uint64_t seed, const ir_module *m, const char *what, uint32_t k, double got, double expected, double tolerance)
+static void expect_near(uint64_t seed, const ir_module *m, const char *what, uint32_t k, double got,
+                        double expected, double tolerance)
 {
     char reason[128];
     if (fabs(got - expected) <= tolerance * (1 + fabs(expected)))
@@ -145,7 +151,8 @@ typedef bool (*seed_check)(uint64_t seed); /* false: nothing could be compared *
 static void each_seed(seed_check check)
 {
     const char *all = getenv("BL_LONG");
-    uint64_t first = number("BL_FUZZ_FIRST", 1), count = number("BL_FUZZ_SEEDS", all && strcmp(all, "1") == 0 ? 10000 : 500), compared = 0;
+    uint64_t first = number("BL_FUZZ_FIRST", 1),
+             count = number("BL_FUZZ_SEEDS", all && strcmp(all, "1") == 0 ? 10000 : 500), compared = 0;
     for (uint64_t k = 0; k < count; k++)
         compared += check(first + k);
     print_message("%llu of %llu seeds compared\n", (unsigned long long)compared, (unsigned long long)count);
@@ -190,7 +197,8 @@ static bool transpose(uint64_t seed, smooth_options o, bool unrolled)
     if (unrolled)
         check_valid(seed, out);
     point p = random_point(seed);
-    double u[SMOOTH_RESULTS], tangent[SMOOTH_RESULTS], args[ARGS_MOST], adjoint[ARGS_MOST], forward = 0, reverse = 0, size = 0;
+    double u[SMOOTH_RESULTS], tangent[SMOOTH_RESULTS], args[ARGS_MOST], adjoint[ARGS_MOST],
+        forward = 0, reverse = 0, size = 0;
     uint64_t state = seed;
     tangents(seed, jvp, &p, true, tangent);
     for (uint32_t k = 0; k < SMOOTH_RESULTS; k++) {
@@ -217,7 +225,8 @@ static bool transpose(uint64_t seed, smooth_options o, bool unrolled)
 
 static bool reverse_is_transpose(uint64_t seed)
 {
-    return transpose(seed, (smooth_options){.sums_only = true, .some_constant = true, .flat_locals = true}, false);
+    return transpose(seed, (smooth_options){.sums_only = true, .some_constant = true, .flat_locals = true},
+                     false);
 }
 
 static bool unrolled_is_transpose(uint64_t seed)
@@ -286,7 +295,8 @@ static bool forward_over_reverse_is_differences(uint64_t seed)
     }
     enum { ADJOINTS = SMOOTH_PARAMS + SMOOTH_WORDS };
     const double h = 1e-5;
-    double seeds[SMOOTH_RESULTS] = {0.7, -0.4, 0.9}, args[2 * ARGS_MOST] = {0}, out[4][ARGS_MOST + SMOOTH_WORDS], got[ADJOINTS];
+    double seeds[SMOOTH_RESULTS] = {0.7, -0.4, 0.9}, args[2 * ARGS_MOST] = {0},
+           out[4][ARGS_MOST + SMOOTH_WORDS], got[ADJOINTS];
     point p = random_point(seed);
     for (int k = 0; k < 4; k++) { /* gradients at -h, h, -h/4, h/4 */
         double step = (k % 2 ? h : -h) / (k < 2 ? 1 : 4);

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derivatives of single ops: a walk over ops.def compares every rule with central differences of the f64 interpreter; then the points
- * where a rule needs its guard. */
+ * Derivatives of single ops: a walk over ops.def compares every rule with central differences of the f64
+ * interpreter; then the points where a rule needs its guard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,11 +38,16 @@ static domain operand_domain(ir_op op, unsigned k)
 {
     switch (op) {
     case IR_SQRT:
-    case IR_LOG: return (domain){0.1, 3};
-    case IR_POW: return k == 0 ? (domain){0.1, 3} : (domain){-2, 2};
-    case IR_DIV: return k == 0 ? (domain){-2, 2} : (domain){0.3, 2};
-    case IR_ACOS: return (domain){-0.9, 0.9};
-    default: return (domain){-2, 2};
+    case IR_LOG:
+        return (domain){0.1, 3};
+    case IR_POW:
+        return k == 0 ? (domain){0.1, 3} : (domain){-2, 2};
+    case IR_DIV:
+        return k == 0 ? (domain){-2, 2} : (domain){0.3, 2};
+    case IR_ACOS:
+        return (domain){-0.9, 0.9};
+    default:
+        return (domain){-2, 2};
     }
 }
 
@@ -57,12 +62,17 @@ static double random_between(double low, double high)
 static bool near_kink(ir_op op, const double *x)
 {
     switch (op) {
-    case IR_ABS: return fabs(x[0]) < 0.01;
+    case IR_ABS:
+        return fabs(x[0]) < 0.01;
     case IR_MIN:
-    case IR_MAX: return fabs(x[0] - x[1]) < 0.01;
-    case IR_SELECT: return fabs(x[0] - 0.3) < 0.01;
-    case IR_ATAN2: return x[0] * x[0] + x[1] * x[1] < 0.1 || (x[1] < 0 && fabs(x[0]) < 0.01);
-    default: return false;
+    case IR_MAX:
+        return fabs(x[0] - x[1]) < 0.01;
+    case IR_SELECT:
+        return fabs(x[0] - 0.3) < 0.01;
+    case IR_ATAN2:
+        return x[0] * x[0] + x[1] * x[1] < 0.1 || (x[1] < 0 && fabs(x[0]) < 0.01);
+    default:
+        return false;
     }
 }
 
@@ -97,8 +107,8 @@ static void check_point(ir_op op, const ir_func *f, const ir_func *vjp, const do
     for (unsigned k = 0; k < arity; k++) {
         double expected = seed * (value_at(f, x, arity, k, h) - value_at(f, x, arity, k, -h)) / (2 * h);
         if (fabs(adjoint[k].f - expected) > 1e-6 * (1 + fabs(expected)))
-            fail_msg("%s(%g, %g, %g): adjoint of operand %u is %.9g, differences give %.9g", ir_op_table[op].name, x[0], x[1], x[2], k,
-                     adjoint[k].f, expected);
+            fail_msg("%s(%g, %g, %g): adjoint of operand %u is %.9g, differences give %.9g",
+                     ir_op_table[op].name, x[0], x[1], x[2], k, adjoint[k].f, expected);
     }
 }
 
@@ -176,9 +186,10 @@ static void guards(void **state)
         ir_op op;
         double x[2], expected[2];
     } cases[] = {
-        {IR_SQRT, {0, 0}, {0, 0}},     {IR_ACOS, {1, 0}, {0, 0}},       {IR_ACOS, {-1, 0}, {0, 0}}, {IR_ATAN2, {0, 0}, {0, 0}},
-        {IR_POW, {0, 2}, {0, 0}},      {IR_POW, {0, 1}, {1, 0}},        {IR_POW, {0, 0.5}, {0, 0}}, {IR_ABS, {0, 0}, {1, 0}},
-        {IR_MIN, {2, 2}, {1, 0}},      {IR_MAX, {2, 2}, {1, 0}},        {IR_POW, {0, 0}, {0, 0}},
+        {IR_SQRT, {0, 0}, {0, 0}},  {IR_ACOS, {1, 0}, {0, 0}}, {IR_ACOS, {-1, 0}, {0, 0}},
+        {IR_ATAN2, {0, 0}, {0, 0}}, {IR_POW, {0, 2}, {0, 0}},  {IR_POW, {0, 1}, {1, 0}},
+        {IR_POW, {0, 0.5}, {0, 0}}, {IR_ABS, {0, 0}, {1, 0}},  {IR_MIN, {2, 2}, {1, 0}},
+        {IR_MAX, {2, 2}, {1, 0}},   {IR_POW, {0, 0}, {0, 0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned arity = ir_op_table[cases[i].op].arity;
@@ -190,8 +201,8 @@ static void guards(void **state)
         eval(vjp, args, arity + 1, v);
         for (unsigned k = 0; k < arity; k++)
             if (!(fabs(v[k].f - cases[i].expected[k]) <= 0))
-                fail_msg("%s(%g, %g): adjoint %u is %g, expected %g", ir_op_table[cases[i].op].name, args[0], args[1], k, v[k].f,
-                         cases[i].expected[k]);
+                fail_msg("%s(%g, %g): adjoint %u is %g, expected %g", ir_op_table[cases[i].op].name, args[0],
+                         args[1], k, v[k].f, cases[i].expected[k]);
         ir_module_destroy(m);
     }
 }

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derivatives through branches, calls and memory: against central differences of the f64 interpreter, by hand-written functions and
- * by random ones; and that nothing is emitted for what was not asked for. */
+ * Derivatives through branches, calls and memory: against central differences of the f64 interpreter, by
+ * hand-written functions and by random ones; and that nothing is emitted for what was not asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,8 @@ static void eval(machine *k, const ir_func *f, const double *x, uint32_t count, 
         fail_msg("%s", err.text);
 }
 
-static double value_at(machine *k, const ir_func *f, const double *x, uint32_t count, uint32_t which, double shift)
+static double value_at(machine *k, const ir_func *f, const double *x, uint32_t count, uint32_t which,
+                       double shift)
 {
     double moved[MAX_PARAMS];
     ir_value y[MAX_PARAMS];
@@ -75,11 +76,13 @@ static double value_at(machine *k, const ir_func *f, const double *x, uint32_t c
 }
 
 /* Central difference; false where a kink or the curvature spoils it. */
-static bool difference(machine *k, const ir_func *f, const double *x, uint32_t count, uint32_t which, double *slope)
+static bool difference(machine *k, const ir_func *f, const double *x, uint32_t count, uint32_t which,
+                       double *slope)
 {
     double h = 1e-5;
     double wide = (value_at(k, f, x, count, which, h) - value_at(k, f, x, count, which, -h)) / (2 * h);
-    double narrow = (value_at(k, f, x, count, which, h / 4) - value_at(k, f, x, count, which, -h / 4)) / (h / 2);
+    double narrow =
+        (value_at(k, f, x, count, which, h / 4) - value_at(k, f, x, count, which, -h / 4)) / (h / 2);
     *slope = narrow;
     return isfinite(narrow) && fabs(wide - narrow) <= 1e-5 * (1 + fabs(narrow));
 }
@@ -106,7 +109,8 @@ static void is_equal(double got, double expected)
         fail_msg("%.17g, expected %.17g", got, expected);
 }
 
-/* The derived function, as built and after the passes, against differences in every parameter at x. Returns how many could be compared. */
+/* The derived function, as built and after the passes, against differences in every parameter at x. Returns
+ * how many could be compared. */
 static uint32_t check_vjp(ir_func *f, const double *x, const char *what)
 {
     machine k;
@@ -203,7 +207,8 @@ static void choosing_phis_become_selects(void **state)
     ir_module_destroy(m);
 }
 
-/* A loop that computes a constant of the derivative is repeated inside the branch; a value of it scales the result. */
+/* A loop that computes a constant of the derivative is repeated inside the branch; a value of it scales the
+ * result. */
 static void constant_loops_in_branches_are_repeated(void **state)
 {
     (void)state;
@@ -336,7 +341,8 @@ static ir_ref trace_memory(ir_func *f, bool with_gradient)
     ir_ref none = ir_u32(f, ~0u), three = ir_u32(f, 3), sum = ir_f32(f, 0);
     for (uint32_t i = 0; i < 2; i++) {
         ir_ref at = ir_load(f, IR_U32, INDICES, ir_u32(f, i));
-        ir_ref v = ir_dload(f, VALUES, at, with_gradient ? ir_load(f, IR_U32, INDICES, ir_u32(f, 2 + i)) : none);
+        ir_ref v =
+            ir_dload(f, VALUES, at, with_gradient ? ir_load(f, IR_U32, INDICES, ir_u32(f, 2 + i)) : none);
         sum = ir_add(f, sum, ir_mul(f, v, v));
     }
     return ir_mul(f, sum, ir_dload(f, VALUES, three, with_gradient ? three : none));
@@ -367,7 +373,8 @@ static void memory_reads_scatter(void **state)
             k.values[w] = middle - h;
             eval(&k, primal, NULL, 0, &down);
             k.values[w] = middle;
-            is_near(k.gradients[w], w == 5 ? 0 : 2 * (up.f - down.f) / (2 * h), "memory", w); /* 5 has no gradient */
+            is_near(k.gradients[w], w == 5 ? 0 : 2 * (up.f - down.f) / (2 * h), "memory",
+                    w); /* 5 has no gradient */
         }
     }
     ir_module_destroy(m);
@@ -415,7 +422,8 @@ static void nothing_is_emitted_without_a_request(void **state)
     ir_ref quiet = ir_mul(f, ir_dload(f, VALUES, at, none), x);
     ir_ref detached = ir_detach(f, ir_dload(f, VALUES, at, at));
     ir_ref replaced = ir_replace_grad(f, ir_dload(f, VALUES, at, ir_u32(f, 3)), quiet);
-    ir_ref y = ir_add(f, ir_mul(f, quiet, detached), ir_add(f, replaced, ir_floor(f, ir_dload(f, VALUES, at, ir_u32(f, 4)))));
+    ir_ref y = ir_add(f, ir_mul(f, quiet, detached),
+                      ir_add(f, replaced, ir_floor(f, ir_dload(f, VALUES, at, ir_u32(f, 4)))));
     ir_ref seed = ir_f32(f, 1), adjoint, unused = ir_param(f, IR_F32);
     uint32_t before = f->inst.count;
     ad_backward(f, &y, &seed, 1, NULL, NULL, 0);
@@ -449,7 +457,8 @@ static void the_sweep_stops_at_wrt(void **state)
     (void)state;
     ir_module *m = module_with_memory();
     ir_func *f = ir_func_create(m, "f");
-    ir_ref v = ir_dload(f, VALUES, ir_u32(f, 1), ir_u32(f, 1)), mid = ir_mul(f, v, v), seed = ir_f32(f, 1), adjoint;
+    ir_ref v = ir_dload(f, VALUES, ir_u32(f, 1), ir_u32(f, 1)), mid = ir_mul(f, v, v), seed = ir_f32(f, 1),
+           adjoint;
     ad_backward(f, (ir_ref[]){ir_mul(f, mid, ir_f32(f, 3))}, &seed, 1, &mid, &adjoint, 1);
     assert_int_equal(count_ops(m, IR_ACCUM), 0);
     assert_true(ir_const_is(f, adjoint, 3));
@@ -479,7 +488,8 @@ static ir_ref trace_loop(ir_func *f, ir_ref start, ir_ref factor)
 static void loops_are_refused(void **state)
 {
     (void)state;
-    for (int by_next = 0; by_next < 2; by_next++) { /* the parameter enters as initial value, or in the body */
+    for (int by_next = 0; by_next < 2;
+         by_next++) { /* the parameter enters as initial value, or in the body */
         ir_module *m = ir_module_create();
         ir_func *f = ir_func_create(m, "f");
         ir_ref x = ir_param(f, IR_F32), two = ir_f32(f, 2);
@@ -586,18 +596,30 @@ static ir_ref random_value(ir_func *f, const pool *p)
 {
     ir_ref a = pick(p), b = pick(p), c = pick(p), half = ir_f32(f, 0.5f);
     switch (random_below(12)) {
-    case 0: return ir_add(f, a, b);
-    case 1: return ir_sub(f, a, b);
-    case 2: return ir_mul(f, ir_sin(f, a), b);
-    case 3: return ir_div(f, a, ir_add(f, ir_f32(f, 2), ir_cos(f, b)));
-    case 4: return ir_min(f, a, b);
-    case 5: return ir_max(f, a, ir_neg(f, b));
-    case 6: return ir_select(f, ir_lt(f, a, b), c, ir_mul(f, a, half));
-    case 7: return ir_sqrt(f, ir_add(f, ir_mul(f, a, a), half));
-    case 8: return ir_log(f, ir_add(f, ir_abs(f, a), half));
-    case 9: return ir_exp(f, ir_sin(f, a));
-    case 10: return ir_atan2(f, a, ir_add(f, ir_abs(f, b), half));
-    default: return ir_pow(f, ir_add(f, ir_abs(f, a), half), ir_sin(f, b));
+    case 0:
+        return ir_add(f, a, b);
+    case 1:
+        return ir_sub(f, a, b);
+    case 2:
+        return ir_mul(f, ir_sin(f, a), b);
+    case 3:
+        return ir_div(f, a, ir_add(f, ir_f32(f, 2), ir_cos(f, b)));
+    case 4:
+        return ir_min(f, a, b);
+    case 5:
+        return ir_max(f, a, ir_neg(f, b));
+    case 6:
+        return ir_select(f, ir_lt(f, a, b), c, ir_mul(f, a, half));
+    case 7:
+        return ir_sqrt(f, ir_add(f, ir_mul(f, a, a), half));
+    case 8:
+        return ir_log(f, ir_add(f, ir_abs(f, a), half));
+    case 9:
+        return ir_exp(f, ir_sin(f, a));
+    case 10:
+        return ir_atan2(f, a, ir_add(f, ir_abs(f, b), half));
+    default:
+        return ir_pow(f, ir_add(f, ir_abs(f, a), half), ir_sin(f, b));
     }
 }
 
@@ -637,7 +659,8 @@ static void random_block(ir_func *f, pool *p, ir_func *const *targets, uint32_t 
     }
 }
 
-static ir_func *random_function(ir_module *m, const char *name, ir_func *const *targets, uint32_t params, uint32_t results)
+static ir_func *random_function(ir_module *m, const char *name, ir_func *const *targets, uint32_t params,
+                                uint32_t results)
 {
     ir_func *f = ir_func_create(m, name);
     pool p = {.count = params};

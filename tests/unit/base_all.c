@@ -201,7 +201,8 @@ static void file_failures_name_the_file(void **state)
     arena_free(&a);
 }
 
-/* `-o /dev/null` must write to the device, not put a file in its place. A pipe stands in for the device here. */
+/* `-o /dev/null` must write to the device, not put a file in its place. A pipe stands in for the device
+ * here. */
 static void special_files_are_written_in_place(void **state)
 {
     arena a = {0};

@@ -1,9 +1,11 @@
 /* LABELS: nodevice serial */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recording, passes and code generation take time linear in the size of a trace. `unit_compile_time --table` prints what
- * scripts/plot-compile-time draws: ops as generated and milliseconds of CPU for each, from 1000 to 200,000 ops.
+ * Recording, passes and code generation take time linear in the size of a trace. `unit_compile_time --table`
+ * prints what scripts/plot-compile-time draws: ops as generated and milliseconds of CPU for each, from 1000
+ * to 200,000 ops.
  *
- * The trace is what renderers make: straight-line code, branches and loops with results, loads and stores, calls of a few functions. */
+ * The trace is what renderers make: straight-line code, branches and loops with results, loads and stores,
+ * calls of a few functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +42,8 @@ static ir_func *callee(ir_module *m, uint32_t k)
 /* About OPS_PER_BLOCK ops, different in every block. */
 static ir_ref block(ir_func *f, ir_func *const *targets, ir_ref x, uint32_t k)
 {
-    ir_ref at = ir_add(f, ir_global_id(f), ir_u32(f, k)), loaded = ir_load(f, IR_F32, MEMORY, at), count = ir_u32(f, 0), called;
+    ir_ref at = ir_add(f, ir_global_id(f), ir_u32(f, k)), loaded = ir_load(f, IR_F32, MEMORY, at),
+           count = ir_u32(f, 0), called;
     for (uint32_t i = 0; i < 6; i++)
         x = ir_sub(f, ir_mul(f, x, loaded), ir_f32(f, (float)(k + i)));
     ir_ref branch = ir_if(f, ir_lt(f, x, loaded));
@@ -88,7 +91,12 @@ static sample measure(uint32_t ops)
     double optimised = cpu();
     if (spv_generate(lowered, NULL, &code, &err) != BL_OK)
         fail_msg("%s", err.text);
-    sample s = {.ops = opt_measure(lowered).ops, .record = recorded - start, .passes = optimised - recorded, .generate = cpu() - optimised};
+    sample s = {
+        .ops = opt_measure(lowered).ops,
+        .record = recorded - start,
+        .passes = optimised - recorded,
+        .generate = cpu() - optimised,
+    };
     spv_code_free(&code);
     ir_module_destroy(lowered);
     ir_module_destroy(m);
@@ -112,7 +120,8 @@ static void time_is_linear_in_ops(void **state)
     (void)state;
     sample small = fastest_of_three(5000), large = fastest_of_three(80000);
     double growth = total(large) / total(small) / ((double)large.ops / small.ops);
-    print_message("%u ops in %.1f ms, %u in %.1f ms: time per op grows by %.2f\n", small.ops, 1e3 * total(small), large.ops, 1e3 * total(large), growth);
+    print_message("%u ops in %.1f ms, %u in %.1f ms: time per op grows by %.2f\n", small.ops,
+                  1e3 * total(small), large.ops, 1e3 * total(large), growth);
     assert_true(growth < 3); /* 16 if time were quadratic; caches are worth up to 2 */
 }
 

@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checkpoint files: what was written comes back; a file cut at any length, with any bit flipped, or forged with a good checksum is an error. */
+ * Checkpoint files: what was written comes back; a file cut at any length, with any bit flipped, or forged
+ * with a good checksum is an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,13 @@ static fit_checkpoint sample(void)
     static float words[WORDS];
     for (int i = 0; i < WORDS; i++)
         words[i] = 1.0f / (float)(i + 1);
-    return (fit_checkpoint){.head = {.program = 1, .scene = 2, .job = 3, .step = 4, .coarser = 5, .loss = 0.25, .device = "a device"},
-                            .words = words, .word_count = WORDS, .note = "a note", .note_size = 6};
+    return (fit_checkpoint){
+        .head =
+            {.program = 1, .scene = 2, .job = 3, .step = 4, .coarser = 5, .loss = 0.25, .device = "a device"},
+        .words = words,
+        .word_count = WORDS,
+        .note = "a note",
+        .note_size = 6};
 }
 
 static char *written(const fit_checkpoint *c, size_t *size)
@@ -87,8 +93,8 @@ static void every_cut_and_every_bit_is_noticed(void **state)
     remove(path);
 }
 
-/* Every u32 of the file's own head (after the checksum) set to values that matter, with the checksum made good again: sizes are believed no more than
- * the file's own. */
+/* Every u32 of the file's own head (after the checksum) set to values that matter, with the checksum made
+ * good again: sizes are believed no more than the file's own. */
 static void forged_sizes_are_refused(void **state)
 {
     (void)state;

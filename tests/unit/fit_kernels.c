@@ -1,6 +1,7 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients, Adam. */
+ * The fixed kernels of src/fit on a device, against C references: resolve, losses, fixed-point gradients,
+ * Adam. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,15 +154,19 @@ static double loss_value(bl_loss loss, double i, double t, double constant)
 {
     double d = i - t, a = fabs(d);
     switch (loss) {
-    case BL_LOSS_L1: return a;
-    case BL_LOSS_RELATIVE_L2: return d * d / (t * t + constant);
-    case BL_LOSS_HUBER: return a <= constant ? d * d / 2 : constant * (a - constant / 2);
-    default: return d * d;
+    case BL_LOSS_L1:
+        return a;
+    case BL_LOSS_RELATIVE_L2:
+        return d * d / (t * t + constant);
+    case BL_LOSS_HUBER:
+        return a <= constant ? d * d / 2 : constant * (a - constant / 2);
+    default:
+        return d * d;
     }
 }
 
-/* dL/dI of one value by central differences of the definition. Where the loss has a kink or a joint within the step, the slope lies between
- * the one-sided ones: *slack. */
+/* dL/dI of one value by central differences of the definition. Where the loss has a kink or a joint within
+ * the step, the slope lies between the one-sided ones: *slack. */
 static double loss_slope(bl_loss loss, double i, double t, double constant, double *slack)
 {
     double e = 1e-5, low = loss_value(loss, i - e, t, constant), mid = loss_value(loss, i, t, constant),
@@ -170,7 +175,8 @@ static double loss_slope(bl_loss loss, double i, double t, double constant, doub
     return (high - low) / (2 * e);
 }
 
-static const float odd_pairs[][2] = {{0, 0}, {1, 1}, {0, 2}, {2, 0}, {5, 4}, {4, 5}, {1e-4f, 0}, {0, 1e-4f}, {300, 0.5f}, {0.25f, 0.5f}};
+static const float odd_pairs[][2] = {{0, 0}, {1, 1},     {0, 2},     {2, 0},      {5, 4},
+                                     {4, 5}, {1e-4f, 0}, {0, 1e-4f}, {300, 0.5f}, {0.25f, 0.5f}};
 enum { ODD_PAIRS = sizeof odd_pairs / sizeof odd_pairs[0] };
 
 static void check_loss(const fit_loss *args, const float *image, const float *target, double constant)
@@ -182,14 +188,18 @@ static void check_loss(const fit_loss *args, const float *image, const float *ta
         double slack, slope = loss_slope(args->loss, (double)image[i], (double)target[i], constant, &slack);
         loss += weight * loss_value(args->loss, (double)image[i], (double)target[i], constant) / n;
         double off = fabs((double)adjoint[i] * n / weight - slope);
-        /* rounding of the f32 difference and of the differences themselves; a slope of 0 at a kink is within it */
-        double wide = args->loss == BL_LOSS_RELATIVE_L2 ? fabs(slope) + 1 / ((double)target[i] * (double)target[i] + constant) : fabs(slope);
+        /* rounding of the f32 difference and of the differences themselves; a slope of 0 at a kink is within
+         * it */
+        double wide = args->loss == BL_LOSS_RELATIVE_L2
+                          ? fabs(slope) + 1 / ((double)target[i] * (double)target[i] + constant)
+                          : fabs(slope);
         if (!(off <= 1e-6 * (1 + wide) + 1e-6 * wide + slack))
-            fail_msg("loss %d at I %g, T %g: slope %.9g, by differences %.9g +- %g", (int)args->loss, (double)image[i],
-                     (double)target[i], (double)adjoint[i] * n / weight, slope, slack);
+            fail_msg("loss %d at I %g, T %g: slope %.9g, by differences %.9g +- %g", (int)args->loss,
+                     (double)image[i], (double)target[i], (double)adjoint[i] * n / weight, slope, slack);
     }
     if (!(fabs((double)results[args->slot] - loss) <= 1e-6 * loss))
-        fail_msg("loss %d of %u values: %.9g instead of %.9g", (int)args->loss, n, (double)results[args->slot], loss);
+        fail_msg("loss %d of %u values: %.9g instead of %.9g", (int)args->loss, n,
+                 (double)results[args->slot], loss);
     assert_true(results[0] == 0 && results[1] == 0 && results[3] == 0);
     free(adjoint);
     free(results);
@@ -201,9 +211,18 @@ static void loss_of_size(fixture *f, bl_loss loss, uint32_t n, double given, dou
     float *image = random_floats(n, 2, 3.0f), *target = random_floats(n, 3, 3.0f);
     for (uint32_t i = 0; i < ODD_PAIRS && i < n; i++)
         image[i] = odd_pairs[i][0], target[i] = odd_pairs[i][1];
-    fit_loss args = {.loss = loss, .constant = given, .weight = weight, .image = words(f, n, image), .target = words(f, n, target),
-                     .adjoint = words(f, n, NULL), .partials = words(f, fit_loss_partials(n), NULL),
-                     .results = words(f, 4, NULL), .n = n, .slot = 2};
+    fit_loss args = {
+        .loss = loss,
+        .constant = given,
+        .weight = weight,
+        .image = words(f, n, image),
+        .target = words(f, n, target),
+        .adjoint = words(f, n, NULL),
+        .partials = words(f, fit_loss_partials(n), NULL),
+        .results = words(f, 4, NULL),
+        .n = n,
+        .slot = 2,
+    };
     begin(f);
     fit_record_loss(f->batch, f->kernels, &args);
     finish(f);
@@ -224,7 +243,8 @@ static void losses_and_slopes_match_their_definitions(void **state)
         }
 }
 
-/* The bound that the scale of gradients is chosen by holds for every image up to the target's brightness, and is not idle. */
+/* The bound that the scale of gradients is chosen by holds for every image up to the target's brightness, and
+ * is not idle. */
 static void the_steepest_slope_is_a_bound(void **state)
 {
     (void)state;
@@ -232,10 +252,12 @@ static void the_steepest_slope_is_a_bound(void **state)
     float *target = random_floats(N, 21, 2.0f), *image = random_floats(N, 22, 2.0f);
     target[3] = 0, target[7] = 2.0f, image[9] = NAN;
     for (bl_loss loss = 0; loss < BL_LOSS_COUNT; loss++) {
-        double constant = fit_loss_info(loss).constant, bound = fit_loss_steepest(loss, 0, target, N), most = 0, slack;
+        double constant = fit_loss_info(loss).constant, bound = fit_loss_steepest(loss, 0, target, N),
+               most = 0, slack;
         for (uint32_t i = 0; i < N; i++)
             if (i != 9)
-                most = fmax(most, fabs(loss_slope(loss, (double)image[i], (double)target[i], constant, &slack)) / N);
+                most = fmax(
+                    most, fabs(loss_slope(loss, (double)image[i], (double)target[i], constant, &slack)) / N);
         assert_true(most <= bound * (1 + 1e-6) && bound <= 400 * most);
     }
     free(target);
@@ -270,7 +292,8 @@ static void loss_dot_matches_the_formula(void **state)
 
 enum { SHAPES = 64 * 6, RANDOMS = 4096, INTEGERS = SHAPES + RANDOMS };
 
-/* every power of two and its neighbours, ties of the rounding, both signs; then random words of random length */
+/* every power of two and its neighbours, ties of the rounding, both signs; then random words of random
+ * length */
 static void fill_integers(int64_t *values)
 {
     uint64_t seed = 6;
@@ -324,7 +347,14 @@ static void fixed_point_is_rounded_once(void **state)
 
 /* ---- optimisers, against their formulas (Mitsuba's, Dr.Jit's) in double precision ---- */
 
-enum { PARTS = 5, PART = 26 /* elements, with a rate and bounds of their own */, ELEMENTS = PARTS * PART, STEPS = 40, PARAMETER_FIRST = 11, GRADIENT_FIRST = 3 };
+enum {
+    PARTS = 5,
+    PART = 26 /* elements, with a rate and bounds of their own */,
+    ELEMENTS = PARTS * PART,
+    STEPS = 40,
+    PARAMETER_FIRST = 11,
+    GRADIENT_FIRST = 3
+};
 
 typedef struct reference {
     double x[ELEMENTS], a[ELEMENTS], b[ELEMENTS];
@@ -343,14 +373,16 @@ static double way_of(const fit_optimizer *o, reference *r, uint32_t i, double g)
     default:
         r->a[i] = o->beta_1 * r->a[i] + (1 - o->beta_1) * g;
         r->b[i] = o->beta_2 * r->b[i] + (1 - o->beta_2) * g * g;
-        return sqrt(1 - pow(o->beta_2, o->step)) / (1 - pow(o->beta_1, o->step)) * r->a[i] / (sqrt(r->b[i]) + o->epsilon);
+        return sqrt(1 - pow(o->beta_2, o->step)) / (1 - pow(o->beta_1, o->step)) * r->a[i] /
+               (sqrt(r->b[i]) + o->epsilon);
     }
 }
 
 typedef struct limits {
     double rate, lower, upper;
 } limits;
-static const limits parts[PARTS] = {{.05, -INFINITY, INFINITY}, {.01, 0, 1}, {.05, 0, INFINITY}, {.01, -INFINITY, 1}, {.05, 0, 1}};
+static const limits parts[PARTS] = {
+    {.05, -INFINITY, INFINITY}, {.01, 0, 1}, {.05, 0, INFINITY}, {.01, -INFINITY, 1}, {.05, 0, 1}};
 
 static void reference_step(const fit_optimizer *o, reference *r, const float *g)
 {
@@ -363,7 +395,8 @@ static void reference_step(const fit_optimizer *o, reference *r, const float *g)
     }
 }
 
-/* the gradient of step t: smooth, with one element that is sometimes NaN and one that is sometimes infinite */
+/* the gradient of step t: smooth, with one element that is sometimes NaN and one that is sometimes
+ * infinite */
 static void make_gradient(float *g, uint32_t t, bool holes)
 {
     for (uint32_t i = 0; i < ELEMENTS; i++)
@@ -398,7 +431,8 @@ static void compare_parameters(gpu_buffer *buffer, const reference *r, bl_optimi
         assert_true(x[i] == 0);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         if (!(fabs((double)x[PARAMETER_FIRST + i] - r->x[i]) <= 2e-5))
-            fail_msg("optimiser %d, element %u: %g instead of %g", (int)kind, i, (double)x[PARAMETER_FIRST + i], r->x[i]);
+            fail_msg("optimiser %d, element %u: %g instead of %g", (int)kind, i,
+                     (double)x[PARAMETER_FIRST + i], r->x[i]);
     free(x);
 }
 
@@ -507,8 +541,15 @@ static void variation_of(fixture *f, uint32_t rank, const uint32_t shape[4], dou
     gpu_buffer *parameters = words(f, n + FIRST, NULL), *gradient = words(f, n + GRADIENT, NULL);
     CHECK(gpu_buffer_write(parameters, FIRST * 4, x, n * 4, &err));
     CHECK(gpu_buffer_write(gradient, GRADIENT * 4, before, n * 4, &err));
-    fit_variation args = {.parameters = parameters, .gradient = gradient, .parameter_first = FIRST, .gradient_first = GRADIENT, .rank = rank,
-                          .weight = weight, .smoothing = smoothing};
+    fit_variation args = {
+        .parameters = parameters,
+        .gradient = gradient,
+        .parameter_first = FIRST,
+        .gradient_first = GRADIENT,
+        .rank = rank,
+        .weight = weight,
+        .smoothing = smoothing,
+    };
     memcpy(args.shape, shape, rank * sizeof *shape);
     begin(f);
     fit_record_variation(f->batch, f->kernels, &args);
@@ -533,7 +574,9 @@ static void variation_of(fixture *f, uint32_t rank, const uint32_t shape[4], dou
 
 static void the_slope_of_total_variation_is_that_of_its_definition(void **state)
 {
-    static const struct { uint32_t rank, shape[4]; } arrays[] = {{4, {3, 4, 5, 3}}, {4, {5, 4, 3, 1}}, {4, {1, 1, 70, 1}}, {3, {7, 9, 3}}, {3, {1, 1, 1}}};
+    static const struct {
+        uint32_t rank, shape[4];
+    } arrays[] = {{4, {3, 4, 5, 3}}, {4, {5, 4, 3, 1}}, {4, {1, 1, 70, 1}}, {3, {7, 9, 3}}, {3, {1, 1, 1}}};
     for (uint32_t k = 0; k < sizeof arrays / sizeof *arrays; k++) {
         variation_of(*state, arrays[k].rank, arrays[k].shape, 1, 0.05);
         variation_of(*state, arrays[k].rank, arrays[k].shape, 30, 0.5);

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The preconditioner of large steps against a dense matrix, written down from its definition and solved by Gauss and Jordan; a step against the
- * formulas of the paper; and what cannot be factorised. */
+ * The preconditioner of large steps against a dense matrix, written down from its definition and solved by
+ * Gauss and Jordan; a step against the formulas of the paper; and what cannot be factorised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,12 +103,24 @@ static void steps_equal_the_papers(void **state)
             gradient[i] = (float)(uniform() - 0.5);
             by_u[i] = i % 3 == 1 ? 0 : (double)gradient[i];
         }
-        fit_smoothing_move move = {.gradient = gradient, .values = values, .first = first, .second = second, .count = COUNT, .step = step,
-                                   .rate = rate, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon, .fixed_axes = 2};
+        fit_smoothing_move move = {
+            .gradient = gradient,
+            .values = values,
+            .first = first,
+            .second = second,
+            .count = COUNT,
+            .step = step,
+            .rate = rate,
+            .beta_1 = beta_1,
+            .beta_2 = beta_2,
+            .epsilon = epsilon,
+            .fixed_axes = 2,
+        };
         assert_int_equal(fit_smoothing_step(s, &move, &err), BL_OK);
         solve_dense(by_u);
         for (int i = 0; i < COUNT; i++) {
-            m[i] = beta_1 * m[i] + (1 - beta_1) * by_u[i], v[i] = beta_2 * v[i] + (1 - beta_2) * by_u[i] * by_u[i];
+            m[i] = beta_1 * m[i] + (1 - beta_1) * by_u[i],
+            v[i] = beta_2 * v[i] + (1 - beta_2) * by_u[i] * by_u[i];
             most = fmax(most, v[i] / (1 - pow(beta_2, step)));
         }
         for (int i = 0; i < COUNT; i++)
@@ -138,7 +150,8 @@ static void mistakes_are_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(solution_equals_dense), cmocka_unit_test(steps_equal_the_papers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(solution_equals_dense),
+                                       cmocka_unit_test(steps_equal_the_papers),
                                        cmocka_unit_test(mistakes_are_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

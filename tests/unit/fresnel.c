@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fresnel coefficients against values that are exact and against the textbook's complex form, in the interpreter, f64; and f32 where a value
- * must be hit exactly. The derivative of the perfect mirror, where a careless form has 0 or NaN. */
+ * Fresnel coefficients against values that are exact and against the textbook's complex form, in the
+ * interpreter, f64; and f32 where a value must be hit exactly. The derivative of the perfect mirror, where a
+ * careless form has 0 or NaN. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ static double conductor(double cos_i, double eta, double k)
     return r[0];
 }
 
-static void expect(double value, double expected, double tolerance, const char *what, double a, double b, double c)
+static void expect(double value, double expected, double tolerance, const char *what, double a, double b,
+                   double c)
 {
     if (!(fabs(value - expected) <= tolerance))
         fail_msg("%s(%g, %g, %g) = %.15g, expected %.15g", what, a, b, c, value, expected);
@@ -73,7 +75,8 @@ static void expect(double value, double expected, double tolerance, const char *
 static double textbook(double cos_i, double complex index)
 {
     double complex inner = csqrt(index * index - (1 - cos_i * cos_i));
-    double complex s = (cos_i - inner) / (cos_i + inner), p = (index * index * cos_i - inner) / (index * index * cos_i + inner);
+    double complex s = (cos_i - inner) / (cos_i + inner),
+                   p = (index * index * cos_i - inner) / (index * index * cos_i + inner);
     return 0.5 * (creal(s * conj(s)) + creal(p * conj(p)));
 }
 
@@ -89,7 +92,8 @@ static void known_values(void **state)
     expect(dielectric(-1, 1.5), 0.04, 1e-15, "dielectric", -1, 1.5, 0);
     expect(dielectric(1, 2), 1.0 / 9, 1e-15, "dielectric", 1, 2, 0);
     double brewster = 1 / sqrt(1 + 1.5 * 1.5); /* r_p is 0, r_s is (eta^2 - 1) / (eta^2 + 1) */
-    expect(dielectric(brewster, 1.5), 0.5 * (1.25 / 3.25) * (1.25 / 3.25), 1e-15, "dielectric at Brewster's angle", brewster, 1.5, 0);
+    expect(dielectric(brewster, 1.5), 0.5 * (1.25 / 3.25) * (1.25 / 3.25), 1e-15,
+           "dielectric at Brewster's angle", brewster, 1.5, 0);
     expect(conductor(1, 0.3, 3), (0.7 * 0.7 + 9) / (1.3 * 1.3 + 9), 1e-15, "conductor", 1, 0.3, 3);
     expect(conductor(1, 1.5, 0), 0.04, 1e-15, "conductor", 1, 1.5, 0);
 }
@@ -122,11 +126,13 @@ static void agree_with_the_textbook(void **state)
     static const double etas[] = {0.05, 0.3, 1.1, 1.5, 2.419}, ks[] = {0, 0.01, 1.3, 3, 8};
     for (int i = 0; i < COSINES; i++)
         for (int e = 0; e < 5; e++) {
-            expect(dielectric(cosines[i], etas[e]), textbook(cosines[i], etas[e]), 1e-12, "dielectric", cosines[i], etas[e], 0);
-            expect(dielectric(-cosines[i], etas[e]), textbook(cosines[i], 1 / etas[e]), 1e-12, "dielectric", -cosines[i], etas[e], 0);
+            expect(dielectric(cosines[i], etas[e]), textbook(cosines[i], etas[e]), 1e-12, "dielectric",
+                   cosines[i], etas[e], 0);
+            expect(dielectric(-cosines[i], etas[e]), textbook(cosines[i], 1 / etas[e]), 1e-12, "dielectric",
+                   -cosines[i], etas[e], 0);
             for (int k = 0; k < 5; k++)
-                expect(conductor(cosines[i], etas[e], ks[k]), textbook(cosines[i], etas[e] + ks[k] * I), 1e-12, "conductor", cosines[i], etas[e],
-                       ks[k]);
+                expect(conductor(cosines[i], etas[e], ks[k]), textbook(cosines[i], etas[e] + ks[k] * I),
+                       1e-12, "conductor", cosines[i], etas[e], ks[k]);
         }
 }
 
@@ -138,7 +144,8 @@ static void refraction_obeys_snell(void **state)
         evaluate(DIELECTRIC, true, (double[3]){cosines[i], 1.5, 0}, r);
         expect(r[1], -cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted", cosines[i], 1.5, 0);
         evaluate(DIELECTRIC, true, (double[3]){-cosines[i], 1 / 1.5, 0}, r);
-        expect(r[1], cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted from below", cosines[i], 1 / 1.5, 0);
+        expect(r[1], cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted from below", cosines[i],
+               1 / 1.5, 0);
     }
 }
 
@@ -161,7 +168,9 @@ static void conductor_slopes(double cos_i, double eta, double k, double slopes[2
     slopes[0] = slopes[1] = 0;
     ir_eval_buffer buffers[2] = {{.reals = values, .count = 2}, {.reals = slopes, .count = 2}};
     bl_error err = {0};
-    if (ir_finish(m, &err) != BL_OK || ir_eval(f, NULL, NULL, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) != BL_OK)
+    if (ir_finish(m, &err) != BL_OK ||
+        ir_eval(f, NULL, NULL, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) !=
+            BL_OK)
         fail_msg("%s", err.text);
     ir_module_destroy(m);
 }
@@ -173,20 +182,26 @@ static void derivatives(void **state)
     conductor_slopes(1, 0, 1, s); /* F = ((eta - 1)^2 + k^2) / ((eta + 1)^2 + k^2) */
     expect(s[0], -2, 1e-14, "dF/deta of the perfect mirror", 1, 0, 1);
     expect(s[1], 0, 1e-14, "dF/dk of the perfect mirror", 1, 0, 1);
-    static const double points[][3] = {{1, 0.3, 3}, {0.5, 1.2, 1.9}, {0.25, 2, 0.5}, {0.75, 0.5, 0.25}, {0.5, 1.5, 0}};
+    static const double points[][3] = {
+        {1, 0.3, 3}, {0.5, 1.2, 1.9}, {0.25, 2, 0.5}, {0.75, 0.5, 0.25}, {0.5, 1.5, 0}};
     for (int i = 0; i < 5; i++) {
         const double *p = points[i], h = 1e-6;
         conductor_slopes(p[0], p[1], p[2], s);
-        expect(s[0], (textbook(p[0], p[1] + h + p[2] * I) - textbook(p[0], p[1] - h + p[2] * I)) / (2 * h), 1e-8, "dF/deta", p[0], p[1], p[2]);
-        expect(s[1], (textbook(p[0], p[1] + (p[2] + h) * I) - textbook(p[0], p[1] + (p[2] - h) * I)) / (2 * h), 1e-8, "dF/dk", p[0], p[1], p[2]);
+        expect(s[0], (textbook(p[0], p[1] + h + p[2] * I) - textbook(p[0], p[1] - h + p[2] * I)) / (2 * h),
+               1e-8, "dF/deta", p[0], p[1], p[2]);
+        expect(s[1],
+               (textbook(p[0], p[1] + (p[2] + h) * I) - textbook(p[0], p[1] + (p[2] - h) * I)) / (2 * h),
+               1e-8, "dF/dk", p[0], p[1], p[2]);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values),           cmocka_unit_test(whole_reflections_are_exactly_one),
-        cmocka_unit_test(agree_with_the_textbook), cmocka_unit_test(refraction_obeys_snell),
+        cmocka_unit_test(known_values),
+        cmocka_unit_test(whole_reflections_are_exactly_one),
+        cmocka_unit_test(agree_with_the_textbook),
+        cmocka_unit_test(refraction_obeys_snell),
         cmocka_unit_test(derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

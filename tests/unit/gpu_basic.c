@@ -1,7 +1,8 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * src/gpu on a real driver: the device that BL_DEVICE names (default SwiftShader), as it is and again under the validation
- * layer, which must stay silent. SwiftShader is opened directly the first time and through the loader the second. */
+ * src/gpu on a real driver: the device that BL_DEVICE names (default SwiftShader), as it is and again under
+ * the validation layer, which must stay silent. SwiftShader is opened directly the first time and through the
+ * loader the second. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,12 +87,14 @@ static gpu_buffer *new_buffer(fixture *f, gpu_memory where, uint64_t size)
 
 static gpu_kernel *new_adder(fixture *f)
 {
-    gpu_kernel_desc desc = {.words = add_words,
-                            .word_count = sizeof add_words / sizeof *add_words,
-                            .buffer_count = 2,
-                            .push_words = 3,
-                            .local_size = 64,
-                            .label = "add"};
+    gpu_kernel_desc desc = {
+        .words = add_words,
+        .word_count = sizeof add_words / sizeof *add_words,
+        .buffer_count = 2,
+        .push_words = 3,
+        .local_size = 64,
+        .label = "add",
+    };
     gpu_kernel *k;
     require(f, gpu_kernel_create(f->device, &desc, &k, &f->err));
     return k;
@@ -247,12 +250,14 @@ static void wrong_buffer_calls_are_refused(void **state)
 static void wrong_kernels_are_refused(void **state)
 {
     fixture *f = *state;
-    const gpu_kernel_desc right = {.words = add_words,
-                                   .word_count = sizeof add_words / sizeof *add_words,
-                                   .buffer_count = 2,
-                                   .push_words = 3,
-                                   .local_size = 64,
-                                   .label = "wrong"};
+    const gpu_kernel_desc right = {
+        .words = add_words,
+        .word_count = sizeof add_words / sizeof *add_words,
+        .buffer_count = 2,
+        .push_words = 3,
+        .local_size = 64,
+        .label = "wrong",
+    };
     static const uint32_t garbage[8] = {1, 2, 3};
     gpu_kernel_desc desc[6] = {right, right, right, right, right, right};
     desc[0].words = garbage;
@@ -410,7 +415,8 @@ static void statistics_count(void **state)
     assert_int_equal(after.bytes_peak, during.bytes_peak);
 }
 
-/* Silence means something only if the layer would have spoken: a module that reads more push constants than declared. */
+/* Silence means something only if the layer would have spoken: a module that reads more push constants than
+ * declared. */
 static void validation_speaks(void **state)
 {
     fixture *f = *state;
@@ -418,11 +424,13 @@ static void validation_speaks(void **state)
         return;
     fixture other = {.title = "message expected", .selector = f->selector, .validation = true};
     assert_true(open_fixture(&other));
-    gpu_kernel_desc desc = {.words = add_words,
-                            .word_count = sizeof add_words / sizeof *add_words,
-                            .buffer_count = 2,
-                            .push_words = 1,
-                            .local_size = 64};
+    gpu_kernel_desc desc = {
+        .words = add_words,
+        .word_count = sizeof add_words / sizeof *add_words,
+        .buffer_count = 2,
+        .push_words = 1,
+        .local_size = 64,
+    };
     gpu_kernel *k;
     if (gpu_kernel_create(other.device, &desc, &k, &other.err) == BL_OK)
         gpu_kernel_destroy(k);
@@ -448,7 +456,8 @@ static void wrong_swiftshader_paths_are_errors(void **state)
     gpu_device_destroy(NULL);
 }
 
-/* BL_SWIFTSHADER ends the search even where it is wrong, and whoever then asks for SwiftShader is told why. */
+/* BL_SWIFTSHADER ends the search even where it is wrong, and whoever then asks for SwiftShader is told
+ * why. */
 static void wrong_swiftshader_environment_is_explained(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What src/gpu does when a driver fails: every fallible Vulkan call in turn is replaced in the device's table by one that
- * fails, on the device that BL_DEVICE names (default SwiftShader). The error must name the call, nothing may leak or be
- * destroyed twice (the validation layer watches where there is one), and the device must work again afterwards. Also here:
- * staged copies, which CPU devices would otherwise never take. */
+ * What src/gpu does when a driver fails: every fallible Vulkan call in turn is replaced in the device's table
+ * by one that fails, on the device that BL_DEVICE names (default SwiftShader). The error must name the call,
+ * nothing may leak or be destroyed twice (the validation layer watches where there is one), and the device
+ * must work again afterwards. Also here: staged copies, which CPU devices would otherwise never take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,18 +24,21 @@ typedef struct fixture {
 
 static VkResult fault; /* what the failing calls return */
 
-/* Stands in for functions of any signature: it ignores its arguments, which the calling conventions of C allow. */
+/* Stands in for functions of any signature: it ignores its arguments, which the calling conventions of C
+ * allow. */
 static VKAPI_ATTR VkResult VKAPI_CALL fail_call(void) { return fault; }
 
 static bl_result run_on(gpu_device *d, gpu_buffer *in, gpu_buffer *out, bl_error *err)
 {
     gpu_kernel *k = NULL;
     gpu_batch *b = NULL;
-    gpu_kernel_desc desc = {.words = add_words,
-                            .word_count = sizeof add_words / sizeof *add_words,
-                            .buffer_count = 2,
-                            .push_words = 3,
-                            .local_size = 64};
+    gpu_kernel_desc desc = {
+        .words = add_words,
+        .word_count = sizeof add_words / sizeof *add_words,
+        .buffer_count = 2,
+        .push_words = 3,
+        .local_size = 64,
+    };
     bl_result result = gpu_kernel_create(d, &desc, &k, err);
     if (result == BL_OK)
         result = gpu_batch_create(d, &b, err);
@@ -56,18 +59,26 @@ static bl_result run_on(gpu_device *d, gpu_buffer *in, gpu_buffer *out, bl_error
 /* Both bottom levels and the top one. */
 static bl_result build_accel(gpu_device *d, bl_error *err)
 {
-    static const float triangles[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1}, boxes[6] = {0, 0, 0, 1, 1, 1};
+    static const float triangles[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1},
+                       boxes[6] = {0, 0, 0, 1, 1, 1};
     gpu_accel *a = NULL;
-    const gpu_accel_group group = {.triangles = triangles, .triangle_count = 2, .boxes = boxes, .box_count = 1};
-    const gpu_accel_instance instance = {.to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .triangle_index = 1};
-    bl_result result = gpu_accel_create(d, &(gpu_accel_desc){.groups = &group, .instances = &instance, .group_count = 1, .instance_count = 1}, &a, err);
+    const gpu_accel_group group = {
+        .triangles = triangles, .triangle_count = 2, .boxes = boxes, .box_count = 1};
+    const gpu_accel_instance instance = {
+        .to_world = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+        .triangle_index = 1,
+    };
+    bl_result result = gpu_accel_create(
+        d, &(gpu_accel_desc){.groups = &group, .instances = &instance, .group_count = 1, .instance_count = 1},
+        &a, err);
     if (result == BL_OK)
         assert_true(gpu_accel_address(a) != 0 && gpu_accel_size(a) > 0);
     gpu_accel_destroy(a);
     return result;
 }
 
-/* Takes every path once: mapped and staged memory, a kernel, a batch, an acceleration structure where the device has them. */
+/* Takes every path once: mapped and staged memory, a kernel, a batch, an acceleration structure where the
+ * device has them. */
 static bl_result scenario(gpu_device *d, bl_error *err)
 {
     gpu_buffer *in = NULL, *out = NULL;
@@ -172,8 +183,14 @@ static void kernels_do_without_a_pipeline_cache(void **state)
 {
     gpu_device *d = ((fixture *)*state)->device;
     const gpu_device_table real = d->vk;
-    gpu_kernel_desc desc = {.words = add_words, .word_count = sizeof add_words / sizeof *add_words, .buffer_count = 2, .push_words = 3,
-                            .local_size = 64, .keep_driver_data = true};
+    gpu_kernel_desc desc = {
+        .words = add_words,
+        .word_count = sizeof add_words / sizeof *add_words,
+        .buffer_count = 2,
+        .push_words = 3,
+        .local_size = 64,
+        .keep_driver_data = true,
+    };
     for (int failing = 0; failing < 3; failing++) {
         gpu_kernel *k;
         bl_error err = {0};
@@ -192,14 +209,17 @@ static void kernels_do_without_a_pipeline_cache(void **state)
     }
 }
 
-/* The failing calls above fail at their first use. Each allocation in turn fails here, so that a build ends at every step. */
+/* The failing calls above fail at their first use. Each allocation in turn fails here, so that a build ends
+ * at every step. */
 static PFN_vkAllocateMemory real_allocate;
 static uint32_t allocations_left;
 
-static VKAPI_ATTR VkResult VKAPI_CALL allocate_some(VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
+static VKAPI_ATTR VkResult VKAPI_CALL allocate_some(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks,
                                                     VkDeviceMemory *memory)
 {
-    return allocations_left-- ? real_allocate(device, info, callbacks, memory) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return allocations_left-- ? real_allocate(device, info, callbacks, memory)
+                              : VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 static void builds_fail_at_every_allocation(void **state)
@@ -232,7 +252,12 @@ static void accel_limits_are_checked(void **state)
     bl_error err = {0};
     if (!gpu_device_info(d)->ray_query)
         return;
-    assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){.instances = &(gpu_accel_instance){.triangle_index = 1 << 24}, .instance_count = 1}, &a, &err), BL_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        gpu_accel_create(d,
+                         &(gpu_accel_desc){.instances = &(gpu_accel_instance){.triangle_index = 1 << 24},
+                                           .instance_count = 1},
+                         &a, &err),
+        BL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "24 bits"));
     assert_null(a);
     assert_int_equal(gpu_accel_create(d, &(gpu_accel_desc){0}, &a, &err), BL_OK); /* nothing to hit */

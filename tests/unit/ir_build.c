@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Builders: what merges, what the first error says, and that misuse of regions, calls and memory is an error, not a crash. */
+ * Builders: what merges, what the first error says, and that misuse of regions, calls and memory is an error,
+ * not a crash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

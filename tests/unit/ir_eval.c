@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What text cases of the interpreter cannot say: buffers of reals, rounding of arguments, builders and interpreter
- * together, errors of modules that were not verified. */
+ * What text cases of the interpreter cannot say: buffers of reals, rounding of arguments, builders and
+ * interpreter together, errors of modules that were not verified. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

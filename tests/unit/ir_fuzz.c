@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random traces: what folding, merging and every pass make of a program computes the same bits; text is read back as it was written.
- * BL_FUZZ_SEEDS sets the number of seeds (500; 10000 under BL_LONG=1), BL_FUZZ_FIRST the first one, which a failure prints. */
+ * Random traces: what folding, merging and every pass make of a program computes the same bits; text is read
+ * back as it was written. BL_FUZZ_SEEDS sets the number of seeds (500; 10000 under BL_LONG=1), BL_FUZZ_FIRST
+ * the first one, which a failure prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,13 +42,15 @@ static void run(uint64_t seed, const ir_module *m, bool f64, memory *out, const 
     random_trace_fill(seed ^ 2, uniforms, RANDOM_TRACE_UNIFORMS);
     for (uint32_t k = 0; k < RANDOM_TRACE_BUFFERS; k++)
         buffers[k] = (ir_eval_buffer){.words = out->words[k], .count = RANDOM_TRACE_WORDS};
-    ir_eval_env env = {.buffers = buffers,
-                       .buffer_count = RANDOM_TRACE_BUFFERS,
-                       .uniforms = uniforms,
-                       .uniform_count = RANDOM_TRACE_UNIFORMS,
-                       .global_id = (uint32_t)seed & 1023,
-                       .f64 = f64,
-                       .step_limit = 10000000};
+    ir_eval_env env = {
+        .buffers = buffers,
+        .buffer_count = RANDOM_TRACE_BUFFERS,
+        .uniforms = uniforms,
+        .uniform_count = RANDOM_TRACE_UNIFORMS,
+        .global_id = (uint32_t)seed & 1023,
+        .f64 = f64,
+        .step_limit = 10000000,
+    };
     bl_error err = {0};
     bl_result result = ir_eval(m->entry, NULL, NULL, &env, &err);
     if (result == BL_OK)
@@ -88,7 +91,8 @@ static void check_same(uint64_t seed, ir_module *plain, ir_module *m, const char
 static void each_seed(void (*check)(uint64_t seed))
 {
     const char *all = getenv("BL_LONG");
-    uint64_t first = seed_number("BL_FUZZ_FIRST", 1), count = seed_number("BL_FUZZ_SEEDS", all && strcmp(all, "1") == 0 ? 10000 : 500);
+    uint64_t first = seed_number("BL_FUZZ_FIRST", 1),
+             count = seed_number("BL_FUZZ_SEEDS", all && strcmp(all, "1") == 0 ? 10000 : 500);
     for (uint64_t k = 0; k < count; k++)
         check(first + k);
 }

@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * A walk over the table of ops. For every row of value ops: which operand types are accepted, that what the folder makes of
- * constants is what the interpreter computes, and that identities with one constant or with equal operands keep the value.
- * For all rows: the table is consistent and names are unique. Then values of the cases that C leaves undefined. */
+ * A walk over the table of ops. For every row of value ops: which operand types are accepted, that what the
+ * folder makes of constants is what the interpreter computes, and that identities with one constant or with
+ * equal operands keep the value. For all rows: the table is consistent and names are unique. Then values of
+ * the cases that C leaves undefined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ static bool same_value(ir_type type, ir_value x, ir_value y)
 /* How each operand of a test trace is made. */
 typedef enum source { PARAMETER, CONSTANT, FIRST_AGAIN } source;
 
-/* A function of three parameters that applies op to operands of these kinds; NULL where the types are wrong. */
+/* A function of three parameters that applies op to operands of these kinds; NULL where the types are
+ * wrong. */
 static ir_module *one_op(ir_op op, const ir_type type[3], const source from[3], const uint32_t bits[3],
                          bool no_fold)
 {

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hostile text: every truncation and thousands of mutations of printed traces either fail with a line in the text or give a module
- * that verifies, prints, is read back and can be interpreted. And the interpreter on modules that only the verifier lets through. */
+ * Hostile text: every truncation and thousands of mutations of printed traces either fail with a line in the
+ * text or give a module that verifies, prints, is read back and can be interpreted. And the interpreter on
+ * modules that only the verifier lets through. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,11 +23,13 @@ static void try_run(const ir_module *m)
     ir_eval_buffer buffers[RANDOM_TRACE_BUFFERS];
     for (uint32_t k = 0; k < RANDOM_TRACE_BUFFERS; k++)
         buffers[k] = (ir_eval_buffer){.words = words[k], .count = RANDOM_TRACE_WORDS};
-    ir_eval_env env = {.buffers = buffers,
-                       .buffer_count = RANDOM_TRACE_BUFFERS,
-                       .uniforms = uniforms,
-                       .uniform_count = RANDOM_TRACE_UNIFORMS,
-                       .step_limit = 20000};
+    ir_eval_env env = {
+        .buffers = buffers,
+        .buffer_count = RANDOM_TRACE_BUFFERS,
+        .uniforms = uniforms,
+        .uniform_count = RANDOM_TRACE_UNIFORMS,
+        .step_limit = 20000,
+    };
     bl_error err;
     if (m->entry)
         ir_eval(m->entry, NULL, NULL, &env, &err);

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The kernel cache without kernels: what comes back is what was stored or nothing, whatever happens to the files; the size stays below the
- * limit and what was used stays; processes may share the folder. And the key of a trace: equal for equal traces, another for any change. */
+ * The kernel cache without kernels: what comes back is what was stored or nothing, whatever happens to the
+ * files; the size stays below the limit and what was used stays; processes may share the folder. And the key
+ * of a trace: equal for equal traces, another for any change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,7 +214,8 @@ static void others_files_are_left_alone(void **state)
 
 /* ---- processes ---- */
 
-/* Stores and looks up the same few keys as its siblings do, with the limit always exceeded. Exits 1 if anything else comes back. */
+/* Stores and looks up the same few keys as its siblings do, with the limit always exceeded. Exits 1 if
+ * anything else comes back. */
 static void child(uint32_t seed)
 {
     enum { KEYS = 8, SIZE = 4096 };
@@ -253,7 +255,8 @@ static void processes_share_the_folder(void **state)
     }
 }
 
-/* A process killed in the middle of storing leaves nothing that is believed and wrong, and nothing in the way. */
+/* A process killed in the middle of storing leaves nothing that is believed and wrong, and nothing in the
+ * way. */
 static void killed_writers_do_no_harm(void **state)
 {
     (void)state;
@@ -285,8 +288,24 @@ static void killed_writers_do_no_harm(void **state)
 
 /* What a variant of the trace below changes. */
 enum change {
-    SAME, CONSTANT, OPERATION, OPERANDS, TYPE_OF_LOAD, BUFFER_NAME, BUFFER_CONSTANT, BUFFER_GRADIENT, BUFFER_TANGENT, KNOWN_WORD, KNOWN_COUNT, FUNCTION_NAME,
-    CALLEE, UNIFORM, PASS_OPTION, CODE_OPTION, DEVICE, CHANGES
+    SAME,
+    CONSTANT,
+    OPERATION,
+    OPERANDS,
+    TYPE_OF_LOAD,
+    BUFFER_NAME,
+    BUFFER_CONSTANT,
+    BUFFER_GRADIENT,
+    BUFFER_TANGENT,
+    KNOWN_WORD,
+    KNOWN_COUNT,
+    FUNCTION_NAME,
+    CALLEE,
+    UNIFORM,
+    PASS_OPTION,
+    CODE_OPTION,
+    DEVICE,
+    CHANGES
 };
 
 static ir_func *square(ir_module *m, enum change change)
@@ -310,7 +329,8 @@ static kernel_key key_of(enum change change)
     m->buffers.data[1].known = change == KNOWN_WORD ? other : known;
     m->buffers.data[1].known_count = change == KNOWN_COUNT ? 2 : 3;
     ir_ref id = ir_global_id(f), at = ir_add(f, id, ir_uniform(f, IR_U32, change == UNIFORM ? 1 : 0));
-    ir_ref x = change == TYPE_OF_LOAD ? ir_to_f32(f, ir_load(f, IR_U32, 1, at)) : ir_load(f, IR_F32, 1, at), y;
+    ir_ref x = change == TYPE_OF_LOAD ? ir_to_f32(f, ir_load(f, IR_U32, 1, at)) : ir_load(f, IR_F32, 1, at),
+           y;
     ir_call(f, ir_u32(f, 0), &callee, 1, &x, 1, &y);
     y = ir_add(f, y, ir_f32(f, change == CONSTANT ? 2.5f : 2));
     ir_ref z = change == OPERATION ? ir_add(f, x, y) : change == OPERANDS ? ir_sub(f, y, x) : ir_sub(f, x, y);
@@ -341,26 +361,58 @@ static void any_change_of_a_trace_changes_the_key(void **state)
     }
 }
 
-/* Whatever a kernel's options are changed to, it is another kernel: all that change words, the compiler's switches among them. */
+/* Whatever a kernel's options are changed to, it is another kernel: all that change words, the compiler's
+ * switches among them. */
 static void every_option_is_in_the_key(void **state)
 {
     opt_sites sites = {0};
-    const opt_options passes[] = {{0}, {.off = OPT_DEAD}, {.off = OPT_CALL_RESULTS}, {.off = OPT_CALL_ARGUMENTS}, {.off = OPT_CALL_UNUSED}, {.off = OPT_MERGE},
-                                  {.off = OPT_INLINE_SINGLE}, {.off = OPT_LOOP_STATES}, {.off = OPT_LOADS}, {.off = OPT_CALL_COMMON},
-                                  {.off = OPT_LOOP_INVARIANTS}, {.off = OPT_CALL_ACCUMS}, {.off = OPT_VECTOR_LOADS}, {.ray_queries = true}, {.scene_buffer = 1},
-                                  {.node_base_word = 1}, {.entry_base_word = 1}, {.level_word = 1}, {.stack_size = 1}, {.accumulate = OPT_ACCUMULATE_FLOAT},
-                                  {.gradient_elements = 1}, {.scale_buffer = 1}, {.scale_base = 1}, {.status_buffer = 1}, {.overflow_word = 1},
-                                  {.underflow_word = 1}, {.sites = &sites}};
-    const spv_options codes[] = {{0}, {.local_size = 1}, {.names = true}, {.signed_zero_inf_nan_preserve = true}, {.scalar_loads = true}, {.rays = {.query = true}},
-                                 {.rays = {.scene_buffer = 1}}, {.rays = {.accel_word = 1}}, {.rays = {.entry_base_word = 1}}, {.rays = {.level_word = 1}},
-                                 {.rays = {.triangle_kind = 1}}, {.addressed = 1}};
+    const opt_options passes[] = {{0},
+                                  {.off = OPT_DEAD},
+                                  {.off = OPT_CALL_RESULTS},
+                                  {.off = OPT_CALL_ARGUMENTS},
+                                  {.off = OPT_CALL_UNUSED},
+                                  {.off = OPT_MERGE},
+                                  {.off = OPT_INLINE_SINGLE},
+                                  {.off = OPT_LOOP_STATES},
+                                  {.off = OPT_LOADS},
+                                  {.off = OPT_CALL_COMMON},
+                                  {.off = OPT_LOOP_INVARIANTS},
+                                  {.off = OPT_CALL_ACCUMS},
+                                  {.off = OPT_VECTOR_LOADS},
+                                  {.ray_queries = true},
+                                  {.scene_buffer = 1},
+                                  {.node_base_word = 1},
+                                  {.entry_base_word = 1},
+                                  {.level_word = 1},
+                                  {.stack_size = 1},
+                                  {.accumulate = OPT_ACCUMULATE_FLOAT},
+                                  {.gradient_elements = 1},
+                                  {.scale_buffer = 1},
+                                  {.scale_base = 1},
+                                  {.status_buffer = 1},
+                                  {.overflow_word = 1},
+                                  {.underflow_word = 1},
+                                  {.sites = &sites}};
+    const spv_options codes[] = {{0},
+                                 {.local_size = 1},
+                                 {.names = true},
+                                 {.signed_zero_inf_nan_preserve = true},
+                                 {.scalar_loads = true},
+                                 {.rays = {.query = true}},
+                                 {.rays = {.scene_buffer = 1}},
+                                 {.rays = {.accel_word = 1}},
+                                 {.rays = {.entry_base_word = 1}},
+                                 {.rays = {.level_word = 1}},
+                                 {.rays = {.triangle_kind = 1}},
+                                 {.addressed = 1}};
     enum { PASSES = sizeof passes / sizeof *passes, ALL = PASSES + sizeof codes / sizeof *codes - 1 };
     kernel_key keys[ALL];
     ir_module *m = ir_module_create();
     (void)state;
     assert_int_equal(PASSES, 1 + OPT_SWITCH_COUNT + 14);
     for (uint32_t k = 0; k < ALL; k++) {
-        keys[k] = kernel_key_words(m, &passes[k < PASSES ? k : 0], &codes[k < PASSES ? 0 : k - PASSES + 1], (kernel_key){0, 0});
+        keys[k] = kernel_key_words(m, &passes[k < PASSES ? k : 0], &codes[k < PASSES ? 0 : k - PASSES + 1],
+                                   (kernel_key){0, 0});
         for (uint32_t i = 0; i < k; i++)
             if (same(keys[i], keys[k]))
                 fail_msg("options %u and %u have one key", i, k);
@@ -371,7 +423,13 @@ static void every_option_is_in_the_key(void **state)
 static void devices_and_drivers_have_keys(void **state)
 {
     (void)state;
-    gpu_info base = {.name = "device", .driver = "driver (1.0)", .subgroup_size = 4, .kind = GPU_SWIFTSHADER, .found = "kernel_cache.library"};
+    gpu_info base = {
+        .name = "device",
+        .driver = "driver (1.0)",
+        .subgroup_size = 4,
+        .kind = GPU_SWIFTSHADER,
+        .found = "kernel_cache.library",
+    };
     gpu_info variants[5] = {base, base, base, base, base};
     kernel_key keys[5];
     strcpy(variants[1].name, "devicf");

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Conductors by name: their indices in RGB against values that Mitsuba 3.9 computes from the same measurements, and what is said of names that are
- * not known. */
+ * Conductors by name: their indices in RGB against values that Mitsuba 3.9 computes from the same
+ * measurements, and what is said of names that are not known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,9 @@ static bl_result load(const char *bsdf, render_scene **out, bl_error *err)
     arena a = {0};
     scene_description *d;
     scene_load_options o = {.registry = &render_registry};
-    const char *xml = arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/><shape type='sphere'>%s</shape></scene>", bsdf);
+    const char *xml = arena_printf(
+        &a, "<scene version='3.0.0'><sensor type='perspective'/><shape type='sphere'>%s</shape></scene>",
+        bsdf);
     bl_result r = scene_load_string(xml, ".", &o, &d, err);
     if (r == BL_OK)
         r = render_scene_create(d, NULL, out, err);
@@ -30,7 +32,9 @@ static void indices_of(const char *type, const char *material, double out[6])
     arena a = {0};
     bl_error err = {0};
     render_scene *s = NULL;
-    if (load(arena_printf(&a, "<bsdf type='%s' id='it'><string name='material' value='%s'/></bsdf>", type, material), &s, &err) != BL_OK)
+    if (load(arena_printf(&a, "<bsdf type='%s' id='it'><string name='material' value='%s'/></bsdf>", type,
+                          material),
+             &s, &err) != BL_OK)
         fail_msg("%s", err.text);
     static const char *const names[] = {"it.eta.value", "it.k.value"};
     for (int k = 0; k < 2; k++) {
@@ -49,12 +53,18 @@ static const struct {
     const char *name;
     double index[6];
 } known[] = {
-    {"Ag", {0.15528, 0.11673, 0.13839, 4.8284, 3.1222, 2.1469}},    {"Al", {1.6575, 0.8804, 0.52124, 9.2238, 6.2695, 4.837}},
-    {"Au", {0.14304, 0.37531, 1.442, 3.983, 2.3856, 1.6034}},       {"Cu", {0.20101, 0.92375, 1.1022, 3.9133, 2.453, 2.1421}},
-    {"Cr", {4.3697, 2.9165, 1.6549, 5.2065, 4.2313, 3.7547}},       {"W", {4.3708, 3.3002, 2.9984, 3.5006, 2.6049, 2.2732}},
-    {"Hg", {2.3989, 1.44, 0.90957, 6.3276, 4.3719, 3.4218}},        {"TiN", {1.6484, 1.1505, 1.3798, 3.3683, 1.9435, 1.1021}},
-    {"a-C", {2.944, 2.2271, 1.9682, 0.88746, 0.7993, 0.81529}},     {"VN", {2.8656, 2.1192, 1.9401, 3.0322, 2.0561, 1.6163}},
-    {"Na_palik", {0.060269, 0.056141, 0.061988, 3.1793, 2.1125, 1.579}}, {"SiC", {3.1723, 2.526, 2.4794, 7.5377e-07, 0, 1.0193e-05}},
+    {"Ag", {0.15528, 0.11673, 0.13839, 4.8284, 3.1222, 2.1469}},
+    {"Al", {1.6575, 0.8804, 0.52124, 9.2238, 6.2695, 4.837}},
+    {"Au", {0.14304, 0.37531, 1.442, 3.983, 2.3856, 1.6034}},
+    {"Cu", {0.20101, 0.92375, 1.1022, 3.9133, 2.453, 2.1421}},
+    {"Cr", {4.3697, 2.9165, 1.6549, 5.2065, 4.2313, 3.7547}},
+    {"W", {4.3708, 3.3002, 2.9984, 3.5006, 2.6049, 2.2732}},
+    {"Hg", {2.3989, 1.44, 0.90957, 6.3276, 4.3719, 3.4218}},
+    {"TiN", {1.6484, 1.1505, 1.3798, 3.3683, 1.9435, 1.1021}},
+    {"a-C", {2.944, 2.2271, 1.9682, 0.88746, 0.7993, 0.81529}},
+    {"VN", {2.8656, 2.1192, 1.9401, 3.0322, 2.0561, 1.6163}},
+    {"Na_palik", {0.060269, 0.056141, 0.061988, 3.1793, 2.1125, 1.579}},
+    {"SiC", {3.1723, 2.526, 2.4794, 7.5377e-07, 0, 1.0193e-05}},
 };
 
 static void known_metals(void **state)
@@ -97,10 +107,14 @@ static void mistakes_say_why(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        {"<bsdf type='conductor'><string name='material' value='Aux'/></bsdf>", "no material \"Aux\" is known, did you mean \"Au\"?"},
-        {"<bsdf type='roughconductor'><string name='material' value='Cu_palk'/></bsdf>", "did you mean \"Cu_palik\"?"},
-        {"<bsdf type='conductor'><string name='material' value='unobtainium'/></bsdf>", "give the name of one, as Au"},
-        {"<bsdf type='conductor'><string name='material' value='Au'/><float name='k' value='2'/></bsdf>", "give either \"material\" or \"eta\" and \"k\""},
+        {"<bsdf type='conductor'><string name='material' value='Aux'/></bsdf>",
+         "no material \"Aux\" is known, did you mean \"Au\"?"},
+        {"<bsdf type='roughconductor'><string name='material' value='Cu_palk'/></bsdf>",
+         "did you mean \"Cu_palik\"?"},
+        {"<bsdf type='conductor'><string name='material' value='unobtainium'/></bsdf>",
+         "give the name of one, as Au"},
+        {"<bsdf type='conductor'><string name='material' value='Au'/><float name='k' value='2'/></bsdf>",
+         "give either \"material\" or \"eta\" and \"k\""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         render_scene *s;
@@ -112,7 +126,8 @@ static void mistakes_say_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_metals), cmocka_unit_test(every_name_is_a_conductor), cmocka_unit_test(without_a_name),
-                                       cmocka_unit_test(mistakes_say_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_metals),
+                                       cmocka_unit_test(every_name_is_a_conductor),
+                                       cmocka_unit_test(without_a_name), cmocka_unit_test(mistakes_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

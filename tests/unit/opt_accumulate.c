@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lowering of gradient accumulation, run by the interpreter: fixed-point sums against 64-bit integers in C, counters, float and
- * compare-exchange forms. */
+ * Lowering of gradient accumulation, run by the interpreter: fixed-point sums against 64-bit integers in C,
+ * counters, float and compare-exchange forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRADIENTS, SCALES, STATUS, BUFFERS, ELEMENTS = 8, SCALE_BASE = 3, OVERFLOW_WORD = 1, UNDERFLOW_WORD = 2 };
+enum {
+    GRADIENTS,
+    SCALES,
+    STATUS,
+    BUFFERS,
+    ELEMENTS = 8,
+    SCALE_BASE = 3,
+    OVERFLOW_WORD = 1,
+    UNDERFLOW_WORD = 2
+};
 
 typedef struct adder {
     ir_module *module;
@@ -50,13 +59,15 @@ static ir_module *start_module(void)
 static ir_module *optimised(ir_module *m, opt_accumulate how, uint32_t elements)
 {
     ir_module *out;
-    opt_options o = {.accumulate = how,
-                     .gradient_elements = elements,
-                     .scale_buffer = SCALES,
-                     .scale_base = SCALE_BASE,
-                     .status_buffer = STATUS,
-                     .overflow_word = OVERFLOW_WORD,
-                     .underflow_word = UNDERFLOW_WORD};
+    opt_options o = {
+        .accumulate = how,
+        .gradient_elements = elements,
+        .scale_buffer = SCALES,
+        .scale_base = SCALE_BASE,
+        .status_buffer = STATUS,
+        .overflow_word = OVERFLOW_WORD,
+        .underflow_word = UNDERFLOW_WORD,
+    };
     bl_error err = {0};
     if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK || ir_verify(out, &err) != BL_OK)
         fail_msg("%s", err.text);
@@ -85,8 +96,9 @@ static adder adder_create(opt_accumulate how, float scale)
 
 static void evaluate(adder *a, const ir_value *args)
 {
-    ir_eval_buffer buffers[BUFFERS] = {
-        {.words = a->gradients, .count = 2 * ELEMENTS}, {.words = a->scales, .count = SCALE_BASE + ELEMENTS}, {.words = a->status, .count = 4}};
+    ir_eval_buffer buffers[BUFFERS] = {{.words = a->gradients, .count = 2 * ELEMENTS},
+                                       {.words = a->scales, .count = SCALE_BASE + ELEMENTS},
+                                       {.words = a->status, .count = 4}};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFERS, .step_limit = 10000};
     bl_error err = {0};
     if (ir_eval(a->f, args, NULL, &env, &err) != BL_OK)
@@ -142,7 +154,8 @@ static void sums_are_exact_in_any_order(void **state)
     static uint32_t indices[COUNT];
     const float scale = 1024;
     int64_t expected[ELEMENTS] = {0};
-    adder forward = adder_create(OPT_ACCUMULATE_FIXED, scale), backward = adder_create(OPT_ACCUMULATE_FIXED, scale);
+    adder forward = adder_create(OPT_ACCUMULATE_FIXED, scale),
+          backward = adder_create(OPT_ACCUMULATE_FIXED, scale);
     for (int i = 0; i < COUNT; i++) {
         values[i] = random_value(scale);
         indices[i] = random_word() % ELEMENTS;
@@ -163,8 +176,28 @@ static void sums_are_exact_in_any_order(void **state)
 static void carries_and_borrows(void **state)
 {
     (void)state;
-    static const float steps[] = {4294967040.0f, 255, 1, -1, -1, -4294967296.0f, 4294967296.0f, 1, -2, -4294967040.0f, -3, 0.5f, -0.5f, 1.49f, -1.5f,
-                                  8388607.5f, 8388609.0f, -8388609.0f, 16777215.0f, 1125899906842624.0f, -1125899906842624.0f, 1e-30f};
+    static const float steps[] = {4294967040.0f,
+                                  255,
+                                  1,
+                                  -1,
+                                  -1,
+                                  -4294967296.0f,
+                                  4294967296.0f,
+                                  1,
+                                  -2,
+                                  -4294967040.0f,
+                                  -3,
+                                  0.5f,
+                                  -0.5f,
+                                  1.49f,
+                                  -1.5f,
+                                  8388607.5f,
+                                  8388609.0f,
+                                  -8388609.0f,
+                                  16777215.0f,
+                                  1125899906842624.0f,
+                                  -1125899906842624.0f,
+                                  1e-30f};
     adder a = adder_create(OPT_ACCUMULATE_FIXED, 1);
     int64_t expected = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -178,8 +211,9 @@ static void carries_and_borrows(void **state)
     ir_module_destroy(a.module);
 }
 
-/* Where a word ends, where its sign turns, where floats are integers and where they are no longer odd: to the nearest integer below 2^23
- * (or, where adding 1/2 rounds, the next), one off at most below 2^24, exact from there on. */
+/* Where a word ends, where its sign turns, where floats are integers and where they are no longer odd: to the
+ * nearest integer below 2^23 (or, where adding 1/2 rounds, the next), one off at most below 2^24, exact from
+ * there on. */
 static void every_size_is_added_as_it_is(void **state)
 {
     (void)state;
@@ -276,7 +310,8 @@ static void no_index_adds_nothing(void **state)
             assert_int_equal(sum_of(&a, i), 0);
         ir_module_destroy(a.module);
         uint32_t none = ~0u, two = 2;
-        ir_module *dropped = trace_accum((opt_accumulate)how, &none), *kept = trace_accum((opt_accumulate)how, &two);
+        ir_module *dropped = trace_accum((opt_accumulate)how, &none),
+                  *kept = trace_accum((opt_accumulate)how, &two);
         for (uint32_t id = 1; id < dropped->functions.data[0]->inst.count; id++)
             assert_int_equal(dropped->functions.data[0]->inst.data[id].op, IR_PARAM);
         assert_true(kept->functions.data[0]->inst.count > 3);
@@ -289,7 +324,8 @@ static void no_index_adds_nothing(void **state)
 
 enum { LISTED = 4 };
 
-/* (base, values ..): adds to the base's elements 0, 3, 1, 4, and then, of another base where there is one, to element 2. */
+/* (base, values ..): adds to the base's elements 0, 3, 1, 4, and then, of another base where there is one, to
+ * element 2. */
 static adder lister(const uint32_t *other)
 {
     static const uint32_t element[LISTED] = {0, 3, 1, 4};
@@ -347,10 +383,14 @@ static void a_list_is_counted_once(void **state)
     static const struct {
         float values[LISTED];
         uint32_t overflow, underflow;
-    } cases[] = {{{0.1f, -0.1f, 0.1f, 0.1f}, 0, 1},       {{0.1f, -0.3f, 0.1f, 0.1f}, 0, 0},
-                 {{0, 0, -0.0f, 0}, 0, 0},                {{1e-30f, 1, 0, 0}, 0, 0},
-                 {{1, 2, NAN, 4}, 1, 0},                  {{1, 2, 3, -INFINITY}, 1, 0},
-                 {{0x1p51f, -0x1p51f, 0, 0}, 1, 0},       {{INFINITY, -INFINITY, 0, 0}, 1, 0},
+    } cases[] = {{{0.1f, -0.1f, 0.1f, 0.1f}, 0, 1},
+                 {{0.1f, -0.3f, 0.1f, 0.1f}, 0, 0},
+                 {{0, 0, -0.0f, 0}, 0, 0},
+                 {{1e-30f, 1, 0, 0}, 0, 0},
+                 {{1, 2, NAN, 4}, 1, 0},
+                 {{1, 2, 3, -INFINITY}, 1, 0},
+                 {{0x1p51f, -0x1p51f, 0, 0}, 1, 0},
+                 {{INFINITY, -INFINITY, 0, 0}, 1, 0},
                  {{0x1p51f, -0x1p50f, 0x1p49f, 1}, 0, 0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         adder a = lister(NULL);
@@ -359,7 +399,8 @@ static void a_list_is_counted_once(void **state)
         expect_status(&a, cases[k].overflow, cases[k].underflow);
         static const uint32_t element[LISTED] = {0, 3, 1, 4};
         for (int c = 0; c < LISTED; c++)
-            assert_true(sum_of(&a, 1 + element[c]) == (cases[k].overflow ? 0 : rounded(cases[k].values[c], 1)));
+            assert_true(sum_of(&a, 1 + element[c]) ==
+                        (cases[k].overflow ? 0 : rounded(cases[k].values[c], 1)));
         ir_module_destroy(a.module);
     }
 }
@@ -418,7 +459,11 @@ static void a_flush_carries_sums_to_memory(void **state)
         float values[4];
         uint32_t overflow, underflow;
         int sum; /* of two invocations */
-    } cases[] = {{{0.03f, 5, 0.04f, -7}, 0, 0, -62}, {{0.03f, 0, 0, -0.04f}, 0, 2, 0}, {{1, INFINITY, 2, 3}, 2, 0, 0}, {{1, -NAN, 2, 3}, 2, 0, 0}, {{1, 2, -3, 0}, 0, 0, 0}};
+    } cases[] = {{{0.03f, 5, 0.04f, -7}, 0, 0, -62},
+                 {{0.03f, 0, 0, -0.04f}, 0, 2, 0},
+                 {{1, INFINITY, 2, 3}, 2, 0, 0},
+                 {{1, -NAN, 2, 3}, 2, 0, 0},
+                 {{1, 2, -3, 0}, 0, 0, 0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         adder a = flusher(cases[k].values, 4, ELEMENTS);
         add(&a, 0, 0);

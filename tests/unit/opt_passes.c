@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dead code, inlining and the pipeline: what has to disappear does, what has an effect stays, and random programs mean the same
- * before and after (ir_fuzz.c runs the single passes; here it is opt_run). */
+ * Dead code, inlining and the pipeline: what has to disappear does, what has an effect stays, and random
+ * programs mean the same before and after (ir_fuzz.c runs the single passes; here it is opt_run). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +96,8 @@ static void unused_values_and_regions_disappear(void **state)
 {
     (void)state;
     ir_func *f = ir_func_create(module_create(), "main");
-    ir_ref x = ir_load(f, IR_U32, DATA, ir_u32(f, 1)), unused = ir_mul(f, x, x), local = ir_local(f, IR_U32, 4);
+    ir_ref x = ir_load(f, IR_U32, DATA, ir_u32(f, 1)), unused = ir_mul(f, x, x),
+           local = ir_local(f, IR_U32, 4);
     ir_lstore(f, local, ir_u32(f, 0), unused);
     ir_ref branch = ir_if(f, ir_lt(f, unused, x));
     ir_ref a = ir_add(f, x, x);
@@ -180,7 +181,8 @@ static void calls_without_effect_disappear(void **state)
     ir_func *pure[2] = {make_callee(m, "p0", false, 2), make_callee(m, "p1", false, 3)};
     ir_func *mixed[2] = {make_callee(m, "m0", false, 4), make_callee(m, "m1", true, 5)};
     ir_func *f = ir_func_create(m, "main");
-    ir_ref p = ir_param(outer, IR_U32), r, selector = ir_load(f, IR_U32, DATA, ir_u32(f, 0)), one = ir_u32(f, 1);
+    ir_ref p = ir_param(outer, IR_U32), r, selector = ir_load(f, IR_U32, DATA, ir_u32(f, 0)),
+           one = ir_u32(f, 1);
     ir_call(outer, p, mixed, 2, &p, 1, &r);
     ir_return(outer, &r, 1);
     selector = ir_sub(f, selector, ir_u32(f, 3));
@@ -200,12 +202,13 @@ static void single_targets_are_inlined(void **state)
     (void)state;
     ir_module *m = module_create();
     ir_func *leaf[2] = {make_callee(m, "l0", false, 2), make_callee(m, "l1", true, 3)};
-    ir_func *same[2] = {leaf[0], leaf[0]}, *middle = ir_func_create(m, "middle"), *f = ir_func_create(m, "main");
+    ir_func *same[2] = {leaf[0], leaf[0]}, *middle = ir_func_create(m, "middle"),
+            *f = ir_func_create(m, "main");
     ir_ref p = ir_param(middle, IR_U32), q, r, x = ir_load(f, IR_U32, DATA, ir_u32(f, 2)), one = ir_u32(f, 1);
-    ir_call(middle, p, same, 2, &p, 1, &q);                   /* equal targets */
-    ir_call(middle, ir_u32(middle, 1), leaf, 2, &q, 1, &r);   /* constant selector */
+    ir_call(middle, p, same, 2, &p, 1, &q);                 /* equal targets */
+    ir_call(middle, ir_u32(middle, 1), leaf, 2, &q, 1, &r); /* constant selector */
     ir_return(middle, &r, 1);
-    ir_call(f, x, &middle, 1, &x, 1, &r);                     /* one target */
+    ir_call(f, x, &middle, 1, &x, 1, &r);                       /* one target */
     ir_call(f, ir_sub(f, x, ir_u32(f, 7)), leaf, 2, &r, 1, &q); /* stays: 7 - 7 is not known here */
     ir_atomic_add(f, MEMORY, ir_u32(f, 0), ir_add(f, q, one));
     m = inlined(end_entry(f));
@@ -269,12 +272,14 @@ static void run_random(const ir_module *m, uint64_t seed, memory *out)
     random_trace_fill(seed ^ 2, uniforms, RANDOM_TRACE_UNIFORMS);
     for (uint32_t i = 0; i < RANDOM_TRACE_BUFFERS; i++)
         buffers[i] = (ir_eval_buffer){.words = out->words[i], .count = RANDOM_TRACE_WORDS};
-    ir_eval_env env = {.buffers = buffers,
-                       .buffer_count = RANDOM_TRACE_BUFFERS,
-                       .uniforms = uniforms,
-                       .uniform_count = RANDOM_TRACE_UNIFORMS,
-                       .global_id = 3,
-                       .step_limit = 10000000};
+    ir_eval_env env = {
+        .buffers = buffers,
+        .buffer_count = RANDOM_TRACE_BUFFERS,
+        .uniforms = uniforms,
+        .uniform_count = RANDOM_TRACE_UNIFORMS,
+        .global_id = 3,
+        .step_limit = 10000000,
+    };
     if (ir_eval(m->entry, NULL, NULL, &env, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
 }

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ray lowering: traversal of random scenes of triangles and spheres, run by the interpreter, against a brute-force loop in C that
- * computes the same f32 expressions, so that hits have to be equal to the bit. */
+ * Ray lowering: traversal of random scenes of triangles and spheres, run by the interpreter, against a
+ * brute-force loop in C that computes the same f32 expressions, so that hits have to be equal to the bit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,10 @@ typedef struct vec {
     ir_ref x, y, z;
 } vec;
 
-static vec sub(ir_func *f, vec a, vec b) { return (vec){ir_sub(f, a.x, b.x), ir_sub(f, a.y, b.y), ir_sub(f, a.z, b.z)}; }
+static vec sub(ir_func *f, vec a, vec b)
+{
+    return (vec){ir_sub(f, a.x, b.x), ir_sub(f, a.y, b.y), ir_sub(f, a.z, b.z)};
+}
 
 static ir_ref dot(ir_func *f, vec a, vec b)
 {
@@ -40,12 +43,19 @@ static ir_ref dot(ir_func *f, vec a, vec b)
 
 static vec cross(ir_func *f, vec a, vec b)
 {
-    return (vec){ir_sub(f, ir_mul(f, a.y, b.z), ir_mul(f, a.z, b.y)), ir_sub(f, ir_mul(f, a.z, b.x), ir_mul(f, a.x, b.z)),
+    return (vec){ir_sub(f, ir_mul(f, a.y, b.z), ir_mul(f, a.z, b.y)),
+                 ir_sub(f, ir_mul(f, a.z, b.x), ir_mul(f, a.x, b.z)),
                  ir_sub(f, ir_mul(f, a.x, b.y), ir_mul(f, a.y, b.x))};
 }
 
-static ir_ref word(ir_func *f, ir_ref data, uint32_t k) { return ir_load(f, IR_F32, 0, ir_add(f, data, ir_u32(f, k))); }
-static vec load_vec(ir_func *f, ir_ref data, uint32_t k) { return (vec){word(f, data, k), word(f, data, k + 1), word(f, data, k + 2)}; }
+static ir_ref word(ir_func *f, ir_ref data, uint32_t k)
+{
+    return ir_load(f, IR_F32, 0, ir_add(f, data, ir_u32(f, k)));
+}
+static vec load_vec(ir_func *f, ir_ref data, uint32_t k)
+{
+    return (vec){word(f, data, k), word(f, data, k + 1), word(f, data, k + 2)};
+}
 
 typedef struct ray_refs {
     ir_ref data, tmin, tmax;
@@ -60,17 +70,23 @@ static ray_refs ray_params(ir_func *f)
     return (ray_refs){p[0], p[7], p[8], {p[1], p[2], p[3]}, {p[4], p[5], p[6]}};
 }
 
-static ir_ref inside(ir_func *f, ir_ref low, ir_ref x, ir_ref high) { return ir_and(f, ir_le(f, low, x), ir_le(f, x, high)); }
+static ir_ref inside(ir_func *f, ir_ref low, ir_ref x, ir_ref high)
+{
+    return ir_and(f, ir_le(f, low, x), ir_le(f, x, high));
+}
 
 static ir_func *trace_triangle(ir_module *m)
 {
     ir_func *f = ir_func_create(m, "triangle");
     ray_refs r = ray_params(f);
-    vec e1 = load_vec(f, r.data, 3), e2 = load_vec(f, r.data, 6), p = cross(f, r.d, e2), s = sub(f, r.o, load_vec(f, r.data, 0));
+    vec e1 = load_vec(f, r.data, 3), e2 = load_vec(f, r.data, 6), p = cross(f, r.d, e2),
+        s = sub(f, r.o, load_vec(f, r.data, 0));
     vec q = cross(f, s, e1);
     ir_ref zero = ir_f32(f, 0), one = ir_f32(f, 1), scale = ir_div(f, one, dot(f, e1, p));
-    ir_ref u = ir_mul(f, dot(f, s, p), scale), v = ir_mul(f, dot(f, r.d, q), scale), t = ir_mul(f, dot(f, e2, q), scale);
-    ir_ref ok = ir_and(f, inside(f, zero, u, one), ir_and(f, ir_le(f, zero, v), ir_le(f, ir_add(f, u, v), one)));
+    ir_ref u = ir_mul(f, dot(f, s, p), scale), v = ir_mul(f, dot(f, r.d, q), scale),
+           t = ir_mul(f, dot(f, e2, q), scale);
+    ir_ref ok =
+        ir_and(f, inside(f, zero, u, one), ir_and(f, ir_le(f, zero, v), ir_le(f, ir_add(f, u, v), one)));
     ok = ir_and(f, ok, ir_and(f, ir_le(f, r.tmin, t), ir_lt(f, t, r.tmax)));
     ir_return(f, (ir_ref[]){ir_select(f, ok, t, r.tmax), u, v}, 3);
     return f;
@@ -83,7 +99,8 @@ static ir_func *trace_sphere(ir_module *m)
     vec s = sub(f, r.o, load_vec(f, r.data, 0));
     ir_ref radius = word(f, r.data, 3), zero = ir_f32(f, 0);
     ir_ref a = dot(f, r.d, r.d), b = dot(f, s, r.d), c = ir_sub(f, dot(f, s, s), ir_mul(f, radius, radius));
-    ir_ref square = ir_sub(f, ir_mul(f, b, b), ir_mul(f, a, c)), root = ir_sqrt(f, ir_select(f, ir_lt(f, square, zero), zero, square));
+    ir_ref square = ir_sub(f, ir_mul(f, b, b), ir_mul(f, a, c)),
+           root = ir_sqrt(f, ir_select(f, ir_lt(f, square, zero), zero, square));
     ir_ref near = ir_div(f, ir_sub(f, ir_neg(f, b), root), a), far = ir_div(f, ir_sub(f, root, b), a);
     ir_ref t = ir_select(f, ir_le(f, r.tmin, near), near, far);
     ir_ref ok = ir_and(f, ir_le(f, zero, square), ir_and(f, ir_le(f, r.tmin, t), ir_lt(f, t, r.tmax)));
@@ -146,7 +163,10 @@ typedef struct box {
     float low[3], high[3];
 } box;
 
-static const float *payload(const scene *s, uint32_t entry) { return (const float *)(const void *)(s->words + s->entry_base + 12 * entry); }
+static const float *payload(const scene *s, uint32_t entry)
+{
+    return (const float *)(const void *)(s->words + s->entry_base + 12 * entry);
+}
 
 static box bounds(const scene *s, uint32_t first, uint32_t count)
 {
@@ -167,7 +187,8 @@ static void swap_entries(scene *s, uint32_t a, uint32_t b)
     memcpy(s->words + s->entry_base + 12 * a, payload(s, b), sizeof w);
     memcpy(s->words + s->entry_base + 12 * b, w, sizeof w);
     memcpy(v, s->low[a], sizeof v), memcpy(s->low[a], s->low[b], sizeof v), memcpy(s->low[b], v, sizeof v);
-    memcpy(v, s->high[a], sizeof v), memcpy(s->high[a], s->high[b], sizeof v), memcpy(s->high[b], v, sizeof v);
+    memcpy(v, s->high[a], sizeof v), memcpy(s->high[a], s->high[b], sizeof v),
+        memcpy(s->high[b], v, sizeof v);
 }
 
 static void sort_entries(scene *s, uint32_t first, uint32_t count, int axis)
@@ -270,7 +291,8 @@ static hit brute_force(const scene *s, const ray *r)
     for (uint32_t i = 0; i < s->entry_count; i++) {
         float u, v, t;
         bool sphere = s->words[s->entry_base + 12 * i + 9] == SPHERE;
-        t = sphere ? hit_sphere(payload(s, i), r, r->tmax, &u, &v) : hit_triangle(payload(s, i), r, r->tmax, &u, &v);
+        t = sphere ? hit_sphere(payload(s, i), r, r->tmax, &u, &v)
+                   : hit_triangle(payload(s, i), r, r->tmax, &u, &v);
         if (t < best.t)
             best = (hit){t, u, v, i, false};
         else if (t <= best.t && t < r->tmax)
@@ -292,7 +314,8 @@ static ir_module *trace_query(const scene *s, bool spheres)
     results[4] = ir_ray_any(f, intersect, spheres ? 2 : 1, args); /* instead of the level: there is one */
     ir_return(f, results, 5);
     bl_error err = {0};
-    opt_options o = {.scene_buffer = 0, .node_base_word = 0, .entry_base_word = 1, .stack_size = s->depth + 1};
+    opt_options o = {
+        .scene_buffer = 0, .node_base_word = 0, .entry_base_word = 1, .stack_size = s->depth + 1};
     if (ir_finish(m, &err) != BL_OK || opt_run(m, &o, &out, &err) != BL_OK || ir_verify(out, &err) != BL_OK)
         fail_msg("%s", err.text);
     ir_module_destroy(m);
@@ -343,8 +366,9 @@ static uint32_t check_ray(const scene *s, const ir_func *f, const ray *r)
     if (same && h.entry != ~0u && !h.tie)
         same = (float)v[2].f == h.u && (float)v[3].f == h.v;
     if (!same)
-        fail_msg("ray (%g %g %g) (%g %g %g) [%g %g]: t %g entry %u any %d, expected %g entry %u", r->o[0], r->o[1], r->o[2], r->d[0], r->d[1],
-                 r->d[2], r->tmin, r->tmax, v[0].f, v[1].u, v[4].b, h.t, h.entry);
+        fail_msg("ray (%g %g %g) (%g %g %g) [%g %g]: t %g entry %u any %d, expected %g entry %u", r->o[0],
+                 r->o[1], r->o[2], r->d[0], r->d[1], r->d[2], r->tmin, r->tmax, v[0].f, v[1].u, v[4].b, h.t,
+                 h.entry);
     return h.entry != ~0u;
 }
 
@@ -386,7 +410,8 @@ static void far_away(void **state)
     for (int i = 0; i < 5; i++)
         check_scene((scene_options){.count = 300, .leaf_size = 4, .distance = distances[i]}, 400, 60);
     for (int i = 0; i < 4; i++)
-        check_scene((scene_options){.count = 300, .leaf_size = 4, .offset = offsets[i], .distance = 5}, 400, 60);
+        check_scene((scene_options){.count = 300, .leaf_size = 4, .offset = offsets[i], .distance = 5}, 400,
+                    60);
 }
 
 /* Every packed box holds its own with a cell to spare, and is not much larger. */
@@ -401,8 +426,10 @@ static void packed_boxes_hold_their_own(void **state)
         for (uint32_t i = 0; i < 2 * NODES; i++) {
             float *planes = (float *)(void *)(wide + i / 2 * 16 + i % 2 * 6);
             for (int k = 0; k < 3; k++) {
-                float a = offset + size * random_between(-1, 1), b = i % 9 ? offset + size * random_between(-1, 1) : a;
-                planes[k] = k == 2 && variant % 2 ? offset : fminf(a, b), planes[3 + k] = k == 2 && variant % 2 ? offset : fmaxf(a, b);
+                float a = offset + size * random_between(-1, 1),
+                      b = i % 9 ? offset + size * random_between(-1, 1) : a;
+                planes[k] = k == 2 && variant % 2 ? offset : fminf(a, b),
+                planes[3 + k] = k == 2 && variant % 2 ? offset : fmaxf(a, b);
             }
             wide[i / 2 * 16 + 12 + i % 2] = 0x80000000u | i;
         }
@@ -414,10 +441,12 @@ static void packed_boxes_hold_their_own(void **state)
             const float *planes = (const float *)(const void *)(wide + i / 2 * 16 + i % 2 * 6);
             assert_int_equal(node[6 + i % 2], 0x80000000u | i);
             for (int k = 0; k < 3; k++) {
-                double origin = (double)grid[k], cell = (double)grid[3 + k], low = origin + (node[k] >> 16 * (i % 2) & 0xFFFF) * cell,
+                double origin = (double)grid[k], cell = (double)grid[3 + k],
+                       low = origin + (node[k] >> 16 * (i % 2) & 0xFFFF) * cell,
                        high = origin + (node[3 + k] >> 16 * (i % 2) & 0xFFFF) * cell;
                 assert_true(low <= (double)planes[k] - cell && (double)planes[k] - 2.001 * cell <= low);
-                assert_true(high >= (double)planes[3 + k] + cell && (double)planes[3 + k] + 2.001 * cell >= high);
+                assert_true(high >= (double)planes[3 + k] + cell &&
+                            (double)planes[3 + k] + 2.001 * cell >= high);
             }
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples in proportion to |dL/dI| (api/pixels.c), without a device: how many a pixel has, what they weigh, and that the lanes hold each of them
- * once. The estimator's expectation is found by adding up weights over many random numbers. */
+ * Samples in proportion to |dL/dI| (api/pixels.c), without a device: how many a pixel has, what they weigh,
+ * and that the lanes hold each of them once. The estimator's expectation is found by adding up weights over
+ * many random numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,10 @@ static uint64_t number(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static double norm(const float *a) { return sqrt((double)a[0] * (double)a[0] + (double)a[1] * (double)a[1] + (double)a[2] * (double)a[2]); }
+static double norm(const float *a)
+{
+    return sqrt((double)a[0] * (double)a[0] + (double)a[1] * (double)a[1] + (double)a[2] * (double)a[2]);
+}
 
 /* Of all sizes and signs; a third of the pixels are 0. */
 static void fill(float adjoint[3 * PIXELS])
@@ -38,7 +42,8 @@ static void fill(float adjoint[3 * PIXELS])
     }
 }
 
-/* What the lanes give a pixel: samples, and dL/dI of all of them. Each sample must be there once, and long lanes first. */
+/* What the lanes give a pixel: samples, and dL/dI of all of them. Each sample must be there once, and long
+ * lanes first. */
 typedef struct given {
     uint32_t samples[PIXELS];
     double adjoint[3 * PIXELS];
@@ -63,11 +68,13 @@ static given read_list(const pixel_list *list, uint32_t pixels)
         }
     }
     assert_true(all == list->lanes.samples);
-    for (uint32_t k = 0; k < list->lanes.count; k++) { /* no two lanes of a pixel begin alike, and none is past its end */
+    for (uint32_t k = 0; k < list->lanes.count;
+         k++) { /* no two lanes of a pixel begin alike, and none is past its end */
         const uint32_t *row = list->rows + LANE_WORDS * k;
         assert_true(row[LANE_FIRST] + row[LANE_SAMPLES] <= g.samples[row[LANE_PIXEL]]);
         for (uint32_t i = 0; i < k; i++)
-            assert_false(list->rows[LANE_WORDS * i + LANE_PIXEL] == row[LANE_PIXEL] && list->rows[LANE_WORDS * i + LANE_FIRST] == row[LANE_FIRST]);
+            assert_false(list->rows[LANE_WORDS * i + LANE_PIXEL] == row[LANE_PIXEL] &&
+                         list->rows[LANE_WORDS * i + LANE_FIRST] == row[LANE_FIRST]);
     }
     return g;
 }
@@ -99,9 +106,11 @@ static void samples_are_in_proportion(void **state)
             double expected = PIXELS * spp * norm(adjoint + 3 * p) / sum;
             if (!(fabs(g.samples[p] - expected) < 1 + 1e-6))
                 fail_msg("spp %u, pixel %u: %u samples, %g expected", spp, p, g.samples[p], expected);
-            for (int c = 0; c < 3; c++) /* exact, whatever the random number, where there is a sample to expect */
+            for (int c = 0; c < 3;
+                 c++) /* exact, whatever the random number, where there is a sample to expect */
                 if (expected > 1 + 1e-6 || expected == 0)
-                    assert_true(fabs(g.adjoint[3 * p + c] - (double)adjoint[3 * p + c]) <= 1e-6 * fabs((double)adjoint[3 * p + c]));
+                    assert_true(fabs(g.adjoint[3 * p + c] - (double)adjoint[3 * p + c]) <=
+                                1e-6 * fabs((double)adjoint[3 * p + c]));
         }
     }
 }
@@ -122,7 +131,8 @@ static void the_mean_is_the_adjoint(void **state)
             sum[i] += g.adjoint[i], squares[i] += g.adjoint[i] * g.adjoint[i];
     }
     for (uint32_t i = 0; i < 3 * PIXELS; i++) {
-        double mean = sum[i] / DRAWS, variance = (squares[i] / DRAWS - mean * mean) / DRAWS, off = mean - (double)adjoint[i];
+        double mean = sum[i] / DRAWS, variance = (squares[i] / DRAWS - mean * mean) / DRAWS,
+               off = mean - (double)adjoint[i];
         double least = 1e-6 * (double)adjoint[i];
         if (!(off * off <= 4.5 * 4.5 * variance + least * least))
             fail_msg("value %u: %g, on average %g +- %g", i, (double)adjoint[i], mean, sqrt(variance));
@@ -205,9 +215,9 @@ static void what_is_no_number_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_in_proportion),   cmocka_unit_test(the_mean_is_the_adjoint),
+        cmocka_unit_test(samples_are_in_proportion),      cmocka_unit_test(the_mean_is_the_adjoint),
         cmocka_unit_test(the_same_everywhere_is_uniform), cmocka_unit_test(one_pixel_may_have_them_all),
-        cmocka_unit_test(nothing_needs_no_samples),    cmocka_unit_test(what_is_no_number_is_seen),
+        cmocka_unit_test(nothing_needs_no_samples),       cmocka_unit_test(what_is_no_number_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

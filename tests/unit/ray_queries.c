@@ -1,11 +1,13 @@
 /* LABELS: rayquery */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ray comparison test: the same rays against the same scenes by both ray backends, on the device, and by a loop over all primitives in
- * double precision on the host. Backends round differently, so where they disagree, and for a sample of all rays, each answer has to
- * be acceptable on its own: its primitive is not clearly missed, its distance is right, and no other primitive is clearly hit before it.
- * "Clearly" is by more than f32's rounding in the intersection. So ties (two primitives at one distance, shared edges) and rays through an
- * edge may go either way, and nothing else may. Rays are random, aimed at edges, silhouettes and rims, parallel to axes, short,
- * and such as ask for nothing (tmax below tmin, not finite). Ordinary tier: 2^15 rays a scene; BL_LONG=1: 2^20. */
+ * The ray comparison test: the same rays against the same scenes by both ray backends, on the device, and by
+ * a loop over all primitives in double precision on the host. Backends round differently, so where they
+ * disagree, and for a sample of all rays, each answer has to be acceptable on its own: its primitive is not
+ * clearly missed, its distance is right, and no other primitive is clearly hit before it. "Clearly" is by
+ * more than f32's rounding in the intersection. So ties (two primitives at one distance, shared edges) and
+ * rays through an edge may go either way, and nothing else may. Rays are random, aimed at edges, silhouettes
+ * and rims, parallel to axes, short, and such as ask for nothing (tmax below tmin, not finite). Ordinary
+ * tier: 2^15 rays a scene; BL_LONG=1: 2^20. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +25,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SCENE, RAYS, HITS, BUFFERS, RAY_WORDS = 8, HIT_WORDS = 6, RAYS_FEW = 1 << 15, RAYS_MANY = 1 << 20, BRUTE_EVERY = 16 };
+enum {
+    SCENE,
+    RAYS,
+    HITS,
+    BUFFERS,
+    RAY_WORDS = 8,
+    HIT_WORDS = 6,
+    RAYS_FEW = 1 << 15,
+    RAYS_MANY = 1 << 20,
+    BRUTE_EVERY = 16
+};
 
 static device_run device;
 static uint32_t random_state;
@@ -47,7 +59,8 @@ static ir_func *trace_intersect(ir_module *m, const plan *p, const shape_kind_cl
 static ir_module *trace_kernel(const plan *p)
 {
     ir_module *m = ir_module_create(), *out;
-    ir_buffer_add(m, "scene", true, -1), ir_buffer_add(m, "rays", true, -1), ir_buffer_add(m, "hits", false, -1);
+    ir_buffer_add(m, "scene", true, -1), ir_buffer_add(m, "rays", true, -1),
+        ir_buffer_add(m, "hits", false, -1);
     ir_func *intersect[SHAPE_KIND_COUNT];
     uint32_t kinds = 0;
     for (int k = 0; k < SHAPE_KIND_COUNT; k++)
@@ -55,14 +68,20 @@ static ir_module *trace_kernel(const plan *p)
             intersect[kinds++] = trace_intersect(m, p, shape_kinds[k]);
     ir_func *f = m->entry = ir_func_create(m, "main");
     tracer t = {.f = f, .plan = p};
-    ir_ref args[RAY_WORDS], hit[5], id = ir_global_id(f), none = t_u32(&t, PLAN_NONE), first = ir_mul(f, id, t_u32(&t, RAY_WORDS));
+    ir_ref args[RAY_WORDS], hit[5], id = ir_global_id(f), none = t_u32(&t, PLAN_NONE),
+                                    first = ir_mul(f, id, t_u32(&t, RAY_WORDS));
     for (uint32_t k = 0; k < RAY_WORDS; k++)
         args[k] = ir_load(f, IR_F32, RAYS, t_offset(&t, first, k));
     ir_ray_closest(f, intersect, kinds, args, hit);
-    ir_ref there = ir_ne(f, hit[1], none), entry = ir_mul(f, ir_select(f, there, hit[1], t_u32(&t, 0)), t_u32(&t, 12));
+    ir_ref there = ir_ne(f, hit[1], none),
+           entry = ir_mul(f, ir_select(f, there, hit[1], t_u32(&t, 0)), t_u32(&t, 12));
     entry = ir_add(f, t_word(&t, t_u32(&t, 0), HEADER_ENTRIES), entry);
-    ir_ref words[HIT_WORDS] = {hit[0], ir_select(f, there, t_word(&t, entry, 10), none), ir_select(f, there, t_word(&t, entry, 11), none), hit[2],
-                               hit[3], ir_to_u32(f, ir_ray_any(f, intersect, kinds, args))};
+    ir_ref words[HIT_WORDS] = {hit[0],
+                               ir_select(f, there, t_word(&t, entry, 10), none),
+                               ir_select(f, there, t_word(&t, entry, 11), none),
+                               hit[2],
+                               hit[3],
+                               ir_to_u32(f, ir_ray_any(f, intersect, kinds, args))};
     ir_ref at = ir_mul(f, id, t_u32(&t, HIT_WORDS));
     for (uint32_t k = 0; k < HIT_WORDS; k++)
         ir_store(f, HITS, t_offset(&t, at, k), words[k]);
@@ -90,7 +109,8 @@ static hit *run_backend(const render_scene *s, plan_rays rays, const float *line
     if (p->query && rays_build(device.device, p, false, &accel, &device.err) != BL_OK)
         fail_msg("%s", device.err.text);
     ir_module *m = trace_kernel(p);
-    run_memory memory = run_memory_create((uint32_t[]){p->words.count, count * RAY_WORDS, count * HIT_WORDS}, BUFFERS);
+    run_memory memory =
+        run_memory_create((uint32_t[]){p->words.count, count * RAY_WORDS, count * HIT_WORDS}, BUFFERS);
     memcpy(memory.words[SCENE], p->words.data, p->words.count * sizeof(uint32_t));
     memcpy(memory.words[RAYS], line, (size_t)count * RAY_WORDS * sizeof *line);
     device.rays = rays_lowering(p);
@@ -123,7 +143,8 @@ static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] 
 static double length(const double *a) { return sqrt(dot(a, a)); }
 static void cross(const double *a, const double *b, double *out)
 {
-    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2],
+    out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 /* Sixteen roundings of f32, relative to the largest terms. */
@@ -144,12 +165,17 @@ static verdict test_flat(const primitive *q, const float *line)
     for (int k = 0; k < 3; k++)
         s[k] = (double)line[k] - q->p[k];
     cross(d, q->b, pv), cross(s, q->a, qv);
-    double determinant = dot(q->a, pv), largest = length(d) * length(q->a) * length(q->b), reach = length(s) + length(q->p) + length(q->a) + length(q->b);
+    double determinant = dot(q->a, pv), largest = length(d) * length(q->a) * length(q->b),
+           reach = length(s) + length(q->p) + length(q->a) + length(q->b);
     if (fabs(determinant) < 1e-4 * largest) /* grazing: anything may come out */
         return (verdict){UNCLEAR, 0, INFINITY};
     double u = dot(s, pv) / determinant, v = dot(d, qv) / determinant;
-    double mu = rounding * reach * length(d) * length(q->b) / fabs(determinant), mv = rounding * reach * length(d) * length(q->a) / fabs(determinant);
-    verdict out = {.t = dot(q->b, qv) / determinant, .tolerance = rounding * reach * length(q->a) * length(q->b) / fabs(determinant)};
+    double mu = rounding * reach * length(d) * length(q->b) / fabs(determinant),
+           mv = rounding * reach * length(d) * length(q->a) / fabs(determinant);
+    verdict out = {
+        .t = dot(q->b, qv) / determinant,
+        .tolerance = rounding * reach * length(q->a) * length(q->b) / fabs(determinant),
+    };
     if (q->kind == SHAPE_DISK)
         out.is = above(1 - u * u - v * v, 2 * (mu + mv));
     else
@@ -166,10 +192,13 @@ static verdict test_sphere(const primitive *q, const float *line)
     double middle = dot(to, d);
     for (int k = 0; k < 3; k++)
         nearest[k] = d[k] * middle - to[k];
-    double reach = length(to) + length(q->p) + q->radius, square = q->radius * q->radius - dot(nearest, nearest);
-    double margin = 2 * rounding * reach * (q->radius + length(nearest)), half = sqrt(square > 0 ? square : 0);
+    double reach = length(to) + length(q->p) + q->radius,
+           square = q->radius * q->radius - dot(nearest, nearest);
+    double margin = 2 * rounding * reach * (q->radius + length(nearest)),
+           half = sqrt(square > 0 ? square : 0);
     verdict out = {.tolerance = rounding * reach + margin / fmax(half, sqrt(margin))};
-    int pierced = above(square, margin), near = within(middle - half, out.tolerance, line), far = within(middle + half, out.tolerance, line);
+    int pierced = above(square, margin), near = within(middle - half, out.tolerance, line),
+        far = within(middle + half, out.tolerance, line);
     bool first = near != MISSED;
     out.t = first ? middle - half : middle + half;
     out.is = clearer(pierced, near == UNCLEAR && far == HIT ? UNCLEAR : first ? near : far);
@@ -190,13 +219,19 @@ static verdict test_cylinder(const primitive *q, const float *line)
         return (verdict){UNCLEAR, 0, INFINITY};
     for (int k = 0; k < 3; k++)
         nearest[k] = from[k] + middle * flat[k];
-    double reach = length(q->p) + length(q->a) + length(from) + fabs(start) * sqrt(square) + q->radius, inside = q->radius * q->radius - dot(nearest, nearest);
-    double margin = 4 * rounding * reach * (q->radius + length(nearest)), half = sqrt(fmax(inside, 0) / across);
-    verdict out = {.is = MISSED, .tolerance = (rounding * reach + margin / fmax(sqrt(fmax(inside, 0)), sqrt(margin))) / across};
+    double reach = length(q->p) + length(q->a) + length(from) + fabs(start) * sqrt(square) + q->radius,
+           inside = q->radius * q->radius - dot(nearest, nearest);
+    double margin = 4 * rounding * reach * (q->radius + length(nearest)),
+           half = sqrt(fmax(inside, 0) / across);
+    verdict out = {.is = MISSED,
+                   .tolerance =
+                       (rounding * reach + margin / fmax(sqrt(fmax(inside, 0)), sqrt(margin))) / across};
     int pierced = above(inside, margin);
     for (int side = -1; side <= 1; side += 2) {
-        double t = middle + side * half, height = start + slope * t, slack = (out.tolerance + rounding * reach) / sqrt(square) * 2;
-        int is = clearer(clearer(pierced, within(t, out.tolerance, line)), clearer(above(height, slack), above(1 - height, slack)));
+        double t = middle + side * half, height = start + slope * t,
+               slack = (out.tolerance + rounding * reach) / sqrt(square) * 2;
+        int is = clearer(clearer(pierced, within(t, out.tolerance, line)),
+                         clearer(above(height, slack), above(1 - height, slack)));
         if (out.is == MISSED)
             out.is = is, out.t = t;
         else if (out.is == UNCLEAR && is != MISSED) /* one or the other */
@@ -207,7 +242,9 @@ static verdict test_cylinder(const primitive *q, const float *line)
 
 static verdict test(const primitive *q, const float *line)
 {
-    return q->kind == SHAPE_SPHERE ? test_sphere(q, line) : q->kind == SHAPE_CYLINDER ? test_cylinder(q, line) : test_flat(q, line);
+    return q->kind == SHAPE_SPHERE     ? test_sphere(q, line)
+           : q->kind == SHAPE_CYLINDER ? test_cylinder(q, line)
+                                       : test_flat(q, line);
 }
 
 typedef struct world {
@@ -258,8 +295,9 @@ static void check(const world *w, const float *line, const hit *h, const char *b
 {
     const char *reason = wrong(w, line, h);
     if (reason)
-        fail_msg("%s: %s: ray (%.9g %.9g %.9g) (%.9g %.9g %.9g) [%g %g]: t %.9g shape %d primitive %d any %u", backend, reason, (double)line[0],
-                 (double)line[1], (double)line[2], (double)line[3], (double)line[4], (double)line[5], (double)line[6], (double)line[7], (double)h->t,
+        fail_msg("%s: %s: ray (%.9g %.9g %.9g) (%.9g %.9g %.9g) [%g %g]: t %.9g shape %d primitive %d any %u",
+                 backend, reason, (double)line[0], (double)line[1], (double)line[2], (double)line[3],
+                 (double)line[4], (double)line[5], (double)line[6], (double)line[7], (double)h->t,
                  (int)h->shape, (int)h->primitive, h->any);
 }
 
@@ -286,9 +324,15 @@ static void add_primitives(world *w)
         primitive *q = &w->primitives[i];
         float real[9];
         memcpy(real, entry, sizeof real);
-        *q = (primitive){.kind = entry[9], .shape = entry[10], .index = entry[11], .radius = (double)real[entry[9] == SHAPE_CYLINDER ? 6 : 3]};
+        *q = (primitive){
+            .kind = entry[9],
+            .shape = entry[10],
+            .index = entry[11],
+            .radius = (double)real[entry[9] == SHAPE_CYLINDER ? 6 : 3],
+        };
         for (int k = 0; k < 3; k++)
-            q->p[k] = (double)real[k], q->a[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[3 + k], q->b[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[6 + k];
+            q->p[k] = (double)real[k], q->a[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[3 + k],
+            q->b[k] = q->kind == SHAPE_SPHERE ? 0 : (double)real[6 + k];
     }
 }
 
@@ -300,7 +344,8 @@ static world world_load(const char *shapes, const char *folder)
     scene_description *d;
     text xml = {0};
     text_add(&xml, "<scene version='3.0.0'><sensor type='perspective'/>%s</scene>", shapes);
-    if (scene_load_string(xml.data, folder, &o, &d, &err) != BL_OK || render_scene_create(d, NULL, &w.scene, &err) != BL_OK)
+    if (scene_load_string(xml.data, folder, &o, &d, &err) != BL_OK ||
+        render_scene_create(d, NULL, &w.scene, &err) != BL_OK)
         fail_msg("%s", err.text);
     text_free(&xml);
     add_primitives(&w);
@@ -319,8 +364,11 @@ static FILE *open_ply(const char *name, uint32_t vertices, uint32_t faces)
 {
     FILE *f = fopen(name, "w");
     assert_non_null(f);
-    fprintf(f, "ply\nformat ascii 1.0\nelement vertex %u\nproperty float x\nproperty float y\nproperty float z\nelement face %u\n"
-               "property list uchar int vertex_indices\nend_header\n", vertices, faces);
+    fprintf(f,
+            "ply\nformat ascii 1.0\nelement vertex %u\nproperty float x\nproperty float y\nproperty float "
+            "z\nelement face %u\n"
+            "property list uchar int vertex_indices\nend_header\n",
+            vertices, faces);
     return f;
 }
 
@@ -347,8 +395,10 @@ static void write_ball(uint32_t n)
     FILE *f = open_ply(ball_file, n * n, 2 * n * (n - 1));
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < n; j++) {
-            double theta = 3.14159265358979 * (i + 0.001) / (n - 0.998), phi = 6.28318530717959 * j / n, r = 1 + 0.05 * sin(9 * theta) * cos(7 * phi);
-            fprintf(f, "%.9g %.9g %.9g\n", r * sin(theta) * cos(phi), r * sin(theta) * sin(phi), r * cos(theta));
+            double theta = 3.14159265358979 * (i + 0.001) / (n - 0.998), phi = 6.28318530717959 * j / n,
+                   r = 1 + 0.05 * sin(9 * theta) * cos(7 * phi);
+            fprintf(f, "%.9g %.9g %.9g\n", r * sin(theta) * cos(phi), r * sin(theta) * sin(phi),
+                    r * cos(theta));
         }
     for (uint32_t i = 0; i + 1 < n; i++)
         for (uint32_t j = 0; j < n; j++) {
@@ -361,8 +411,10 @@ static void write_ball(uint32_t n)
 static void add_spheres(text *xml, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        text_add(xml, "<shape type='sphere'><point name='center' value='%.6f,%.6f,%.6f'/><float name='radius' value='%.6f'/></shape>", uniform(-1, 1),
-                 uniform(-1, 1), uniform(-1, 1), uniform(0.01, 0.15));
+        text_add(xml,
+                 "<shape type='sphere'><point name='center' value='%.6f,%.6f,%.6f'/><float name='radius' "
+                 "value='%.6f'/></shape>",
+                 uniform(-1, 1), uniform(-1, 1), uniform(-1, 1), uniform(0.01, 0.15));
 }
 
 /* Of unit length, because <rotate> takes it as it stands. */
@@ -372,37 +424,50 @@ static const char *axis(uint32_t i) { return i % 3 ? "value='.48,.6,.64'" : "y='
 static void add_disks(text *xml, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        text_add(xml, "<shape type='disk'><transform name='to_world'><scale value='%.6f,%.6f,1'/><rotate %s angle='%.6f'/>"
-                      "<translate value='%.6f,%.6f,%.6f'/></transform></shape>", uniform(0.02, 0.2), uniform(0.02, 0.2), axis(i),
-                 i % 3 ? uniform(0, 360) : 90.0 * (i % 4), uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
+        text_add(xml,
+                 "<shape type='disk'><transform name='to_world'><scale value='%.6f,%.6f,1'/><rotate %s "
+                 "angle='%.6f'/>"
+                 "<translate value='%.6f,%.6f,%.6f'/></transform></shape>",
+                 uniform(0.02, 0.2), uniform(0.02, 0.2), axis(i), i % 3 ? uniform(0, 360) : 90.0 * (i % 4),
+                 uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
 }
 
 static void add_cylinders(text *xml, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        text_add(xml, "<shape type='cylinder'><float name='radius' value='%.6f'/><transform name='to_world'><scale z='%.6f'/><rotate %s "
-                      "angle='%.6f'/><translate value='%.6f,%.6f,%.6f'/></transform></shape>", uniform(0.01, 0.15), uniform(0.05, 0.5), axis(i),
-                 i % 3 ? uniform(0, 360) : 90.0 * (i % 4), uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
+        text_add(xml,
+                 "<shape type='cylinder'><float name='radius' value='%.6f'/><transform "
+                 "name='to_world'><scale z='%.6f'/><rotate %s "
+                 "angle='%.6f'/><translate value='%.6f,%.6f,%.6f'/></transform></shape>",
+                 uniform(0.01, 0.15), uniform(0.05, 0.5), axis(i), i % 3 ? uniform(0, 360) : 90.0 * (i % 4),
+                 uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
 }
 
 static void add_ply(text *xml, const char *file)
 {
-    text_add(xml, "<shape type='ply'><string name='filename' value='%s'/><boolean name='face_normals' value='true'/></shape>", file);
+    text_add(xml,
+             "<shape type='ply'><string name='filename' value='%s'/><boolean name='face_normals' "
+             "value='true'/></shape>",
+             file);
 }
 
 /* ---- rays ---- */
 
-/* A point of the primitive where its edge is, or of the silhouette that `from` sees; now and then off by a few roundings. */
+/* A point of the primitive where its edge is, or of the silhouette that `from` sees; now and then off by a
+ * few roundings. */
 static void edge_point(const primitive *q, const double *from, double *out)
 {
-    double s = uniform(0, 1), angle = uniform(0, 6.28318), away[3], side[3], scale = 1 + uniform(-1, 1) * (scene_random(&random_state) < 0.5 ? 3e-7 : 0);
+    double s = uniform(0, 1), angle = uniform(0, 6.28318), away[3], side[3],
+           scale = 1 + uniform(-1, 1) * (scene_random(&random_state) < 0.5 ? 3e-7 : 0);
     for (int k = 0; k < 3; k++)
         away[k] = from[k] - q->p[k];
     if (q->kind == SHAPE_SPHERE) {
-        double other[3] = {uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)}, distance = length(away), sine = q->radius / distance;
+        double other[3] = {uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)}, distance = length(away),
+               sine = q->radius / distance;
         cross(away, other, side);
         double cosine = sqrt(fmax(0, 1 - sine * sine)), size = length(side) + 1e-30;
-        for (int k = 0; k < 3; k++) /* the tangent point: radius at the angle from `away` whose cosine is radius / distance */
+        for (int k = 0; k < 3;
+             k++) /* the tangent point: radius at the angle from `away` whose cosine is radius / distance */
             out[k] = q->p[k] + scale * q->radius * (away[k] / distance * sine + side[k] / size * cosine);
         return;
     }
@@ -411,7 +476,8 @@ static void edge_point(const primitive *q, const double *from, double *out)
         double other[3] = {uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)};
         cross(q->a, other, side);
         for (int k = 0; k < 3; k++)
-            out[k] = q->p[k] + (s < 0.5 ? 0 : 1) * q->a[k] + scale * q->radius * side[k] / (length(side) + 1e-30);
+            out[k] =
+                q->p[k] + (s < 0.5 ? 0 : 1) * q->a[k] + scale * q->radius * side[k] / (length(side) + 1e-30);
         return;
     }
     if (q->kind == SHAPE_TRIANGLES) {
@@ -449,8 +515,10 @@ static void compare(world *w, uint32_t count)
     assert_non_null(rays);
     for (uint32_t i = 0; i < count; i++)
         make_ray(w, i, rays + (size_t)i * RAY_WORDS);
-    hit *bvh = run_backend(w->scene, PLAN_RAYS_BVH, rays, count), *query = run_backend(w->scene, PLAN_RAYS_QUERY, rays, count);
-    uint32_t hits = 0, differ = 0, aimed = 0, ties = 0, every = w->count > 2000 ? 64 * BRUTE_EVERY : BRUTE_EVERY;
+    hit *bvh = run_backend(w->scene, PLAN_RAYS_BVH, rays, count),
+        *query = run_backend(w->scene, PLAN_RAYS_QUERY, rays, count);
+    uint32_t hits = 0, differ = 0, aimed = 0, ties = 0,
+             every = w->count > 2000 ? 64 * BRUTE_EVERY : BRUTE_EVERY;
     for (uint32_t i = 0; i < count; i++) {
         const hit *a = &bvh[i], *b = &query[i];
         const float *line = rays + (size_t)i * RAY_WORDS;
@@ -463,8 +531,9 @@ static void compare(world *w, uint32_t count)
         if (!same || i % every == 0)
             check(w, line, a, "bvh"), check(w, line, b, "query");
     }
-    print_message("%u primitives: %u of %u rays hit; %u ties, backends differ on %u of those aimed at edges and %u others\n", w->count, hits, count,
-                  ties, aimed, differ);
+    print_message("%u primitives: %u of %u rays hit; %u ties, backends differ on %u of those aimed at edges "
+                  "and %u others\n",
+                  w->count, hits, count, ties, aimed, differ);
     assert_true(hits > count / 10);
     assert_true(differ <= count / 1000);
     free(bvh), free(query), free(rays);
@@ -501,8 +570,10 @@ static void every_kind(void **state)
 }
 
 /* A group of every kind, and where it is shown. */
-static const char *const shown[] = {"<scale value='1,-.5,.8'/><rotate x='.6' y='.8' angle='50'/><translate value='.2,-.4,.1'/>", "<scale value='.6'/><translate value='-.3,.3,0'/>",
-                                    "<rotate z='1' angle='30'/><scale value='.3,.9,1.1'/><translate x='.4'/>"};
+static const char *const shown[] = {
+    "<scale value='1,-.5,.8'/><rotate x='.6' y='.8' angle='50'/><translate value='.2,-.4,.1'/>",
+    "<scale value='.6'/><translate value='-.3,.3,0'/>",
+    "<rotate z='1' angle='30'/><scale value='.3,.9,1.1'/><translate x='.4'/>"};
 enum { SHOWN = sizeof shown / sizeof *shown, IN_GROUP = 40 };
 
 static void add_group_shape(text *xml, uint32_t k, const char *then)
@@ -515,12 +586,15 @@ static void add_group_shape(text *xml, uint32_t k, const char *then)
         type = "disk";
     if (k % 8 == 0)
         type = "cube";
-    text_add(xml, "<shape type='%s'><transform name='to_world'><scale value='%.6f'/><rotate y='1' angle='%u'/><translate value='%.6f,%.6f,%.6f'/>%s</transform></shape>",
+    text_add(xml,
+             "<shape type='%s'><transform name='to_world'><scale value='%.6f'/><rotate y='1' "
+             "angle='%u'/><translate value='%.6f,%.6f,%.6f'/>%s</transform></shape>",
              type, size, 25 * k, x, y, z, then);
     random_state = kept;
 }
 
-/* Instances against the same shapes written out, where a map lets them be written out: spheres and cylinders stay round under the second alone. */
+/* Instances against the same shapes written out, where a map lets them be written out: spheres and cylinders
+ * stay round under the second alone. */
 static void instances(void **state)
 {
     (void)state;
@@ -534,7 +608,9 @@ static void instances(void **state)
         add_group_shape(&two, k, "");
     text_add(&two, "</shape>");
     for (uint32_t i = 0; i < SHOWN; i++) {
-        text_add(&two, "<shape type='instance'><ref id='%s'/><transform name='to_world'>%s</transform></shape>", i == 1 ? "group" : "flat", shown[i]);
+        text_add(&two,
+                 "<shape type='instance'><ref id='%s'/><transform name='to_world'>%s</transform></shape>",
+                 i == 1 ? "group" : "flat", shown[i]);
         for (uint32_t k = 0; k < IN_GROUP; k += i == 1 ? 1 : 8)
             add_group_shape(&one, k, shown[i]);
     }
@@ -546,17 +622,21 @@ static void instances(void **state)
     for (uint32_t i = 0; i < count; i++)
         make_ray(&b, i, rays + (size_t)i * RAY_WORDS);
     hit *plain = run_backend(b.scene, PLAN_RAYS_BVH, rays, count);
-    hit *levels[2] = {run_backend(a.scene, PLAN_RAYS_BVH, rays, count), run_backend(a.scene, PLAN_RAYS_QUERY, rays, count)};
+    hit *levels[2] = {run_backend(a.scene, PLAN_RAYS_BVH, rays, count),
+                      run_backend(a.scene, PLAN_RAYS_QUERY, rays, count)};
     for (uint32_t i = 0; i < count; i++) {
         hits += plain[i].shape != PLAN_NONE;
         for (int k = 0; k < 2; k++)
-            if (levels[k][i].any != plain[i].any || !(fabsf(levels[k][i].t - plain[i].t) <= 1e-4f * (1 + fabsf(plain[i].t))))
+            if (levels[k][i].any != plain[i].any ||
+                !(fabsf(levels[k][i].t - plain[i].t) <= 1e-4f * (1 + fabsf(plain[i].t))))
                 *(i % 4 == 1 ? &aimed[k] : &differ[k]) += 1;
     }
-    print_message("%u of %u rays hit; instances differ from copies on %u and %u of those aimed at edges and %u and %u others\n", hits, count, aimed[0],
-                  aimed[1], differ[0], differ[1]);
+    print_message("%u of %u rays hit; instances differ from copies on %u and %u of those aimed at edges and "
+                  "%u and %u others\n",
+                  hits, count, aimed[0], aimed[1], differ[0], differ[1]);
     assert_true(hits > count / 10);
-    assert_true(differ[0] <= count / 1000 && differ[1] <= count / 1000 && aimed[0] < count / 16 && aimed[1] < count / 16);
+    assert_true(differ[0] <= count / 1000 && differ[1] <= count / 1000 && aimed[0] < count / 16 &&
+                aimed[1] < count / 16);
     free(plain), free(levels[0]), free(levels[1]), free(rays);
     world_free(&a), world_free(&b);
 }
@@ -570,22 +650,31 @@ static void other_kinds(void **state)
     FILE *f = fopen("ray_queries.curves", "w");
     assert_non_null(folder), assert_non_null(f);
     for (int k = 0; k < 60; k++)
-        fprintf(f, "%s%.6f %.6f %.6f %.6f\n", k % 6 ? "" : "\n", uniform(-1, 1), uniform(-1, 1), uniform(-1, 1), uniform(0, .1));
+        fprintf(f, "%s%.6f %.6f %.6f %.6f\n", k % 6 ? "" : "\n", uniform(-1, 1), uniform(-1, 1),
+                uniform(-1, 1), uniform(0, .1));
     fclose(f);
-    text_add(&xml, "<shape type='sdfgrid'><string name='filename' value='%s/ball.vol'/><transform name='to_world'><rotate x='1' angle='40'/></transform></shape>", folder);
-    text_add(&xml, "<shape type='linearcurve'><string name='filename' value='ray_queries.curves'/></shape><shape type='bsplinecurve'>"
-                   "<string name='filename' value='ray_queries.curves'/><transform name='to_world'><rotate y='1' angle='70'/></transform></shape>");
+    text_add(&xml,
+             "<shape type='sdfgrid'><string name='filename' value='%s/ball.vol'/><transform "
+             "name='to_world'><rotate x='1' angle='40'/></transform></shape>",
+             folder);
+    text_add(&xml, "<shape type='linearcurve'><string name='filename' "
+                   "value='ray_queries.curves'/></shape><shape type='bsplinecurve'>"
+                   "<string name='filename' value='ray_queries.curves'/><transform name='to_world'><rotate "
+                   "y='1' angle='70'/></transform></shape>");
     add_disks(&xml, 20);
     world w = world_load(xml.data, ".");
     uint32_t count = ray_count() / 2, differ = 0, hits = 0;
     float *rays = malloc((size_t)count * RAY_WORDS * sizeof *rays);
     assert_non_null(rays);
     for (uint32_t i = 0; i < count; i++)
-        make_ray(&w, i % 4 == 1 ? i + 3 : i, rays + (size_t)i * RAY_WORDS); /* none at edges, which these kinds do not have */
-    hit *bvh = run_backend(w.scene, PLAN_RAYS_BVH, rays, count), *query = run_backend(w.scene, PLAN_RAYS_QUERY, rays, count);
+        make_ray(&w, i % 4 == 1 ? i + 3 : i,
+                 rays + (size_t)i * RAY_WORDS); /* none at edges, which these kinds do not have */
+    hit *bvh = run_backend(w.scene, PLAN_RAYS_BVH, rays, count),
+        *query = run_backend(w.scene, PLAN_RAYS_QUERY, rays, count);
     for (uint32_t i = 0; i < count; i++) {
         hits += bvh[i].shape != PLAN_NONE;
-        differ += bvh[i].any != query[i].any || bvh[i].shape != query[i].shape || !(fabsf(bvh[i].t - query[i].t) <= 1e-5f * (1 + fabsf(bvh[i].t)));
+        differ += bvh[i].any != query[i].any || bvh[i].shape != query[i].shape ||
+                  !(fabsf(bvh[i].t - query[i].t) <= 1e-5f * (1 + fabsf(bvh[i].t)));
     }
     print_message("%u of %u rays hit, backends differ on %u\n", hits, count, differ);
     assert_true(hits > count / 10 && differ <= count / 1000);
@@ -628,7 +717,9 @@ int main(void)
         print_message("no ray queries on %s\n", gpu_device_info(device.device)->name);
         return device_run_missing();
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(triangles), cmocka_unit_test(every_kind), cmocka_unit_test(instances), cmocka_unit_test(other_kinds), cmocka_unit_test(boxes_only), cmocka_unit_test(large_mesh)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(triangles),  cmocka_unit_test(every_kind),
+                                       cmocka_unit_test(instances),  cmocka_unit_test(other_kinds),
+                                       cmocka_unit_test(boxes_only), cmocka_unit_test(large_mesh)};
     int failed = cmocka_run_group_tests_name("ray queries", tests, NULL, NULL);
     unlink(soup_file), unlink(ball_file);
     if (!failed) /* a test that failed has left its objects behind */

@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The environment map's functions alone, in the interpreter, against the same conventions written in C in double precision: radiance of any
- * direction with seam and poles, density of any direction, samples by a chi-square test; and that the tables follow the texels, keep black
- * texels alive where their gradient is wanted, and leave out what compensation leaves out. */
+ * The environment map's functions alone, in the interpreter, against the same conventions written in C in
+ * double precision: radiance of any direction with seam and poles, density of any direction, samples by a
+ * chi-square test; and that the tables follow the texels, keep black texels alive where their gradient is
+ * wanted, and leave out what compensation leaves out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,15 @@
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
-enum { WIDTH = 7, HEIGHT = 5, TEXELS = WIDTH * HEIGHT, DIRECTIONS = 1500, SAMPLES = 60000, BINS_U = 21, BINS_V = 12 };
+enum {
+    WIDTH = 7,
+    HEIGHT = 5,
+    TEXELS = WIDTH * HEIGHT,
+    DIRECTIONS = 1500,
+    SAMPLES = 60000,
+    BINS_U = 21,
+    BINS_V = 12
+};
 static const double pi = 3.14159265358979323846;
 
 /* Scenes: as it is; turned, its texels wanted; compensated; to_world wanted, any matrix in its place. */
@@ -50,7 +59,10 @@ static void apply(const double m[9], const double v[3], double out[3])
 
 static double length(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-static double bright(const double rgb[3]) { return 0.212671 * rgb[0] + 0.715160 * rgb[1] + 0.072169 * rgb[2]; }
+static double bright(const double rgb[3])
+{
+    return 0.212671 * rgb[0] + 0.715160 * rgb[1] + 0.072169 * rgb[2];
+}
 
 static void weigh(model *m, bool compensate, bool wanted)
 {
@@ -59,7 +71,9 @@ static void weigh(model *m, bool compensate, bool wanted)
         mean += bright(m->rgb[i]) / TEXELS;
         least = fmin(least, bright(m->rgb[i]));
     }
-    double off = compensate && mean - least > 0.01 * mean ? mean : 0, add = !wanted ? 0 : mean > 0 ? 0.1 * mean : 1;
+    double off = compensate && mean - least > 0.01 * mean ? mean : 0, add = !wanted    ? 0
+                                                                            : mean > 0 ? 0.1 * mean
+                                                                                       : 1;
     for (int i = 0; i < TEXELS; i++)
         m->weight[i] = (fmax(bright(m->rgb[i]) - off, 0) + add) * sin(pi * (i / WIDTH) / (HEIGHT - 1));
     m->sum = 0; /* every texel touches four cells, those of the poles weigh nothing */
@@ -80,7 +94,10 @@ static double interpolate(const double *values, int stride, double u, double v)
     return sum;
 }
 
-static double density_uv(const model *m, double u, double v) { return m->sum > 0 ? interpolate(m->weight, 1, u, v) / m->sum * WIDTH * (HEIGHT - 1) : 0; }
+static double density_uv(const model *m, double u, double v)
+{
+    return m->sum > 0 ? interpolate(m->weight, 1, u, v) / m->sum * WIDTH * (HEIGHT - 1) : 0;
+}
 
 static void to_uv(const model *m, const double d[3], double uv[2])
 {
@@ -105,7 +122,8 @@ static double density_of(const model *m, const double d[3])
     double uv[2], v[3];
     to_uv(m, d, uv);
     apply(m->to_map, d, v);
-    return density_uv(m, uv[0], uv[1]) / (2 * pi * pi * sin(pi * uv[1])) / (fabs(m->determinant) * pow(length(v), 3));
+    return density_uv(m, uv[0], uv[1]) / (2 * pi * pi * sin(pi * uv[1])) /
+           (fabs(m->determinant) * pow(length(v), 3));
 }
 
 /* ---- the emitter ---- */
@@ -130,28 +148,44 @@ static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record)
 static ir_func *trace_at(subject *s, const class_node *n, uint32_t record)
 {
     tracer t = {.f = ir_func_create(s->module, "at"), .plan = s->e->plan};
-    ir_ref x = ir_param(t.f, IR_F32), y = ir_param(t.f, IR_F32), z = ir_param(t.f, IR_F32), zero = t_f32(&t, 0);
+    ir_ref x = ir_param(t.f, IR_F32), y = ir_param(t.f, IR_F32), z = ir_param(t.f, IR_F32),
+           zero = t_f32(&t, 0);
     vec3 d = v3(x, y, z), origin = v3(zero, zero, zero);
     ir_ref r = t_u32(&t, record);
     vec2 uv = emitter_of(n)->locate(&t, n, r, d);
-    emitter_hit hit = {.ref = origin, .d = d, .distance = zero, .normal = origin, .uv = uv, .entry = t_u32(&t, 0), .at = {zero, zero}};
+    emitter_hit hit = {
+        .ref = origin,
+        .d = d,
+        .distance = zero,
+        .normal = origin,
+        .uv = uv,
+        .entry = t_u32(&t, 0),
+        .at = {zero, zero},
+    };
     ir_ref pdf = emitter_of(n)->pdf(&t, n, r, &hit);
     color c = emitter_of(n)->radiance(&t, n, r, uv, zero, ir_bool(t.f, true));
     ir_return(t.f, (ir_ref[]){uv.x, uv.y, pdf, c.c[0], c.c[1], c.c[2]}, 6);
     return t.f;
 }
 
-#define TURN "<transform name='to_world'><matrix value='0 0 -2  0 -2 0  2 0 0'/></transform><float name='scale' value='1.5'/>"
-static const double straight[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, turned[9] = {0, 0, -1, 0, -1, 0, 1, 0, 0}, skewed[9] = {.5, 1.2, -.3, -1, .4, .2, .3, .1, -1.5};
+#define TURN                                                                                                 \
+    "<transform name='to_world'><matrix value='0 0 -2  0 -2 0  2 0 0'/></transform><float name='scale' "     \
+    "value='1.5'/>"
+static const double straight[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, turned[9] = {0, 0, -1, 0, -1, 0, 1, 0, 0},
+                    skewed[9] = {.5, 1.2, -.3, -1, .4, .2, .3, .1, -1.5};
 
 static subject load(enum kind kind)
 {
-    static const char *const contents[KIND_COUNT] = {"", TURN, "<boolean name='mis_compensation' value='true'/>", ""};
+    static const char *const contents[KIND_COUNT] = {"", TURN,
+                                                     "<boolean name='mis_compensation' value='true'/>", ""};
     arena a = {0};
     bl_error err = {0};
     subject s = {.m.scale = kind == TURNED ? 1.5 : 1, .kind = kind};
-    char *xml = arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/><shape type='sphere'/><emitter type='envmap' id='env'>"
-                                 "<string name='filename' value='envmap_test.pfm'/>%s</emitter></scene>", contents[kind]);
+    char *xml = arena_printf(&a,
+                             "<scene version='3.0.0'><sensor type='perspective'/><shape "
+                             "type='sphere'/><emitter type='envmap' id='env'>"
+                             "<string name='filename' value='envmap_test.pfm'/>%s</emitter></scene>",
+                             contents[kind]);
     s.e = scene_eval_create(xml, ".", &requested[kind], requested[kind] != NULL);
     const plan *p = s.e->plan;
     const uint32_t *light = p->words.data + p->words.data[HEADER_EMITTERS];
@@ -172,7 +206,8 @@ static subject load(enum kind kind)
 static void refresh(subject *s, bool f64)
 {
     bl_error err = {0};
-    const double *texels = s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, "env.data")].offset;
+    const double *texels =
+        s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, "env.data")].offset;
     memcpy(s->m.rgb, texels, sizeof s->m.rgb);
     weigh(&s->m, s->kind == COMPENSATED, requested[s->kind]);
     if (scene_eval_tables(s->e, f64, &err) != BL_OK)
@@ -185,7 +220,8 @@ static void unload(subject *s)
     scene_eval_destroy(s->e);
 }
 
-static void run(const subject *s, ir_func *f, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results)
+static void run(const subject *s, ir_func *f, bool f64, const double *in, uint32_t parameters, double *out,
+                uint32_t results)
 {
     ir_value args[3], got[7];
     bl_error err = {0};
@@ -193,7 +229,8 @@ static void run(const subject *s, ir_func *f, bool f64, const double *in, uint32
     ir_eval_buffer buffers[BUFFER_COUNT];
     for (int k = 0; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
-    buffers[BUFFER_SCENE] = (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
+    buffers[BUFFER_SCENE] =
+        (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
     buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < parameters; k++)
@@ -212,13 +249,16 @@ static void expect(const char *what, const double d[3], double got, double expec
 
 /* ---- radiance and density of directions ---- */
 
-/* Of an f64 run only the constants are f32: pi, 3e-8. On seams, at texels, beside the poles, at them; then anywhere. */
+/* Of an f64 run only the constants are f32: pi, 3e-8. On seams, at texels, beside the poles, at them; then
+ * anywhere. */
 static void direction_number(const model *m, uint32_t k, uint32_t *random, double d[3])
 {
-    static const double edges[] = {0, 0.5, 1, 0.5 / WIDTH, 1 - 0.5 / WIDTH, 1e-5, 1 - 1e-5, 3. / WIDTH, 0.25, 0.75};
+    static const double edges[] = {0,    0.5,      1,          0.5 / WIDTH, 1 - 0.5 / WIDTH,
+                                   1e-5, 1 - 1e-5, 3. / WIDTH, 0.25,        0.75};
     enum { EDGES = sizeof edges / sizeof *edges };
     bool edge = k < EDGES * EDGES;
-    from_uv(m, edge ? edges[k % EDGES] : scene_random(random), edge ? edges[k / EDGES] : acos(1 - 2 * scene_random(random)) / pi, d);
+    from_uv(m, edge ? edges[k % EDGES] : scene_random(random),
+            edge ? edges[k / EDGES] : acos(1 - 2 * scene_random(random)) / pi, d);
 }
 
 static void agrees_everywhere(const subject *s, bool f64)
@@ -232,7 +272,8 @@ static void agrees_everywhere(const subject *s, bool f64)
         double sine = sin(pi * uv[1]);
         bool anything = s->kind == SKEWED && sine < 1e-4; /* rounding chooses a side of the pole */
         for (int c = 0; c < 3 && !anything; c++)
-            expect("radiance", d, got[3 + c], s->m.scale * interpolate(&s->m.rgb[0][0] + c, 3, uv[0], uv[1]), f64 ? 1e-5 : 2e-4);
+            expect("radiance", d, got[3 + c], s->m.scale * interpolate(&s->m.rgb[0][0] + c, 3, uv[0], uv[1]),
+                   f64 ? 1e-5 : 2e-4);
         if (sine > 1e-4)
             expect("density", d, got[2], density_of(&s->m, d), f64 ? 1e-5 : 2e-3);
         else
@@ -258,7 +299,8 @@ static void samples_are_consistent(const subject *s, bool f64)
 {
     uint32_t random = 3;
     for (uint32_t k = 0; k < DIRECTIONS; k++) {
-        double u[2] = {k < 4 ? k % 2 * (1 - 0x1p-24) : scene_random(&random), k < 4 ? k / 2 * (1 - 0x1p-24) : scene_random(&random)};
+        double u[2] = {k < 4 ? k % 2 * (1 - 0x1p-24) : scene_random(&random),
+                       k < 4 ? k / 2 * (1 - 0x1p-24) : scene_random(&random)};
         double got[7], d[3], at[6];
         run(s, s->sample, f64, u, 2, got, 7);
         from_uv(&s->m, got[4], got[5], d);
@@ -275,7 +317,8 @@ static void samples_are_consistent(const subject *s, bool f64)
     }
 }
 
-/* Below 4: the distribution of chi-square over its degrees of freedom as a normal one (Wilson and Hilferty 1931). */
+/* Below 4: the distribution of chi-square over its degrees of freedom as a normal one (Wilson and Hilferty
+ * 1931). */
 static double chi_square(const subject *s)
 {
     static double expected[BINS_U * BINS_V], seen[BINS_U * BINS_V];
@@ -283,8 +326,9 @@ static double chi_square(const subject *s)
     memset(expected, 0, sizeof expected), memset(seen, 0, sizeof seen);
     for (int i = 0; i < BINS_U * STEPS; i++)
         for (int j = 0; j < BINS_V * STEPS; j++)
-            expected[j / STEPS * BINS_U + i / STEPS] += density_uv(&s->m, (i + 0.5) / (BINS_U * STEPS), (j + 0.5) / (BINS_V * STEPS)) *
-                                                        SAMPLES / (BINS_U * BINS_V * STEPS * STEPS);
+            expected[j / STEPS * BINS_U + i / STEPS] +=
+                density_uv(&s->m, (i + 0.5) / (BINS_U * STEPS), (j + 0.5) / (BINS_V * STEPS)) * SAMPLES /
+                (BINS_U * BINS_V * STEPS * STEPS);
     uint32_t random = 9;
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double u[2] = {scene_random(&random), scene_random(&random)}, got[7], uv[2];
@@ -320,7 +364,8 @@ static void samples(void **state)
         double z = chi_square(&s);
         if (!(fabs(z) < 4))
             fail_msg("samples of kind %d: chi-square lies %.1f deviations from its mean", kind, z);
-        if (kind == PLAIN) { /* the test can fail: it sees that the bright texel is 20 % brighter than the tables know */
+        if (kind == PLAIN) { /* the test can fail: it sees that the bright texel is 20 % brighter than the
+                                tables know */
             s.m.sum += 0.2 * s.m.weight[WIDTH + 6], s.m.weight[WIDTH + 6] *= 1.2;
             assert_true(chi_square(&s) > 4);
         }
@@ -330,7 +375,10 @@ static void samples(void **state)
 
 /* ---- tables that follow the texels ---- */
 
-static double *texel_values(subject *s) { return s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, "env.data")].offset; }
+static double *texel_values(subject *s)
+{
+    return s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, "env.data")].offset;
+}
 
 static void tables_follow_the_texels(void **state)
 {
@@ -372,12 +420,15 @@ static void refused(const char *inside, const char *part)
     scene_description *d;
     render_scene *scene;
     scene_load_options o = {.registry = &render_registry};
-    char *xml = arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/><emitter type='envmap'>%s</emitter></scene>", inside);
+    char *xml = arena_printf(
+        &a, "<scene version='3.0.0'><sensor type='perspective'/><emitter type='envmap'>%s</emitter></scene>",
+        inside);
     bl_result r = scene_load_string(xml, ".", &o, &d, &err);
     if (r == BL_OK)
         r = render_scene_create(d, NULL, &scene, &err);
     if (r == BL_OK || !strstr(err.text, part))
-        fail_msg("%s: expected an error with \"%s\", got \"%s\"", inside, part, r == BL_OK ? "none" : err.text);
+        fail_msg("%s: expected an error with \"%s\", got \"%s\"", inside, part,
+                 r == BL_OK ? "none" : err.text);
     arena_free(&a);
 }
 
@@ -387,8 +438,12 @@ static void bad_maps(void **state)
     refused("", "filename");
     refused("<string name='filename' value='no_such.exr'/>", "no_such.exr");
     refused("<string name='filename' value='envmap_small.pfm'/>", "at least 2 x 3");
-    refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale value='1,2,1'/></transform>", "to_world");
-    refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale value='0'/></transform>", "to_world");
+    refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale "
+            "value='1,2,1'/></transform>",
+            "to_world");
+    refused("<string name='filename' value='envmap_test.pfm'/><transform name='to_world'><scale "
+            "value='0'/></transform>",
+            "to_world");
 }
 
 static bool write_maps(void)
@@ -412,7 +467,8 @@ int main(void)
 {
     if (!write_maps())
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(directions), cmocka_unit_test(samples), cmocka_unit_test(tables_follow_the_texels),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(directions), cmocka_unit_test(samples),
+                                       cmocka_unit_test(tables_follow_the_texels),
                                        cmocka_unit_test(black_maps), cmocka_unit_test(bad_maps)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove("envmap_test.pfm"), remove("envmap_small.pfm");

@@ -31,7 +31,7 @@ static void one_bound(void **state)
     const extinction_grid four = {grey, {2, 1, 2}, .channels = 1, .cells = 1, .thickness = 10};
     expect("grey", &four, (1.25 + 5 + 20 + 20) / 4); /* bound 1.25 * 4; chances .8, .2, twice .05 at least */
     expect_one("by channel", spectral, 3, 10, 3 / (0.8 + 0.4 + 0.05)); /* the mean of chances */
-    expect_one("thin", &one, 1, 0.05, 5); /* the least bound, .25 / .05 */
+    expect_one("thin", &one, 1, 0.05, 5);                              /* the least bound, .25 / .05 */
     expect_one("nothing", &none, 1, 1, 20);
 }
 

@@ -1,9 +1,11 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reconstruction filters by importance sampling against exact convolution. The picture is a step edge: the response of a pixel to an edge at
- * distance e from its centre is the filter's integral up to e over the whole one, here by quadrature of the filter's formula. Positions and weights
- * come from evenly spaced numbers, so what is compared has no noise. Moments to the second, too, and both axes. Near the border of a window, what lies
- * beyond it is left out of filter and normalisation (Mitsuba without `sample_border`). And the values that splats take. */
+ * Reconstruction filters by importance sampling against exact convolution. The picture is a step edge: the
+ * response of a pixel to an edge at distance e from its centre is the filter's integral up to e over the
+ * whole one, here by quadrature of the filter's formula. Positions and weights come from evenly spaced
+ * numbers, so what is compared has no noise. Moments to the second, too, and both axes. Near the border of a
+ * window, what lies beyond it is left out of filter and normalisation (Mitsuba without `sample_border`). And
+ * the values that splats take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +34,10 @@ static double cubic(double x, double b, double c)
     x = fabs(x);
     if (x < 1)
         return ((12 - 9 * b - 6 * c) * x * x * x + (-18 + 12 * b + 6 * c) * x * x + 6 - 2 * b) / 6;
-    return x >= 2 ? 0 : ((-b - 6 * c) * x * x * x + (6 * b + 30 * c) * x * x + (-12 * b - 48 * c) * x + 8 * b + 24 * c) / 6;
+    return x >= 2 ? 0
+                  : ((-b - 6 * c) * x * x * x + (6 * b + 30 * c) * x * x + (-12 * b - 48 * c) * x + 8 * b +
+                     24 * c) /
+                        6;
 }
 static double mitchell(double x) { return cubic(x, 1. / 3, 1. / 3); }
 static double other_mitchell(double x) { return cubic(x, 0.2, 0.6); }
@@ -55,8 +60,10 @@ static const struct {
     {"<rfilter type='gaussian'/>", gaussian, 2},
     {"<rfilter type='gaussian'><float name='stddev' value='.3'/></rfilter>", narrow_gaussian, 1.2},
     {"<rfilter type='mitchell'/>", mitchell, 2},
-    {"<rfilter type='mitchell'><float name='B' value='.2'/><float name='C' value='.6'/></rfilter>", other_mitchell, 2},
-    {"<rfilter type='mitchell'><float name='B' value='1'/><float name='C' value='0'/></rfilter>", b_spline, 2},
+    {"<rfilter type='mitchell'><float name='B' value='.2'/><float name='C' value='.6'/></rfilter>",
+     other_mitchell, 2},
+    {"<rfilter type='mitchell'><float name='B' value='1'/><float name='C' value='0'/></rfilter>", b_spline,
+     2},
     {"<rfilter type='catmullrom'/>", catmull_rom, 2},
     {"<rfilter type='lanczos'/>", lanczos, 3},
     {"<rfilter type='lanczos'><integer name='lobes' value='5'/></rfilter>", lanczos_5, 5},
@@ -74,7 +81,10 @@ static double integral_between(double (*value)(double), double from, double to, 
     return sum;
 }
 
-static double integral(double (*value)(double), double radius, double to, int power) { return integral_between(value, -radius, to, power); }
+static double integral(double (*value)(double), double radius, double to, int power)
+{
+    return integral_between(value, -radius, to, power);
+}
 
 typedef struct drawn {
     double *x, *weight;
@@ -83,14 +93,20 @@ typedef struct drawn {
 /* Offsets and weights along one axis; the other number stays. */
 static drawn draw(arena *a, const char *xml, int along)
 {
-    loaded l = traced_load(arena_printf(a, "<scene version='3.0.0'><sensor type='perspective'><film type='hdrfilm'>%s</film></sensor></scene>", xml), ".");
+    loaded l = traced_load(arena_printf(a,
+                                        "<scene version='3.0.0'><sensor type='perspective'><film "
+                                        "type='hdrfilm'>%s</film></sensor></scene>",
+                                        xml),
+                           ".");
     traced f = traced_begin(&l, 2);
     ir_ref weight = t_f32(&f.t, 1);
-    vec2 offset = ((const filter_class *)l.plan->filter->cls)->sample(&f.t, t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER), f.in[0], f.in[1], &weight);
+    vec2 offset = ((const filter_class *)l.plan->filter->cls)
+                      ->sample(&f.t, t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER), f.in[0], f.in[1], &weight);
     traced_end(&f, (ir_ref[3]){offset.x, offset.y, weight}, 3);
     drawn d = {arena_alloc(a, NUMBERS * sizeof(double)), arena_alloc(a, NUMBERS * sizeof(double))};
     for (int i = 0; i < NUMBERS; i++) {
-        double in[2] = {0.5, 0.5}, out[3], middle[3]; /* 0.5 is in the middle lobe, whose weight is divided out */
+        double in[2] = {0.5, 0.5}, out[3],
+               middle[3]; /* 0.5 is in the middle lobe, whose weight is divided out */
         traced_run(&f, &l, true, in, 2, middle, 3);
         in[along] = (i + 0.5) / NUMBERS;
         traced_run(&f, &l, true, in, 2, out, 3);
@@ -122,13 +138,16 @@ static void convolution(void **state)
                     size = fmax(size, fabs(d.x[i]));
                 }
                 assert_true(size <= radius * (1 + 1e-6));
-                expect(filters[k].xml, "moment", power, sum, integral(filters[k].value, radius, radius, power) / whole, 4e-4 * (1 + radius * radius)); /* cells have a width */
+                expect(filters[k].xml, "moment", power, sum,
+                       integral(filters[k].value, radius, radius, power) / whole,
+                       4e-4 * (1 + radius * radius)); /* cells have a width */
             }
             for (double edge = -radius; edge < radius; edge += radius / 24) {
                 double sum = 0;
                 for (int i = 0; i < NUMBERS; i++)
                     sum += d.x[i] < edge ? d.weight[i] / NUMBERS : 0;
-                expect(filters[k].xml, "edge at", edge, sum, integral(filters[k].value, radius, edge, 0) / whole, 5e-4);
+                expect(filters[k].xml, "edge at", edge, sum,
+                       integral(filters[k].value, radius, edge, 0) / whole, 5e-4);
             }
             arena_free(&a);
         }
@@ -142,11 +161,16 @@ static void windows(void **state)
     for (size_t k = 1; k < sizeof filters / sizeof *filters; k++) {
         arena a = {0};
         double radius = filters[k].radius;
-        loaded l = traced_load(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'><film type='hdrfilm'>%s</film></sensor></scene>", filters[k].xml), ".");
+        loaded l = traced_load(arena_printf(&a,
+                                            "<scene version='3.0.0'><sensor type='perspective'><film "
+                                            "type='hdrfilm'>%s</film></sensor></scene>",
+                                            filters[k].xml),
+                               ".");
         const filter_class *cls = (const filter_class *)l.plan->filter->cls;
         for (uint32_t at = 0; at < SIZE; at++) {
             traced f = traced_begin(&l, 1);
-            ir_ref weight = t_f32(&f.t, 1), record = t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER), half = t_f32(&f.t, 0.5f), middle = weight;
+            ir_ref weight = t_f32(&f.t, 1), record = t_word(&f.t, t_u32(&f.t, 0), HEADER_FILTER),
+                   half = t_f32(&f.t, 0.5f), middle = weight;
             cls->sample(&f.t, record, half, half, &middle);
             ir_ref u = filter_within(&f.t, cls, record, t_u32(&f.t, at), t_u32(&f.t, SIZE), f.in[0], &weight);
             vec2 offset = cls->sample(&f.t, record, u, half, &weight);
@@ -160,8 +184,11 @@ static void windows(void **state)
                     sums[power] += pow(out[0], power) * out[1] / sqrt(out[2]) / NUMBERS;
             }
             for (int power = 0; power < 2; power++)
-                expect(filters[k].xml, power ? "mean place in a window, pixel" : "weight in a window, pixel", at, sums[power],
-                       integral_between(filters[k].value, from, to, power) / integral_between(filters[k].value, from, to, 0), 1.5e-3);
+                expect(filters[k].xml, power ? "mean place in a window, pixel" : "weight in a window, pixel",
+                       at, sums[power],
+                       integral_between(filters[k].value, from, to, power) /
+                           integral_between(filters[k].value, from, to, 0),
+                       1.5e-3);
             ir_module_destroy(f.module);
         }
         traced_unload(&l);
@@ -174,7 +201,11 @@ static void values(void **state)
     (void)state;
     for (size_t k = 1; k < sizeof filters / sizeof *filters; k++) {
         arena a = {0};
-        loaded l = traced_load(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'><film type='hdrfilm'>%s</film></sensor></scene>", filters[k].xml), ".");
+        loaded l = traced_load(arena_printf(&a,
+                                            "<scene version='3.0.0'><sensor type='perspective'><film "
+                                            "type='hdrfilm'>%s</film></sensor></scene>",
+                                            filters[k].xml),
+                               ".");
         const filter_class *cls = (const filter_class *)l.plan->filter->cls;
         assert_true(fabs(cls->radius(l.scene->filter) - filters[k].radius) < 1e-6);
         traced f = traced_begin(&l, 1);
@@ -184,7 +215,8 @@ static void values(void **state)
             double out, middle, zero = 0;
             traced_run(&f, &l, true, &zero, 1, &middle, 1);
             traced_run(&f, &l, true, &x, 1, &out, 1);
-            expect(filters[k].xml, "value at", x, out / middle, filters[k].value(x) / filters[k].value(0), 2e-5);
+            expect(filters[k].xml, "value at", x, out / middle, filters[k].value(x) / filters[k].value(0),
+                   2e-5);
         }
         ir_module_destroy(f.module);
         traced_unload(&l);
@@ -194,6 +226,7 @@ static void values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(convolution), cmocka_unit_test(windows), cmocka_unit_test(values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(convolution), cmocka_unit_test(windows),
+                                       cmocka_unit_test(values)};
     return cmocka_run_group_tests_name("filters", tests, NULL, NULL);
 }

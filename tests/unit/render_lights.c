@@ -1,8 +1,10 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lights' functions alone, in the interpreter. Spheres: their density, and their horizon. Textured area lights: the density of what a sample found is the density of the hit, samples weighted by
- * it integrate what uniform ones do, with less noise; so of lights that show their mesh's attributes, or a volume. The choice of lights: probabilities from weights and powers worked out here, followed
- * by what is chosen, and following the values. */
+ * Lights' functions alone, in the interpreter. Spheres: their density, and their horizon. Textured area
+ * lights: the density of what a sample found is the density of the hit, samples weighted by it integrate what
+ * uniform ones do, with less noise; so of lights that show their mesh's attributes, or a volume. The choice
+ * of lights: probabilities from weights and powers worked out here, followed by what is chosen, and following
+ * the values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +28,8 @@ typedef struct subject {
     ir_func *choose;           /* u -> light, its probability twice */
 } subject;
 
-static void evaluate_in(const subject *s, const ir_func *f, const double *in, uint32_t parameters, bool f64, ir_value *got)
+static void evaluate_in(const subject *s, const ir_func *f, const double *in, uint32_t parameters, bool f64,
+                        ir_value *got)
 {
     ir_value args[8] = {0};
     bl_error err = {0};
@@ -34,7 +37,8 @@ static void evaluate_in(const subject *s, const ir_func *f, const double *in, ui
     ir_eval_buffer buffers[BUFFER_COUNT];
     for (int k = 0; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = &nothing, .count = 1};
-    buffers[BUFFER_SCENE] = (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
+    buffers[BUFFER_SCENE] =
+        (ir_eval_buffer){.words = s->e->plan->words.data, .count = s->e->plan->words.count};
     buffers[BUFFER_VALUES] = (ir_eval_buffer){.reals = s->e->values, .count = s->e->plan->value_count};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
     for (uint32_t k = 0; k < parameters; k++)
@@ -46,7 +50,10 @@ static void evaluate_in(const subject *s, const ir_func *f, const double *in, ui
         fail_msg("%s", err.text);
 }
 
-static void evaluate(const subject *s, const ir_func *f, const double *in, uint32_t parameters, ir_value *got) { evaluate_in(s, f, in, parameters, true, got); }
+static void evaluate(const subject *s, const ir_func *f, const double *in, uint32_t parameters, ir_value *got)
+{
+    evaluate_in(s, f, in, parameters, true, got);
+}
 
 static vec3 param_vec3(ir_func *f)
 {
@@ -60,9 +67,12 @@ static ir_func *trace_sample(subject *s, const class_node *n, uint32_t record, b
     tracer t = {.f = ir_func_create(s->module, "sample"), .plan = s->e->plan};
     vec3 ref = param_vec3(t.f);
     ir_ref u1 = ir_param(t.f, IR_F32), u2 = ir_param(t.f, IR_F32), at = t_u32(&t, record);
-    ir_ref data = t_word(&t, at, n->extra_word + AREA_SHAPE_DATA), inverse = t_real(&t, at, n->extra_word + AREA_INVERSE_AREA);
-    emitter_sample e = uniform ? shape_kinds[n->variant]->sample(&t, data, inverse, ref, u1, u2) : emitter_of(n)->sample(&t, n, at, ref, u1, u2);
-    const surface on = {.mesh = data, .face = e.face, .b = e.b, .p = v3_add(&t, ref, v3_scale(&t, e.d, e.distance))};
+    ir_ref data = t_word(&t, at, n->extra_word + AREA_SHAPE_DATA),
+           inverse = t_real(&t, at, n->extra_word + AREA_INVERSE_AREA);
+    emitter_sample e = uniform ? shape_kinds[n->variant]->sample(&t, data, inverse, ref, u1, u2)
+                               : emitter_of(n)->sample(&t, n, at, ref, u1, u2);
+    const surface on = {
+        .mesh = data, .face = e.face, .b = e.b, .p = v3_add(&t, ref, v3_scale(&t, e.d, e.distance))};
     t.surface = &on;
     color c = emitter_of(n)->radiance(&t, n, at, e.uv, e.distance, e.facing);
     ir_return(t.f, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.distance, e.pdf, c.c[1]}, 6);
@@ -78,8 +88,17 @@ static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
     const shape_kind_class *kind = shape_kinds[n->variant];
     kind->intersect(&t, entry, o, d, t_f32(&t, 0), t_f32(&t, 1e6f), out);
     interaction si = {0};
-    kind->interact(&t, entry, t_word(&t, t_u32(&t, record), n->extra_word + AREA_SHAPE_DATA), o, d, out[0], out[1], out[2], &si);
-    emitter_hit hit = {.ref = o, .d = d, .distance = out[0], .normal = si.ng, .uv = si.uv, .entry = entry, .at = {out[1], out[2]}};
+    kind->interact(&t, entry, t_word(&t, t_u32(&t, record), n->extra_word + AREA_SHAPE_DATA), o, d, out[0],
+                   out[1], out[2], &si);
+    emitter_hit hit = {
+        .ref = o,
+        .d = d,
+        .distance = out[0],
+        .normal = si.ng,
+        .uv = si.uv,
+        .entry = entry,
+        .at = {out[1], out[2]},
+    };
     ir_ref pdf = emitter_of(n)->pdf(&t, n, t_u32(&t, record), &hit);
     ir_return(t.f, (ir_ref[]){out[0], pdf}, 2);
     return t.f;
@@ -98,7 +117,8 @@ static subject load(const char *body, enum light_choice lights)
     arena a = {0};
     bl_error err = {0};
     subject s = {0};
-    s.e = scene_eval_create_chosen(scene_xml(&a, "", "<sensor type='perspective'/>", body), folder, NULL, 0, false, lights);
+    s.e = scene_eval_create_chosen(scene_xml(&a, "", "<sensor type='perspective'/>", body), folder, NULL, 0,
+                                   false, lights);
     const plan *p = s.e->plan;
     const uint32_t *place = p->words.data + p->words.data[HEADER_EMITTERS];
     s.module = kernel_module(p);
@@ -137,7 +157,9 @@ static double nearest_hit(const subject *s, const double o[3], const double d[3]
     double nearest = 1e5;
     for (uint32_t i = 0; i < s->e->scene->primitives.count; i++) {
         ir_value got[2];
-        evaluate(s, s->hit, (double[]){p->words.data[HEADER_ENTRIES] + 12 * i, o[0], o[1], o[2], d[0], d[1], d[2]}, 7, got);
+        evaluate(s, s->hit,
+                 (double[]){p->words.data[HEADER_ENTRIES] + 12 * i, o[0], o[1], o[2], d[0], d[1], d[2]}, 7,
+                 got);
         if (got[0].f < nearest)
             nearest = got[0].f, *pdf = got[1].f;
     }
@@ -165,13 +187,21 @@ static estimate integral(const subject *s, const ir_func *sample, const double r
 }
 
 #define EMITTER(radiance) "<emitter type='area'>" radiance "</emitter>"
-#define BITMAP(file, more) "<texture type='bitmap' name='radiance'><string name='filename' value='" file "'/>" more "</texture>"
-#define CHECKS(dark) "<texture type='checkerboard' name='radiance'><rgb name='color0' value='1'/><rgb name='color1' value='" dark "'/></texture>"
-#define ATTRIBUTE(attribute) "<texture type='mesh_attribute' name='radiance'><string name='name' value='" attribute "'/></texture>"
-#define SMOKE                                                                                                   \
-    "<texture type='volume' name='radiance'><volume type='gridvolume' name='volume'><string name='filename' value='smoke.vol'/>" \
-    "<transform name='to_world'><translate value='-.5,-.5,-.5'/><scale value='2.5'/></transform></volume></texture>"
-#define SHAPE(type, ops, more, radiance) "<shape type='" type "'><transform name='to_world'>" ops "</transform>" more EMITTER(radiance) "</shape>"
+#define BITMAP(file, more)                                                                                   \
+    "<texture type='bitmap' name='radiance'><string name='filename' value='" file "'/>" more "</texture>"
+#define CHECKS(dark)                                                                                         \
+    "<texture type='checkerboard' name='radiance'><rgb name='color0' value='1'/><rgb name='color1' "         \
+    "value='" dark "'/></texture>"
+#define ATTRIBUTE(attribute)                                                                                 \
+    "<texture type='mesh_attribute' name='radiance'><string name='name' value='" attribute "'/></texture>"
+#define SMOKE                                                                                                \
+    "<texture type='volume' name='radiance'><volume type='gridvolume' name='volume'><string "                \
+    "name='filename' value='smoke.vol'/>"                                                                    \
+    "<transform name='to_world'><translate value='-.5,-.5,-.5'/><scale "                                     \
+    "value='2.5'/></transform></volume></texture>"
+#define SHAPE(type, ops, more, radiance)                                                                     \
+    "<shape type='" type "'><transform name='to_world'>" ops "</transform>" more EMITTER(radiance) "</"      \
+                                                                                                   "shape>"
 
 typedef struct light_case {
     const char *name, *body;
@@ -179,13 +209,23 @@ typedef struct light_case {
 } light_case;
 
 static const light_case cases[] = {
-    {"rectangle", SHAPE("rectangle", "<rotate y='1' angle='40'/>", "", BITMAP("texture.pfm", "")), {1, .5, 2}},
-    {"rectangle, steps", SHAPE("rectangle", "<scale x='2'/>", "", BITMAP("grey.pfm", "<string name='filter_type' value='nearest'/>")), {.3, .2, 1}},
+    {"rectangle",
+     SHAPE("rectangle", "<rotate y='1' angle='40'/>", "", BITMAP("texture.pfm", "")),
+     {1, .5, 2}},
+    {"rectangle, steps",
+     SHAPE("rectangle", "<scale x='2'/>", "",
+           BITMAP("grey.pfm", "<string name='filter_type' value='nearest'/>")),
+     {.3, .2, 1}},
     {"cube", SHAPE("cube", "", "", BITMAP("texture.pfm", "")), {1.5, 2, 1.8}},
     {"disk", SHAPE("disk", "<scale x='1.4' y='.7'/>", "", CHECKS("0")), {.3, .2, 1}},
     {"cylinder", SHAPE("cylinder", "<scale value='.5'/>", "", CHECKS(".05")), {2, .3, .4}},
-    {"colours of vertices", SHAPE("ply", "<rotate y='1' angle='40'/>", "<string name='filename' value='patch.ply'/>", ATTRIBUTE("vertex_color")), {1, .5, 2}},
-    {"numbers of faces", SHAPE("ply", "", "<string name='filename' value='patch.ply'/>", ATTRIBUTE("face_weight")), {.3, .2, 1}},
+    {"colours of vertices",
+     SHAPE("ply", "<rotate y='1' angle='40'/>", "<string name='filename' value='patch.ply'/>",
+           ATTRIBUTE("vertex_color")),
+     {1, .5, 2}},
+    {"numbers of faces",
+     SHAPE("ply", "", "<string name='filename' value='patch.ply'/>", ATTRIBUTE("face_weight")),
+     {.3, .2, 1}},
     {"volume", SHAPE("disk", "<scale x='1.4' y='.7'/>", "", SMOKE), {.3, .2, 1}},
 };
 
@@ -209,7 +249,8 @@ static void hits_have_their_samples_density(void **state)
         least = fmin(least, pdf / (got[3].f * got[3].f)), most = fmax(most, pdf / (got[3].f * got[3].f));
     }
     if (met < HITS / 4 || border > met / 50 || !(most > 1.5 * least))
-        fail_msg("%s: %u hits, %u with another density; densities from %g to %g", c->name, met, border, least, most);
+        fail_msg("%s: %u hits, %u with another density; densities from %g to %g", c->name, met, border, least,
+                 most);
     unload(&s);
 }
 
@@ -222,12 +263,13 @@ static void samples_integrate_the_light(void **state)
     estimate by_table = integral(&s, s.sample, c->ref), uniform = integral(&s, s.uniform, c->ref);
     double z = fabs(by_table.mean - uniform.mean) / sqrt((by_table.variance + uniform.variance) / SAMPLES);
     if (!(uniform.mean > 0 && z < 4 && by_table.variance < uniform.variance))
-        fail_msg("%s: %g (variance %g), uniformly %g (%g)", c->name, by_table.mean, by_table.variance, uniform.mean, uniform.variance);
+        fail_msg("%s: %g (variance %g), uniformly %g (%g)", c->name, by_table.mean, by_table.variance,
+                 uniform.mean, uniform.variance);
     unload(&s);
 }
 
-/* A sphere is sampled within the cone that it fills, or from within by area: one over the density has the mean that the solid angle is, and hits
- * have the density of samples. */
+/* A sphere is sampled within the cone that it fills, or from within by area: one over the density has the
+ * mean that the solid angle is, and hits have the density of samples. */
 static void balls_fill_their_solid_angle(void **state)
 {
     (void)state;
@@ -237,14 +279,18 @@ static void balls_fill_their_solid_angle(void **state)
     } sides[] = {{{2, .5, 1}, "false"}, {{.2, .1, -.3}, "true"}};
     for (int inside = 0; inside < 2; inside++) {
         arena a = {0};
-        const char *ball = SHAPE("sphere", "<scale value='.6'/>", "<boolean name='flip_normals' value='%s'/>", "<rgb name='radiance' value='1'/>");
+        const char *ball = SHAPE("sphere", "<scale value='.6'/>", "<boolean name='flip_normals' value='%s'/>",
+                                 "<rgb name='radiance' value='1'/>");
         subject s = load(arena_printf(&a, ball, sides[inside].flip), LIGHTS_BY_WEIGHT);
         refresh(&s);
-        const double *ref = sides[inside].ref, sine2 = .36 / (ref[0] * ref[0] + ref[1] * ref[1] + ref[2] * ref[2]);
+        const double *ref = sides[inside].ref,
+                     sine2 = .36 / (ref[0] * ref[0] + ref[1] * ref[1] + ref[2] * ref[2]);
         estimate angle = integral(&s, s.sample, ref);
-        double wanted = inside ? 4 * pi : 2 * pi * (1 - sqrt(1 - sine2)), error = sqrt(fmax(angle.variance, 0) / SAMPLES);
+        double wanted = inside ? 4 * pi : 2 * pi * (1 - sqrt(1 - sine2)),
+               error = sqrt(fmax(angle.variance, 0) / SAMPLES);
         if (!(fabs(angle.mean - wanted) <= 4 * error + 1e-5 * wanted))
-            fail_msg("seen from %s: solid angle %g +- %g, expected %g", inside ? "inside" : "outside", angle.mean, error, wanted);
+            fail_msg("seen from %s: solid angle %g +- %g, expected %g", inside ? "inside" : "outside",
+                     angle.mean, error, wanted);
         uint32_t random = 5;
         for (uint32_t k = 0; k < HITS; k++) {
             ir_value got[8];
@@ -258,12 +304,14 @@ static void balls_fill_their_solid_angle(void **state)
     }
 }
 
-/* Samples near a far ball's horizon: there the point is where it is in f64, since the angle at it comes of the sample. From points, which the ray almost misses, f32 told it
- * to three digits, and derivatives are divided by its cosine. */
+/* Samples near a far ball's horizon: there the point is where it is in f64, since the angle at it comes of
+ * the sample. From points, which the ray almost misses, f32 told it to three digits, and derivatives are
+ * divided by its cosine. */
 static void horizons_of_balls_are_sharp(void **state)
 {
     (void)state;
-    subject s = load(SHAPE("sphere", "<scale value='.05'/>", "", "<rgb name='radiance' value='1'/>"), LIGHTS_BY_WEIGHT);
+    subject s = load(SHAPE("sphere", "<scale value='.05'/>", "", "<rgb name='radiance' value='1'/>"),
+                     LIGHTS_BY_WEIGHT);
     refresh(&s);
     for (int k = 2; k <= 6; k++)
         for (int turn = 0; turn < 8; turn++) {
@@ -279,11 +327,15 @@ static void horizons_of_balls_are_sharp(void **state)
 /* ---- the choice of lights ---- */
 
 #define WEIGHT(w) "<float name='sampling_weight' value='" w "'/>"
-#define LIGHTS(a, b, c, d)                                                                                     \
-    "<shape type='rectangle'><emitter type='area' id='area'><rgb name='radiance' value='1,2,3'/>" WEIGHT(a) "</emitter></shape>" \
-    "<emitter type='point' id='bulb'><rgb name='intensity' value='.5'/>" WEIGHT(b) "</emitter>"                  \
-    "<emitter type='constant' id='sky'><rgb name='radiance' value='.2'/>" WEIGHT(c) "</emitter>"                 \
-    "<emitter type='directional'><rgb name='irradiance' value='3'/>" WEIGHT(d) "</emitter>"
+#define LIGHTS(a, b, c, d)                                                                                   \
+    "<shape type='rectangle'><emitter type='area' id='area'><rgb name='radiance' value='1,2,3'/>" WEIGHT(    \
+        a) "</emitter></shape>"                                                                              \
+           "<emitter type='point' id='bulb'><rgb name='intensity' value='.5'/>" WEIGHT(                      \
+               b) "</emitter>"                                                                               \
+                  "<emitter type='constant' id='sky'><rgb name='radiance' value='.2'/>" WEIGHT(              \
+                      c) "</emitter>"                                                                        \
+                         "<emitter type='directional'><rgb name='irradiance' value='3'/>" WEIGHT(            \
+                             d) "</emitter>"
 enum { COUNT = 4 };
 
 /* What is chosen, and with which probability. weight: not normalised. */
@@ -328,17 +380,23 @@ static void lights_are_chosen_by_weight(void **state)
     unload(&s);
 }
 
-static double *value_of(subject *s, const char *name) { return s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, name)].offset; }
+static double *value_of(subject *s, const char *name)
+{
+    return s->e->values + s->e->scene->parameters.data[scene_eval_find(s->e, name)].offset;
+}
 
 static void lights_are_chosen_by_power(void **state)
 {
     (void)state;
     subject s = load(LIGHTS("1", "2", "1", "1"), LIGHTS_BY_POWER);
-    const double weight[COUNT] = {1, 2, 1, 1}, section = pi * 2; /* the scene is the square of side 2: its radius is sqrt(2) */
-    double bright = 0.212671 * 1 + 0.715160 * 2 + 0.072169 * 3, power[COUNT] = {4 * pi * bright, 4 * pi * .5, .2 * pi * section, 3 * section};
+    const double weight[COUNT] = {1, 2, 1, 1},
+                 section = pi * 2; /* the scene is the square of side 2: its radius is sqrt(2) */
+    double bright = 0.212671 * 1 + 0.715160 * 2 + 0.072169 * 3,
+           power[COUNT] = {4 * pi * bright, 4 * pi * .5, .2 * pi * section, 3 * section};
     refresh(&s);
     expect_powers(&s, power, weight);
-    value_of(&s, "bulb.intensity.value")[1] = 0, value_of(&s, "bulb.intensity.value")[0] = value_of(&s, "bulb.intensity.value")[2] = 0;
+    value_of(&s, "bulb.intensity.value")[1] = 0,
+                 value_of(&s, "bulb.intensity.value")[0] = value_of(&s, "bulb.intensity.value")[2] = 0;
     power[1] = 0;
     refresh(&s);
     expect_powers(&s, power, weight);
@@ -349,14 +407,18 @@ static void lights_are_chosen_by_power(void **state)
 static void the_power_of_a_ball_in_a_volume_is_known(void **state)
 {
     (void)state;
-    subject s = load("<shape type='sphere'><emitter type='area'><texture type='volume' name='radiance'><volume type='constvolume' name='volume'>"
+    subject s = load("<shape type='sphere'><emitter type='area'><texture type='volume' "
+                     "name='radiance'><volume type='constvolume' name='volume'>"
                      "<rgb name='value' value='1,2,3'/></volume></texture></emitter></shape>"
                      "<emitter type='point' id='bulb'><rgb name='intensity' value='.5'/></emitter>"
                      "<emitter type='constant' id='sky'><rgb name='radiance' value='.2'/></emitter>"
-                     "<emitter type='directional'><rgb name='irradiance' value='3'/></emitter>", LIGHTS_BY_POWER);
-    const double section = pi * 3, bright = 0.212671 * 1 + 0.715160 * 2 + 0.072169 * 3; /* its box has half a diagonal of sqrt(3) */
+                     "<emitter type='directional'><rgb name='irradiance' value='3'/></emitter>",
+                     LIGHTS_BY_POWER);
+    const double section = pi * 3, bright = 0.212671 * 1 + 0.715160 * 2 +
+                                            0.072169 * 3; /* its box has half a diagonal of sqrt(3) */
     refresh(&s);
-    expect_powers(&s, (double[]){4 * pi * pi * bright, 4 * pi * .5, .2 * pi * section, 3 * section}, (double[]){1, 1, 1, 1});
+    expect_powers(&s, (double[]){4 * pi * pi * bright, 4 * pi * .5, .2 * pi * section, 3 * section},
+                  (double[]){1, 1, 1, 1});
     unload(&s);
 }
 
@@ -364,10 +426,13 @@ static void the_power_of_a_ball_in_a_volume_is_known(void **state)
 static void lights_are_chosen_where_media_have_tables(void **state)
 {
     (void)state;
-    subject s = load(LIGHTS("2", "0", "1.5", ".5")
-                     "<shape type='sphere'><medium name='interior' type='heterogeneous'>"
-                     "<volume name='sigma_t' type='gridvolume'><string name='filename' value='smoke.vol'/></volume>"
-                     "<phase type='tabphase'><string name='values' value='1,0,2'/></phase></medium></shape>", LIGHTS_BY_WEIGHT);
+    subject s = load(
+        LIGHTS("2", "0", "1.5",
+               ".5") "<shape type='sphere'><medium name='interior' type='heterogeneous'>"
+                     "<volume name='sigma_t' type='gridvolume'><string name='filename' "
+                     "value='smoke.vol'/></volume>"
+                     "<phase type='tabphase'><string name='values' value='1,0,2'/></phase></medium></shape>",
+        LIGHTS_BY_WEIGHT);
     refresh(&s);
     expect_choices(&s, (double[]){2, 0, 1.5, .5});
     unload(&s);
@@ -380,12 +445,17 @@ static void alike_lights_need_no_table(void **state)
         const char *body;
         enum light_choice lights;
         bool tabled;
-    } rows[] = {{LIGHTS("1", "1", "1", "1"), LIGHTS_BY_WEIGHT, false}, {LIGHTS("3", "3", "3", "3"), LIGHTS_BY_WEIGHT, false},
-                {LIGHTS("1", "1", "2", "1"), LIGHTS_UNIFORM, false},   {LIGHTS("1", "1", "2", "1"), LIGHTS_BY_WEIGHT, true},
-                {LIGHTS("1", "1", "1", "1"), LIGHTS_BY_POWER, true},   {"<emitter type='constant'/>", LIGHTS_BY_POWER, false}};
+    } rows[] = {{LIGHTS("1", "1", "1", "1"), LIGHTS_BY_WEIGHT, false},
+                {LIGHTS("3", "3", "3", "3"), LIGHTS_BY_WEIGHT, false},
+                {LIGHTS("1", "1", "2", "1"), LIGHTS_UNIFORM, false},
+                {LIGHTS("1", "1", "2", "1"), LIGHTS_BY_WEIGHT, true},
+                {LIGHTS("1", "1", "1", "1"), LIGHTS_BY_POWER, true},
+                {"<emitter type='constant'/>", LIGHTS_BY_POWER, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         arena a = {0};
-        scene_eval *e = scene_eval_create_chosen(scene_xml(&a, "", "<sensor type='perspective'/>", rows[i].body), ".", NULL, 0, false, rows[i].lights);
+        scene_eval *e =
+            scene_eval_create_chosen(scene_xml(&a, "", "<sensor type='perspective'/>", rows[i].body), ".",
+                                     NULL, 0, false, rows[i].lights);
         assert_int_equal(e->plan->lights_tabled, rows[i].tabled);
         assert_int_equal(e->plan->value_count > e->scene->values.count, rows[i].tabled);
         scene_eval_destroy(e);
@@ -398,13 +468,23 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-#define CASE(test, k) {#test, test, NULL, NULL, (void *)(uintptr_t)&cases[k]}
-#define CASES(test) CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4), CASE(test, 5), CASE(test, 6), CASE(test, 7)
+#define CASE(test, k)                                                                                        \
+    {                                                                                                        \
+#test, test, NULL, NULL, (void *)(uintptr_t)&cases[k]                                                \
+    }
+#define CASES(test)                                                                                          \
+    CASE(test, 0), CASE(test, 1), CASE(test, 2), CASE(test, 3), CASE(test, 4), CASE(test, 5), CASE(test, 6), \
+        CASE(test, 7)
     const struct CMUnitTest tests[] = {
-        CASES(hits_have_their_samples_density), CASES(samples_integrate_the_light), cmocka_unit_test(lights_are_chosen_by_weight),
+        CASES(hits_have_their_samples_density),
+        CASES(samples_integrate_the_light),
+        cmocka_unit_test(lights_are_chosen_by_weight),
         cmocka_unit_test(lights_are_chosen_where_media_have_tables),
-        cmocka_unit_test(lights_are_chosen_by_power), cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known),
-        cmocka_unit_test(balls_fill_their_solid_angle), cmocka_unit_test(horizons_of_balls_are_sharp), cmocka_unit_test(alike_lights_need_no_table),
+        cmocka_unit_test(lights_are_chosen_by_power),
+        cmocka_unit_test(the_power_of_a_ball_in_a_volume_is_known),
+        cmocka_unit_test(balls_fill_their_solid_angle),
+        cmocka_unit_test(horizons_of_balls_are_sharp),
+        cmocka_unit_test(alike_lights_need_no_table),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);

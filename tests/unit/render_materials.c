@@ -2,14 +2,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every material of the table (support/material_cases.h), one at a time in the interpreter:
  *
- *   samples      have the density that is claimed: chi-square over the sphere, discrete lobes as often as they say. A sample's own density is the
+ *   samples      have the density that is claimed: chi-square over the sphere, discrete lobes as often as
+ *                they say. A sample's own density is the
  *                one that light sampling would be told. BL_LONG=1: with a million samples;
- *   energy       value over density has a mean, the albedo, that is at most 1 (radiance that crosses is compressed by 1 / eta^2 more);
- *   reciprocity  of the continuous value: f(wi, wo) / cos wo is the same both ways, across a surface with the squared index of its side;
+ *   energy       value over density has a mean, the albedo, that is at most 1 (radiance that crosses is
+ *                compressed by 1 / eta^2 more);
+ *   reciprocity  of the continuous value: f(wi, wo) / cos wo is the same both ways, across a surface with the
+ *                squared index of its side;
  *   support      where there is value there is density;
  *   grazing      in f32 value and density are numbers, and not negative, down to the horizon and on it.
  *
- * All tests of frequencies together fail by chance once in a hundred choices of random numbers (Sidak's correction). */
+ * All tests of frequencies together fail by chance once in a hundred choices of random numbers (Sidak's
+ * correction). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +55,8 @@ static bool too_large(double deviations) { return 0.5 * erfc(deviations / sqrt(2
 /* What was drawn at one angle. */
 typedef struct tally {
     double expected[BINS]; /* of continuous lobes, by quadrature */
-    uint32_t seen[BINS], lost, rim; /* the last: LOBE_RIM, which is no part of the image (tests/unit/render_rim.c) */
+    uint32_t seen[BINS], lost,
+        rim; /* the last: LOBE_RIM, which is no part of the image (tests/unit/render_rim.c) */
     struct {
         uint32_t lobe, seen;
         double probability;
@@ -60,8 +65,9 @@ typedef struct tally {
     double albedo[3], squares[3];
 } tally;
 
-/* Point i of the quadrature in z, and its weight, of mean 1. In the bins next to the poles points are evenly spaced in angle, as lobes are: by z alone the
- * last would stand 3 degrees from the pole, and a lobe that ends on the way there would count for nothing. */
+/* Point i of the quadrature in z, and its weight, of mean 1. In the bins next to the poles points are evenly
+ * spaced in angle, as lobes are: by z alone the last would stand 3 degrees from the pole, and a lobe that
+ * ends on the way there would count for nothing. */
 static double quadrature_point(uint32_t i, double *weight)
 {
     double z = 2 * (i + 0.5) / (BINS_Z * steps) - 1, bin = 2.0 / BINS_Z, x = (1 - fabs(z)) / bin;
@@ -69,14 +75,17 @@ static double quadrature_point(uint32_t i, double *weight)
     return x < 1 ? copysign(1 - bin * x * x, z) : z;
 }
 
-/* Bins are equal in z and azimuth. The integral of the density over all of them is what the samples of continuous lobes add up to. */
+/* Bins are equal in z and azimuth. The integral of the density over all of them is what the samples of
+ * continuous lobes add up to. */
 static void expect_bins(const material_probe *s, const double wi[3], tally *t)
 {
     for (uint32_t i = 0; i < BINS_Z * steps; i++)
         for (uint32_t k = 0; k < BINS_PHI * steps; k++) {
-            double wo[3], weight, z = quadrature_point(i, &weight), area = 4 * pi * weight / (BINS * steps * steps);
+            double wo[3], weight, z = quadrature_point(i, &weight),
+                                  area = 4 * pi * weight / (BINS * steps * steps);
             material_direction(z, 2 * pi * (k + 0.5) / (BINS_PHI * steps), wo);
-            t->expected[i / steps * BINS_PHI + k / steps] += samples * area * material_probe_value(s, wi, wo, false, 0).pdf;
+            t->expected[i / steps * BINS_PHI + k / steps] +=
+                samples * area * material_probe_value(s, wi, wo, false, 0).pdf;
         }
 }
 
@@ -95,7 +104,8 @@ static void count_discrete(const material_probe *s, tally *t, const material_sam
         fail_msg("%s: more than %d discrete lobes", s->what->name, LOBES);
     t->lobe_count += k == t->lobe_count;
     if (t->discrete[k].seen && !(fabs(t->discrete[k].probability - sample->pdf) < 1e-9))
-        fail_msg("%s: lobe %u has the probabilities %g and %g", s->what->name, sample->lobe, t->discrete[k].probability, sample->pdf);
+        fail_msg("%s: lobe %u has the probabilities %g and %g", s->what->name, sample->lobe,
+                 t->discrete[k].probability, sample->pdf);
     t->discrete[k].lobe = sample->lobe, t->discrete[k].probability = sample->pdf;
     t->discrete[k].seen++;
 }
@@ -152,13 +162,16 @@ static void judge_bins(const char *name, double cosine, const tally *t)
         double p = t->discrete[k].probability, n = samples;
         all += n * p;
         if (too_large((fabs(t->discrete[k].seen - n * p) - 0.5) / sqrt(n * p * (1 - p) + 1e-9)))
-            fail_msg("%s, cosine %g: lobe %u was chosen %u times in %g, with probability %g", name, cosine, t->discrete[k].lobe, t->discrete[k].seen, n, p);
+            fail_msg("%s, cosine %g: lobe %u was chosen %u times in %g, with probability %g", name, cosine,
+                     t->discrete[k].lobe, t->discrete[k].seen, n, p);
     }
     if (!(fabs(all + t->lost + t->rim - samples) < 0.02 * samples))
         fail_msg("%s, cosine %g: %g samples expected, %u of %u lost", name, cosine, all, t->lost, samples);
-    double k = bins - 1.0, z = bins > 1 ? (cbrt(sum / k) - (1 - 2 / (9 * k))) / sqrt(2 / (9 * k)) : 0; /* Wilson and Hilferty */
+    double k = bins - 1.0, z = bins > 1 ? (cbrt(sum / k) - (1 - 2 / (9 * k))) / sqrt(2 / (9 * k))
+                                        : 0; /* Wilson and Hilferty */
     if (too_large(z))
-        fail_msg("%s, cosine %g: chi-square of %u bins lies %.1f deviations above its mean", name, cosine, bins, z);
+        fail_msg("%s, cosine %g: chi-square of %u bins lies %.1f deviations above its mean", name, cosine,
+                 bins, z);
 }
 
 static void samples_have_their_density(void **state)
@@ -172,7 +185,8 @@ static void samples_have_their_density(void **state)
         material_direction(c->cosines[k], 0.4, wi);
         expect_bins(&s, wi, &t);
         for (uint32_t i = 0; i < samples; i++)
-            draw(&s, wi, (double[3]){scene_random(&random), scene_random(&random), scene_random(&random)}, &t);
+            draw(&s, wi, (double[3]){scene_random(&random), scene_random(&random), scene_random(&random)},
+                 &t);
         judge_bins(c->name, c->cosines[k], &t);
         for (int i = 0; i < 3; i++) {
             double noise = sqrt(fmax(t.squares[i] - t.albedo[i] * t.albedo[i], 0) / samples);
@@ -185,7 +199,8 @@ static void samples_have_their_density(void **state)
 
 /* ---- values ---- */
 
-/* f cos / cos is the BSDF for radiance: times the squared index of wi's side it is the same when the directions change places. */
+/* f cos / cos is the BSDF for radiance: times the squared index of wi's side it is the same when the
+ * directions change places. */
 static void values_are_reciprocal_and_sampled(void **state)
 {
     const material_case *c = *state;
@@ -195,7 +210,8 @@ static void values_are_reciprocal_and_sampled(void **state)
         double wi[3], wo[3], below = c->eta != 0 ? c->eta : 1;
         material_direction(2 * scene_random(&random) - 1, 2 * pi * scene_random(&random), wi);
         material_direction(2 * scene_random(&random) - 1, 2 * pi * scene_random(&random), wo);
-        material_value there = material_probe_value(&s, wi, wo, false, 0), back = material_probe_value(&s, wo, wi, false, 0);
+        material_value there = material_probe_value(&s, wi, wo, false, 0),
+                       back = material_probe_value(&s, wo, wi, false, 0);
         double n_i = wi[2] > 0 ? 1 : below, n_o = wo[2] > 0 ? 1 : below;
         for (int i = 0; i < 3; i++) {
             double a = there.rgb[i] / fabs(wo[2]) / (n_i * n_i), b = back.rgb[i] / fabs(wi[2]) / (n_o * n_o);
@@ -203,7 +219,8 @@ static void values_are_reciprocal_and_sampled(void **state)
             if (!c->one_way && !(fabs(a - b) <= 1e-6 * (a + b)))
                 fail_msg("%s, wi.z %g, wo.z %g: %.9g one way, %.9g the other", c->name, wi[2], wo[2], a, b);
             if (there.rgb[i] > 0 && !(there.pdf > 0))
-                fail_msg("%s, wi.z %g, wo.z %g: a value of %g that is never sampled", c->name, wi[2], wo[2], there.rgb[i]);
+                fail_msg("%s, wi.z %g, wo.z %g: a value of %g that is never sampled", c->name, wi[2], wo[2],
+                         there.rgb[i]);
         }
     }
     if (c->black != (met == 0))
@@ -211,16 +228,19 @@ static void values_are_reciprocal_and_sampled(void **state)
     material_probe_destroy(&s);
 }
 
-static void expect_number(const material_case *c, const char *what, const double wi[3], const double wo[3], double v)
+static void expect_number(const material_case *c, const char *what, const double wi[3], const double wo[3],
+                          double v)
 {
     if (!(v >= 0 && v <= 1e30))
-        fail_msg("%s, wi (%.9g, %.9g, %.9g), wo (%.9g, %.9g, %.9g): %s is %g", c->name, wi[0], wi[1], wi[2], wo[0], wo[1], wo[2], what, v);
+        fail_msg("%s, wi (%.9g, %.9g, %.9g), wo (%.9g, %.9g, %.9g): %s is %g", c->name, wi[0], wi[1], wi[2],
+                 wo[0], wo[1], wo[2], what, v);
 }
 
 static void horizon_is_finite(void **state)
 {
     const material_case *c = *state;
-    static const double cosines[] = {1, 0.999999, 0.5, 1e-3, 1e-5, 1e-7, 1e-12, 0, -1e-12, -1e-7, -1e-5, -1e-3, -0.5, -1};
+    static const double cosines[] = {1, 0.999999, 0.5,   1e-3,  1e-5,  1e-7, 1e-12,
+                                     0, -1e-12,   -1e-7, -1e-5, -1e-3, -0.5, -1};
     static const double turns[] = {0, 1e-4, 0.5, 0.75};
     enum { COSINES = sizeof cosines / sizeof *cosines, TURNS = sizeof turns / sizeof *turns };
     material_probe s = material_probe_create(c, folder);
@@ -254,12 +274,15 @@ static void horizon_is_finite(void **state)
 
 /* ---- known values ---- */
 
-/* The mean of F over a hemisphere, weighted with the cosine (Duntley; see Walsh 1926), and from it what the base of white plastic returns. */
+/* The mean of F over a hemisphere, weighted with the cosine (Duntley; see Walsh 1926), and from it what the
+ * base of white plastic returns. */
 static double mean_reflectance(double n)
 {
     double n2 = n * n, n4 = n2 * n2;
-    return 0.5 + (n - 1) * (3 * n + 1) / (6 * (n + 1) * (n + 1)) + n2 * (n2 - 1) * (n2 - 1) / pow(n2 + 1, 3) * log((n - 1) / (n + 1))
-           - 2 * n2 * n * (n2 + 2 * n - 1) / ((n2 + 1) * (n4 - 1)) + 8 * n4 * (n4 + 1) / ((n2 + 1) * (n4 - 1) * (n4 - 1)) * log(n);
+    return 0.5 + (n - 1) * (3 * n + 1) / (6 * (n + 1) * (n + 1)) +
+           n2 * (n2 - 1) * (n2 - 1) / pow(n2 + 1, 3) * log((n - 1) / (n + 1)) -
+           2 * n2 * n * (n2 + 2 * n - 1) / ((n2 + 1) * (n4 - 1)) +
+           8 * n4 * (n4 + 1) / ((n2 + 1) * (n4 - 1) * (n4 - 1)) * log(n);
 }
 
 static void white_plastic_loses_nothing(void **state)
@@ -270,20 +293,27 @@ static void white_plastic_loses_nothing(void **state)
         for (int nonlinear = 0; nonlinear < 2; nonlinear++) {
             arena a = {0};
             material_case what = {.name = "white plastic"};
-            what.xml = arena_printf(&a, "<bsdf type='plastic' id='it'>" RGB("diffuse_reflectance", "1,.4,0") INDICES("%g")
-                                    "<boolean name='nonlinear' value='%s'/></bsdf>", indices[i], nonlinear ? "true" : "false");
+            what.xml = arena_printf(&a,
+                                    "<bsdf type='plastic' id='it'>" RGB("diffuse_reflectance", "1,.4,0")
+                                        INDICES("%g") "<boolean name='nonlinear' value='%s'/></bsdf>",
+                                    indices[i], nonlinear ? "true" : "false");
             material_probe s = material_probe_create(&what, folder);
-            double outside = mean_reflectance(indices[i]), inside = 1 - (1 - outside) / (indices[i] * indices[i]), wi[3], wo[3];
+            double outside = mean_reflectance(indices[i]),
+                   inside = 1 - (1 - outside) / (indices[i] * indices[i]), wi[3], wo[3];
             material_direction(0.6, 1, wi), material_direction(0.8, 2, wo);
-            material_value white = material_probe_value(&s, wi, wo, false, 0), coat = material_probe_value(&s, wi, wo, true, 0);
+            material_value white = material_probe_value(&s, wi, wo, false, 0),
+                           coat = material_probe_value(&s, wi, wo, true, 0);
             /* from wi all that is not reflected comes out in the end, in proportion to what crosses there */
-            double ct = sqrt(1 - 0.36 / (indices[i] * indices[i])), rs = (0.8 - indices[i] * ct) / (0.8 + indices[i] * ct);
-            double rp = (ct - indices[i] * 0.8) / (ct + indices[i] * 0.8), leaves = 1 - (rs * rs + rp * rp) / 2;
+            double ct = sqrt(1 - 0.36 / (indices[i] * indices[i])),
+                   rs = (0.8 - indices[i] * ct) / (0.8 + indices[i] * ct);
+            double rp = (ct - indices[i] * 0.8) / (ct + indices[i] * 0.8),
+                   leaves = 1 - (rs * rs + rp * rp) / 2;
             double expected = (1 - coat.rgb[0]) * leaves / (1 - outside) * 0.8 / pi;
             assert_true(fabs(white.rgb[0] - expected) < 1e-5 * expected);
             double trips = nonlinear ? 1 - 0.4 * inside : 1 - inside;
             assert_true(fabs(white.rgb[1] - expected * 0.4 * (1 - inside) / trips) < 1e-5 * expected);
-            assert_true(white.rgb[2] == 0 && material_probe_value(&s, wo, (double[3]){0.6, 0, -0.8}, false, 0).rgb[0] == 0);
+            assert_true(white.rgb[2] == 0 &&
+                        material_probe_value(&s, wo, (double[3]){0.6, 0, -0.8}, false, 0).rgb[0] == 0);
             material_probe_destroy(&s);
             arena_free(&a);
         }
@@ -298,15 +328,16 @@ int main(void)
     if (!folder)
         return 1;
     enum { EACH = 3 };
-    static void (*const each[EACH])(void **) = {samples_have_their_density, values_are_reciprocal_and_sampled, horizon_is_finite};
+    static void (*const each[EACH])(void **) = {samples_have_their_density, values_are_reciprocal_and_sampled,
+                                                horizon_is_finite};
     static const char *const names[EACH] = {"sampling", "values", "horizon"};
     arena a = {0};
     uint32_t count = 0;
     struct CMUnitTest *tests = arena_alloc(&a, (EACH * material_case_count + 1) * sizeof *tests);
     for (uint32_t i = 0; i < material_case_count; i++)
         for (int k = 0; k < EACH; k++)
-            tests[count++] = (struct CMUnitTest){arena_printf(&a, "%s: %s", material_cases[i].name, names[k]), each[k], NULL, NULL,
-                                                 (void *)(uintptr_t)&material_cases[i]};
+            tests[count++] = (struct CMUnitTest){arena_printf(&a, "%s: %s", material_cases[i].name, names[k]),
+                                                 each[k], NULL, NULL, (void *)(uintptr_t)&material_cases[i]};
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(white_plastic_loses_nothing);
     int failed = _cmocka_run_group_tests("materials", tests, count, NULL, NULL);
     arena_free(&a);

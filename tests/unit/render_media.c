@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Bounds of densities in cells, in the interpreter: along random rays through a turned grid, from cell to cell, the extinction is nowhere above the bound
- * of the cell, walking ends, and the bounds are worth it: they are often below the bound of all. With and without gradients wanted, which
- * raises bounds; and after values have changed. */
+ * Bounds of densities in cells, in the interpreter: along random rays through a turned grid, from cell to
+ * cell, the extinction is nowhere above the bound of the cell, walking ends, and the bounds are worth it:
+ * they are often below the bound of all. With and without gradients wanted, which raises bounds; and after
+ * values have changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ enum { RAYS = 60, PLACES = 12, RESULTS = 5, CELLS_MOST = 100 };
 typedef struct probe {
     scene_eval *e;
     ir_module *module;
-    ir_func *f; /* o 3, d 3, distance, part -> bound, where the cell ends, bound of all, extinction a part of the way there, bound from below */
+    ir_func *f; /* o 3, d 3, distance, part -> bound, where the cell ends, bound of all, extinction a part of
+                   the way there, bound from below */
 } probe;
 
 /* cells: majorant_cells, 0 being 5 of the 20 voxels along a side */
@@ -29,11 +31,19 @@ static probe open_probe(const char *folder, bool wanted, uint32_t cells)
     bl_error err = {0};
     static const char *const names[] = {"fog.sigma_t.data"};
     const scene_case room = {
-        .body = arena_printf(&a, "<medium type='heterogeneous' id='fog'><float name='scale' value='3'/><volume type='gridvolume' name='sigma_t'><string name='filename' value='cloud.vol'/>"
-                "<integer name='majorant_cells' value='%u'/><transform name='to_world'><scale value='1.6,.7,1.2'/><rotate x='1' z='1' angle='40'/></transform></volume></medium>"
-                "<shape type='sphere'><ref id='fog' name='interior'/></shape><emitter type='constant'/>", cells),
+        .body = arena_printf(
+            &a,
+            "<medium type='heterogeneous' id='fog'><float name='scale' value='3'/><volume type='gridvolume' "
+            "name='sigma_t'><string name='filename' value='cloud.vol'/>"
+            "<integer name='majorant_cells' value='%u'/><transform name='to_world'><scale "
+            "value='1.6,.7,1.2'/><rotate x='1' z='1' angle='40'/></transform></volume></medium>"
+            "<shape type='sphere'><ref id='fog' name='interior'/></shape><emitter type='constant'/>",
+            cells),
         .volumetric = true};
-    probe s = {.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, names, wanted), .module = ir_module_create()};
+    probe s = {
+        .e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, names, wanted),
+        .module = ir_module_create(),
+    };
     const plan *p = s.e->plan;
     uint32_t medium = p->words.data[HEADER_MEDIA];
     const class_node *n = p->media.data[p->words.data[medium + MEDIUM_CLASS]];
@@ -47,7 +57,8 @@ static probe open_probe(const char *folder, bool wanted, uint32_t cells)
     medium_into(&t, n, record, o, d, &o_in, &d_in);
     medium_cell(&t, n, record, o_in, d_in, in[6], &out[0], &out[4], &out[1]);
     out[2] = medium_majorant(&t, n, record);
-    ir_ref end = ir_min(t.f, out[1], ir_add(t.f, in[6], t_f32(&t, 2))), at = t_mad(&t, ir_sub(t.f, end, in[6]), in[7], in[6]);
+    ir_ref end = ir_min(t.f, out[1], ir_add(t.f, in[6], t_f32(&t, 2))),
+           at = t_mad(&t, ir_sub(t.f, end, in[6]), in[7], in[6]);
     out[3] = medium_extinction(&t, n, record, v3_add(&t, o, v3_scale(&t, d, at))).c[0];
     ir_return(t.f, out, RESULTS);
     if (ir_finish(s.module, &err) != BL_OK)
@@ -62,8 +73,10 @@ static void ask(const probe *s, const double in[8], double out[RESULTS], bool f6
     bl_error err = {0};
     for (int k = 0; k < 8; k++)
         values[k].f = f64 ? in[k] : (double)(float)in[k];
-    ir_eval_buffer buffers[2] = {{.words = s->e->plan->words.data, .count = s->e->plan->words.count}, {.reals = s->e->values, .count = s->e->plan->value_count}};
-    if (ir_eval(s->f, values, results, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = f64}, &err) != BL_OK)
+    ir_eval_buffer buffers[2] = {{.words = s->e->plan->words.data, .count = s->e->plan->words.count},
+                                 {.reals = s->e->values, .count = s->e->plan->value_count}};
+    if (ir_eval(s->f, values, results, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = f64},
+                &err) != BL_OK)
         fail_msg("%s", err.text);
     for (int k = 0; k < RESULTS; k++)
         out[k] = results[k].f;
@@ -89,8 +102,10 @@ static void along_ray(const probe *s, uint32_t *state, bool f64, uint32_t *cells
         for (int k = 0; k < PLACES; k++) {
             in[7] = k / (PLACES - 1.0);
             ask(s, in, out, f64);
-            if (!(out[3] <= out[0] * (1 + 1e-5)) || !(out[4] <= out[3] * (1 + 1e-5)) || !(out[0] <= out[2] * (1 + 1e-6)) || !(out[1] > distance))
-                fail_msg("at %g to %g: extinction %g, bounds %g and %g, of all %g", distance, out[1], out[3], out[4], out[0], out[2]);
+            if (!(out[3] <= out[0] * (1 + 1e-5)) || !(out[4] <= out[3] * (1 + 1e-5)) ||
+                !(out[0] <= out[2] * (1 + 1e-6)) || !(out[1] > distance))
+                fail_msg("at %g to %g: extinction %g, bounds %g and %g, of all %g", distance, out[1], out[3],
+                         out[4], out[0], out[2]);
         }
         *low += out[0] < 0.8 * out[2];
         distance = out[1];
@@ -138,13 +153,18 @@ static void one_bound_is_for_all(void **state)
 {
     (void)state;
     arena a = {0};
-    const scene_case room = {.body = "<medium type='heterogeneous' id='fog'><volume type='gridvolume' name='sigma_t'><string name='filename' value='cloud.vol'/>"
-                                     "<integer name='majorant_cells' value='1'/></volume></medium><shape type='sphere'><ref id='fog' name='interior'/></shape>",
-                             .volumetric = true};
+    const scene_case room = {
+        .body = "<medium type='heterogeneous' id='fog'><volume type='gridvolume' "
+                "name='sigma_t'><string name='filename' value='cloud.vol'/>"
+                "<integer name='majorant_cells' value='1'/></volume></medium><shape "
+                "type='sphere'><ref id='fog' name='interior'/></shape>",
+        .volumetric = true,
+    };
     scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, NULL, 0);
     const plan *p = e->plan;
     tracer t = {.plan = p};
-    assert_int_equal(medium_cells(&t, p->media.data[p->words.data[p->words.data[HEADER_MEDIA] + MEDIUM_CLASS]]), 0);
+    assert_int_equal(
+        medium_cells(&t, p->media.data[p->words.data[p->words.data[HEADER_MEDIA] + MEDIUM_CLASS]]), 0);
     scene_eval_destroy(e);
     arena_free(&a);
 }
@@ -161,7 +181,9 @@ static void walks_note_what_they_cross(void **state)
                  {"<bsdf type='diffuse'/>", "<medium type='homogeneous' name='interior'/>", true}};
     for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++) {
         arena a = {0};
-        const scene_case room = {.body = arena_printf(&a, "<shape type='sphere'>%s%s</shape>", rooms[k].bsdf, rooms[k].medium), .volumetric = true};
+        const scene_case room = {
+            .body = arena_printf(&a, "<shape type='sphere'>%s%s</shape>", rooms[k].bsdf, rooms[k].medium),
+            .volumetric = true};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 4, 4, 4), folder, NULL, 0);
         assert_int_equal(plan_sample_words(e->plan), SAMPLE_WORDS + (rooms[k].notes ? 3 * CROSSED_WORDS : 0));
         scene_eval_destroy(e);
@@ -174,8 +196,9 @@ int main(void)
     folder = scene_files_create();
     if (!folder)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells), cmocka_unit_test(one_bound_is_for_all),
-                                       cmocka_unit_test(walks_note_what_they_cross)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_hold), cmocka_unit_test(bounds_hold_for_any_number_of_cells),
+        cmocka_unit_test(one_bound_is_for_all), cmocka_unit_test(walks_note_what_they_cross)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_files_remove(folder);
     return failed;

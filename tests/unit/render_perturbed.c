@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Normal and bump maps against their rules written out here in double precision: a diffuse material about the turned normal, darkened by the shadowing
- * function; normals that face away from the viewer, directions between the two planes; bumps of a plane of known slope. */
+ * Normal and bump maps against their rules written out here in double precision: a diffuse material about the
+ * turned normal, darkened by the shadowing function; normals that face away from the viewer, directions
+ * between the two planes; bumps of a plane of known slope. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ static char *folder;
 
 #define CLAY "<bsdf type='diffuse'><rgb name='reflectance' value='.5'/></bsdf>"
 #define OFF(name) "<boolean name='" name "' value='false'/>"
-#define MAP(inside) "<bsdf type='normalmap' id='it'><rgb name='normalmap' value='.7,.6,.95'/>" inside "</bsdf>"
+#define MAP(inside)                                                                                          \
+    "<bsdf type='normalmap' id='it'><rgb name='normalmap' value='.7,.6,.95'/>" inside "</bsdf>"
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -57,7 +59,8 @@ static void compare(const char *xml, const double normal[3], bool flip, bool sha
         double wi[3], wo[3];
         material_direction(2 * scene_random(&state) - 1, 2 * pi * scene_random(&state), wi);
         material_direction(2 * scene_random(&state) - 1, 2 * pi * scene_random(&state), wo);
-        double mirror = both_sides && wi[2] < 0 ? -1 : 1, in[3] = {wi[0], wi[1], mirror * wi[2]}, out[3] = {wo[0], wo[1], mirror * wo[2]};
+        double mirror = both_sides && wi[2] < 0 ? -1 : 1, in[3] = {wi[0], wi[1], mirror * wi[2]},
+               out[3] = {wo[0], wo[1], mirror * wo[2]};
         material_value v = material_probe_value(&p, wi, wo, false, 0);
         double e = expected(normal, in, out, flip, shadow);
         assert_float_equal(v.rgb[1], e, 1e-6);
@@ -76,14 +79,19 @@ static void a_map_turns_a_diffuse_material(void **state)
     compare(MAP(CLAY), n, true, true, false);
     compare(MAP(OFF("flip_invalid_normals") CLAY), n, false, true, false);
     compare(MAP(OFF("use_shadowing_function") CLAY), n, true, false, false);
-    compare("<bsdf type='twosided' id='it'><bsdf type='normalmap'><rgb name='normalmap' value='.7,.6,.95'/>" CLAY "</bsdf></bsdf>", n, true, true, true);
+    compare(
+        "<bsdf type='twosided' id='it'><bsdf type='normalmap'><rgb name='normalmap' value='.7,.6,.95'/>" CLAY
+        "</bsdf></bsdf>",
+        n, true, true, true);
 }
 
 /* A mirror about n, and the shadowing of its one direction. */
 static void a_mirror_reflects_about_the_map(void **state)
 {
     (void)state;
-    const material_case c = {.name = "mirror", .xml = MAP("<bsdf type='conductor'><float name='eta' value='0'/><float name='k' value='1'/></bsdf>")};
+    const material_case c = {
+        .name = "mirror",
+        .xml = MAP("<bsdf type='conductor'><float name='eta' value='0'/><float name='k' value='1'/></bsdf>")};
     material_probe p = material_probe_create(&c, folder);
     double n[3], wi[3], r[3], u[3] = {.5, .3, .2};
     unit(.4, .2, .9, n), unit(.3, -.2, .8, wi);
@@ -100,7 +108,8 @@ static void a_mirror_reflects_about_the_map(void **state)
     material_probe_destroy(&p);
 }
 
-/* Heights a x + b y in texels of a 4 x 4 image, seen where no wrapping is near; the surface has dp/du = (2, 0), dp/dv = (0, 2). */
+/* Heights a x + b y in texels of a 4 x 4 image, seen where no wrapping is near; the surface has dp/du = (2,
+ * 0), dp/dv = (0, 2). */
 static void bumps_have_the_slope_of_the_plane(void **state)
 {
     (void)state;
@@ -114,11 +123,14 @@ static void bumps_have_the_slope_of_the_plane(void **state)
     assert_int_equal(image_save(file, 4, 4, 1, pixels, false, &err), BL_OK);
     double n[3]; /* heights over uv rise by 4 times that, and uv by half the distance; scale 1.5 */
     unit(-1.5 * 4 * (double)along_x / 2, -1.5 * 4 * (double)along_y / 2, 1, n);
-#define BUMPS(inside) "<bsdf type='bumpmap' id='it'><float name='scale' value='1.5'/><texture type='bitmap'><string name='filename' value='plane.pfm'/>" \
-    inside "</texture>" CLAY "</bsdf>"
+#define BUMPS(inside)                                                                                        \
+    "<bsdf type='bumpmap' id='it'><float name='scale' value='1.5'/><texture type='bitmap'><string "          \
+    "name='filename' value='plane.pfm'/>" inside "</texture>" CLAY "</bsdf>"
     compare(BUMPS(""), n, true, true, false);
-    unit(-1.5 * 4 * (double)along_x, -1.5 * 4 * -(double)along_y / 4, 1, n); /* at (.5, .875 - .5 * .75) by the chain rule */
-    compare(BUMPS("<transform name='to_uv'><scale x='2' y='-.5'/><translate y='.8'/></transform>"), n, true, true, false);
+    unit(-1.5 * 4 * (double)along_x, -1.5 * 4 * -(double)along_y / 4, 1,
+         n); /* at (.5, .875 - .5 * .75) by the chain rule */
+    compare(BUMPS("<transform name='to_uv'><scale x='2' y='-.5'/><translate y='.8'/></transform>"), n, true,
+            true, false);
     const double up[3] = {0, 0, 1};
     compare(BUMPS("<string name='filter_type' value='nearest'/>"), up, true, true, false);
     unlink(file);

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Phase functions alone, in the interpreter (f64): formulas at known angles, an integral of one over the sphere, reciprocity, and that samples
- * follow the density that is claimed (chi-square over cosine and azimuth). With and without gradients wanted, which changes how some sample. */
+ * Phase functions alone, in the interpreter (f64): formulas at known angles, an integral of one over the
+ * sphere, reciprocity, and that samples follow the density that is claimed (chi-square over cosine and
+ * azimuth). With and without gradients wanted, which changes how some sample. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +18,17 @@ static const double pi = 3.14159265358979323846;
 
 typedef struct phase_case {
     const char *name, *xml;
-    const char *parameter; /* one whose gradient can be wanted; NULL: none */
+    const char *parameter;             /* one whose gradient can be wanted; NULL: none */
     double (*expected)(double cosine); /* between the directions in which light travels before and after */
     double (*general)(const double wi[3], const double wo[3]); /* or this */
     double (*area)(const double wi[3]); /* the value times this is reciprocal; NULL: 1 */
 } phase_case;
 
 static double isotropic(double cosine) { return 1 / (4 * pi) + 0 * cosine; }
-static double hg(double g, double cosine) { return (1 - g * g) / (4 * pi * pow(1 + g * g - 2 * g * cosine, 1.5)); }
+static double hg(double g, double cosine)
+{
+    return (1 - g * g) / (4 * pi * pow(1 + g * g - 2 * g * cosine, 1.5));
+}
 static double hg_forward(double cosine) { return hg(0.7, cosine); }
 static double hg_back(double cosine) { return hg(-0.5, cosine); }
 static double hg_small(double cosine) { return hg(5e-4, cosine); }
@@ -50,7 +54,8 @@ static double flakes_form(const double w[3])
 static double flakes_inverse_form(const double w[3], double *determinant)
 {
     const float *m = scene_flakes;
-    double a[3][4] = {{(double)m[0], (double)m[3], (double)m[4], w[0]}, {(double)m[3], (double)m[1], (double)m[5], w[1]},
+    double a[3][4] = {{(double)m[0], (double)m[3], (double)m[4], w[0]},
+                      {(double)m[3], (double)m[1], (double)m[5], w[1]},
                       {(double)m[4], (double)m[5], (double)m[2], w[2]}};
     *determinant = 1;
     for (int k = 0; k < 3; k++) {
@@ -64,26 +69,36 @@ static double flakes_inverse_form(const double w[3], double *determinant)
 static double flakes_area(const double w[3]) { return sqrt(flakes_form(w)); }
 static double flakes_value(const double wi[3], const double wo[3])
 {
-    double h[3] = {wi[0] + wo[0], wi[1] + wo[1], wi[2] + wo[2]}, length = sqrt(h[0] * h[0] + h[1] * h[1] + h[2] * h[2]), determinant;
+    double h[3] = {wi[0] + wo[0], wi[1] + wo[1], wi[2] + wo[2]},
+           length = sqrt(h[0] * h[0] + h[1] * h[1] + h[2] * h[2]), determinant;
     for (int k = 0; k < 3; k++)
         h[k] /= length;
     double inverse = flakes_inverse_form(h, &determinant);
     return 1 / (pi * sqrt(determinant) * inverse * inverse) / (4 * flakes_area(wi));
 }
 
-#define BLEND "<phase type='blendphase'><float name='weight' value='.3'/><phase type='rayleigh'/><phase type='hg'><float name='g' value='-.5'/></phase></phase>"
+#define BLEND                                                                                                \
+    "<phase type='blendphase'><float name='weight' value='.3'/><phase type='rayleigh'/><phase "              \
+    "type='hg'><float name='g' value='-.5'/></phase></phase>"
 static const phase_case cases[] = {
     {"isotropic", "<phase type='isotropic'/>", NULL, isotropic, NULL, NULL},
     {"none named", "", NULL, isotropic, NULL, NULL},
-    {"hg", "<phase type='hg'><float name='g' value='.7'/></phase>", "fog.phase_function.g", hg_forward, NULL, NULL},
-    {"hg backwards", "<phase type='hg'><float name='g' value='-.5'/></phase>", "fog.phase_function.g", hg_back, NULL, NULL},
-    {"hg nearly isotropic", "<phase type='hg'><float name='g' value='5e-4'/></phase>", NULL, hg_small, NULL, NULL},
+    {"hg", "<phase type='hg'><float name='g' value='.7'/></phase>", "fog.phase_function.g", hg_forward, NULL,
+     NULL},
+    {"hg backwards", "<phase type='hg'><float name='g' value='-.5'/></phase>", "fog.phase_function.g",
+     hg_back, NULL, NULL},
+    {"hg nearly isotropic", "<phase type='hg'><float name='g' value='5e-4'/></phase>", NULL, hg_small, NULL,
+     NULL},
     {"rayleigh", "<phase type='rayleigh'/>", NULL, rayleigh, NULL, NULL},
     {"blend", BLEND, "fog.phase_function.weight.value.value", blend, NULL, NULL},
-    {"blend in blend", "<phase type='blendphase'><float name='weight' value='.75'/><phase type='isotropic'/>" BLEND "</phase>",
+    {"blend in blend",
+     "<phase type='blendphase'><float name='weight' value='.75'/><phase type='isotropic'/>" BLEND "</phase>",
      "fog.phase_function.phase_1.phase_1.g", nested, NULL, NULL},
-    {"table", "<phase type='tabphase'><string name='values' value='1, 2, 0, 6'/></phase>", "fog.phase_function.values", table, NULL, NULL},
-    {"flakes", "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' value='flakes.vol'/></volume></phase>",
+    {"table", "<phase type='tabphase'><string name='values' value='1, 2, 0, 6'/></phase>",
+     "fog.phase_function.values", table, NULL, NULL},
+    {"flakes",
+     "<phase type='sggx'><volume type='gridvolume' name='S'><string name='filename' "
+     "value='flakes.vol'/></volume></phase>",
      "fog.phase_function.S.data", NULL, flakes_value, flakes_area},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -102,8 +117,14 @@ static probe open_probe(const phase_case *c, bool wanted)
     arena a = {0};
     bl_error err = {0};
     probe s = {.what = c, .module = ir_module_create()};
-    scene_case room = {.body = arena_printf(&a, "<medium type='homogeneous' id='fog'>%s</medium><shape type='sphere'><ref id='fog' name='interior'/>"
-                                                "</shape><emitter type='constant'/>", c->xml), .volumetric = true};
+    scene_case room = {
+        .body = arena_printf(&a,
+                             "<medium type='homogeneous' id='fog'>%s</medium><shape "
+                             "type='sphere'><ref id='fog' name='interior'/>"
+                             "</shape><emitter type='constant'/>",
+                             c->xml),
+        .volumetric = true,
+    };
     s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, &c->parameter, wanted);
     if (scene_eval_tables(s.e, true, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
@@ -115,9 +136,11 @@ static probe open_probe(const phase_case *c, bool wanted)
     ir_ref in[9], at = t_u32(&t, record);
     for (int k = 0; k < 9; k++)
         in[k] = ir_param(t.f, IR_F32);
-    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]), place = v3(t_f32(&t, 0.2f), t_f32(&t, 0.1f), t_f32(&t, 0));
+    vec3 wi = v3(in[0], in[1], in[2]), wo = v3(in[3], in[4], in[5]),
+         place = v3(t_f32(&t, 0.2f), t_f32(&t, 0.1f), t_f32(&t, 0));
     vec3 sample = phase_of(n)->sample(&t, n, at, wi, place, in + 6);
-    ir_ref out[5] = {phase_of(n)->value(&t, n, at, wi, wo, place), phase_of(n)->pdf(&t, n, at, wi, wo, place), sample.x, sample.y, sample.z};
+    ir_ref out[5] = {phase_of(n)->value(&t, n, at, wi, wo, place), phase_of(n)->pdf(&t, n, at, wi, wo, place),
+                     sample.x, sample.y, sample.z};
     ir_return(t.f, out, 5);
     if (ir_finish(s.module, &err) != BL_OK)
         fail_msg("%s: %s", c->name, err.text);
@@ -137,8 +160,10 @@ static void ask(const probe *s, const double wi[3], const double wo[3], const do
     bl_error err = {0};
     for (int k = 0; k < 3; k++)
         in[k].f = wi[k], in[3 + k].f = wo[k], in[6 + k].f = u[k];
-    ir_eval_buffer buffers[2] = {{.words = s->e->plan->words.data, .count = s->e->plan->words.count}, {.reals = s->e->values, .count = s->e->plan->value_count}};
-    if (ir_eval(s->f, in, results, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true}, &err) != BL_OK)
+    ir_eval_buffer buffers[2] = {{.words = s->e->plan->words.data, .count = s->e->plan->words.count},
+                                 {.reals = s->e->values, .count = s->e->plan->value_count}};
+    if (ir_eval(s->f, in, results, &(ir_eval_env){.buffers = buffers, .buffer_count = 2, .f64 = true},
+                &err) != BL_OK)
         fail_msg("%s: %s", s->what->name, err.text);
     for (int k = 0; k < 5; k++)
         out[k] = results[k].f;
@@ -149,7 +174,8 @@ static const double wi[3] = {0.48, -0.6, 0.64}, origin[3] = {0.5, 0.5, 0.5};
 /* The unit vector with this cosine to -wi, which is where light goes on to, and this azimuth around it. */
 static void onward(double cosine, double azimuth, double out[3])
 {
-    static const double s[3] = {0.8, 0, -0.6}, t[3] = {0.36, 0.8, 0.48}; /* perpendicular to wi and to each other */
+    static const double s[3] = {0.8, 0, -0.6},
+                        t[3] = {0.36, 0.8, 0.48}; /* perpendicular to wi and to each other */
     double r = sqrt(fmax(1 - cosine * cosine, 0));
     for (int k = 0; k < 3; k++)
         out[k] = -cosine * wi[k] + r * (cos(azimuth) * s[k] + sin(azimuth) * t[k]);
@@ -169,8 +195,10 @@ static void values_are_right(void **state)
         ask(&s, wo, wi, origin, other);
         double expected = s.what->general ? s.what->general(wi, wo) : s.what->expected(cosine);
         double back = other[0] * (s.what->area ? s.what->area(wo) / s.what->area(wi) : 1);
-        if (!(fabs(out[0] - expected) <= 1e-6 * (0.01 + out[0])) || !(fabs(out[0] - back) <= 1e-7 * out[0] + 1e-9))
-            fail_msg("%s at cosine %g: %g, the other way %g, expected %g", s.what->name, cosine, out[0], back, expected);
+        if (!(fabs(out[0] - expected) <= 1e-6 * (0.01 + out[0])) ||
+            !(fabs(out[0] - back) <= 1e-7 * out[0] + 1e-9))
+            fail_msg("%s at cosine %g: %g, the other way %g, expected %g", s.what->name, cosine, out[0], back,
+                     expected);
         integral += out[0] * 4 * pi / STEPS, density += out[1] * 4 * pi / STEPS;
     }
     double tolerance = s.what->general ? 1e-3 : 1e-4; /* of the quadrature */
@@ -200,7 +228,8 @@ static void samples_follow(const phase_case *c, bool wanted)
     for (int a = 0; a < COSINES * AZIMUTHS; a++) {
         double expected = 0, wo[3];
         for (int k = 0; k < FINE * FINE; k++) {
-            double part = (a / AZIMUTHS + (k / FINE + 0.5) / FINE) / COSINES, turn = (a % AZIMUTHS + (k % FINE + 0.5) / FINE) / AZIMUTHS;
+            double part = (a / AZIMUTHS + (k / FINE + 0.5) / FINE) / COSINES,
+                   turn = (a % AZIMUTHS + (k % FINE + 0.5) / FINE) / AZIMUTHS;
             onward(2 * part - 1, 2 * pi * (turn - 0.5), wo);
             ask(&s, wi, wo, origin, out);
             expected += out[1] * 4 * pi / (COSINES * AZIMUTHS * FINE * FINE) * SAMPLES;
@@ -211,7 +240,8 @@ static void samples_follow(const phase_case *c, bool wanted)
     }
     double n = cells - 1, deviate = (cbrt(square / n) - (1 - 2 / (9 * n))) / sqrt(2 / (9 * n));
     if (!(deviate < 4.5) || cells < 20)
-        fail_msg("%s%s: chi-square %g in %d cells", c->name, wanted ? ", gradient wanted" : "", square, cells);
+        fail_msg("%s%s: chi-square %g in %d cells", c->name, wanted ? ", gradient wanted" : "", square,
+                 cells);
     close_probe(&s);
 }
 
@@ -230,8 +260,10 @@ int main(void)
     if (!folder)
         return 1;
     for (int i = 0; i < CASES; i++) {
-        tests[2 * i] = (struct CMUnitTest){cases[i].name, values_are_right, NULL, NULL, (void *)(uintptr_t)&cases[i]};
-        tests[2 * i + 1] = (struct CMUnitTest){cases[i].name, samples_follow_their_density, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+        tests[2 * i] =
+            (struct CMUnitTest){cases[i].name, values_are_right, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+        tests[2 * i + 1] = (struct CMUnitTest){cases[i].name, samples_follow_their_density, NULL, NULL,
+                                               (void *)(uintptr_t)&cases[i]};
     }
     int failed = _cmocka_run_group_tests("phases", tests, 2 * CASES, NULL, NULL);
     scene_files_remove(folder);

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the table of materials (render_materials.c, gradient/materials.c) cannot say of the principled materials and of hair: values of another
- * implementation, that parts which a scene does not use are not in its kernels, and that white hair loses nothing. */
+ * What the table of materials (render_materials.c, gradient/materials.c) cannot say of the principled
+ * materials and of hair: values of another implementation, that parts which a scene does not use are not in
+ * its kernels, and that white hair loses nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,26 +25,38 @@
 /* ---- values ---- */
 
 enum { PAIRS = 3 };
-static const double pairs[PAIRS][2][3] = {{{.48, .36, .8}, {-.6, 0, .8}}, {{.48, .36, .8}, {0, -.6, -.8}}, {{0, .6, -.8}, {.48, -.6, .64}}};
+static const double pairs[PAIRS][2][3] = {
+    {{.48, .36, .8}, {-.6, 0, .8}}, {{.48, .36, .8}, {0, -.6, -.8}}, {{0, .6, -.8}, {.48, -.6, .64}}};
 
-/* Mitsuba 3.9.1, llvm_ad_rgb, BSDF.eval_pdf at the pairs (wi, wo). Its hair has a Bessel function that is off by up to 1/200. */
+/* Mitsuba 3.9.1, llvm_ad_rgb, BSDF.eval_pdf at the pairs (wi, wo). Its hair has a Bessel function that is off
+ * by up to 1/200. */
 static const struct {
     const char *xml;
     double tolerance;
     material_value at[PAIRS];
 } facts[] = {
-    {IT("principled", SURFACE FLOAT("anisotropic", ".6") FLOAT("metallic", ".3") FLOAT("spec_tint", ".4") FLOAT("clearcoat", ".5") FLOAT("clearcoat_gloss", ".2")
-        FLOAT("sheen", ".7") FLOAT("sheen_tint", ".5") FLOAT("flatness", ".3") FLOAT("specular", ".8")), 1e-5,
+    {IT("principled", SURFACE FLOAT("anisotropic", ".6") FLOAT("metallic", ".3") FLOAT("spec_tint", ".4")
+                          FLOAT("clearcoat", ".5") FLOAT("clearcoat_gloss", ".2") FLOAT("sheen", ".7")
+                              FLOAT("sheen_tint", ".5") FLOAT("flatness", ".3") FLOAT("specular", ".8")),
+     1e-5,
      {{0.2000793, {0.1598779, 0.09494726, 0.06248194}}, {0, {0, 0, 0}}, {0, {0, 0, 0}}}},
-    {IT("principled", SURFACE FLOAT("spec_trans", ".7") FLOAT("eta", "1.5")), 1e-5,
-     {{0.1660465, {0.07155582, 0.04863691, 0.03717745}}, {0.006747559, {0.003250135, 0.002456871, 0.001942327}},
+    {IT("principled", SURFACE FLOAT("spec_trans", ".7") FLOAT("eta", "1.5")),
+     1e-5,
+     {{0.1660465, {0.07155582, 0.04863691, 0.03717745}},
+      {0.006747559, {0.003250135, 0.002456871, 0.001942327}},
       {0.01564807, {0.02043329, 0.01544611, 0.01221123}}}},
-    {IT("principledthin", SURFACE FLOAT("spec_trans", ".6") FLOAT("diff_trans", ".8") FLOAT("eta", "1.4") FLOAT("spec_tint", ".5")), 1e-5,
-     {{0.1878814, {0.05204659, 0.03138812, 0.02105888}}, {0.04777003, {0.03806297, 0.02175027, 0.01359392}},
+    {IT("principledthin", SURFACE FLOAT("spec_trans", ".6") FLOAT("diff_trans", ".8") FLOAT("eta", "1.4")
+                              FLOAT("spec_tint", ".5")),
+     1e-5,
+     {{0.1878814, {0.05204659, 0.03138812, 0.02105888}},
+      {0.04777003, {0.03806297, 0.02175027, 0.01359392}},
       {0.03977615, {0.03252918, 0.01858811, 0.01161757}}}},
-    {IT("hair", RGB("sigma_a", ".2,.25,.7") FLOAT("scale", "3") FLOAT("longitudinal_roughness", ".5") FLOAT("azimuthal_roughness", ".4") FLOAT("scale_tilt", "5")),
-     6e-3, {{0.169474, {0.0446358, 0.04462922, 0.04462218}}, {1.335691, {0.4687452, 0.3499094, 0.02518532}},
-            {0.2183243, {0.06923706, 0.05000502, 0.002674535}}}},
+    {IT("hair", RGB("sigma_a", ".2,.25,.7") FLOAT("scale", "3") FLOAT("longitudinal_roughness", ".5")
+                    FLOAT("azimuthal_roughness", ".4") FLOAT("scale_tilt", "5")),
+     6e-3,
+     {{0.169474, {0.0446358, 0.04462922, 0.04462218}},
+      {1.335691, {0.4687452, 0.3499094, 0.02518532}},
+      {0.2183243, {0.06923706, 0.05000502, 0.002674535}}}},
 };
 
 static void values_are_those_of_mitsuba(void **state)
@@ -71,8 +84,11 @@ static void values_are_those_of_mitsuba(void **state)
 static uint32_t size_with(const char *more, const char *requested)
 {
     arena a = {0};
-    scene_case c = {.body = arena_printf(&a, "<bsdf type='principled' id='it'>" SURFACE "%s</bsdf><shape type='sphere'><ref id='it'/></shape>"
-                                         "<emitter type='constant'/>", more)};
+    scene_case c = {.body = arena_printf(&a,
+                                         "<bsdf type='principled' id='it'>" SURFACE
+                                         "%s</bsdf><shape type='sphere'><ref id='it'/></shape>"
+                                         "<emitter type='constant'/>",
+                                         more)};
     scene_eval *e = scene_eval_create(scene_case_xml(&a, &c, 4, 4, 4), ".", &requested, requested != NULL);
     bl_error err = {0};
     ir_module *m;
@@ -90,7 +106,8 @@ static uint32_t size_with(const char *more, const char *requested)
 static void parts_that_are_not_there_cost_nothing(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"anisotropic", "metallic", "spec_trans", "spec_tint", "sheen", "sheen_tint", "flatness", "clearcoat"};
+    static const char *const parts[] = {"anisotropic", "metallic",   "spec_trans", "spec_tint",
+                                        "sheen",       "sheen_tint", "flatness",   "clearcoat"};
     uint32_t plain = size_with("", NULL);
     assert_true(size_with(FLOAT("clearcoat_gloss", ".5"), NULL) == plain);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -98,7 +115,8 @@ static void parts_that_are_not_there_cost_nothing(void **state)
         bool of_sheen = strcmp(parts[i], "sheen_tint") == 0; /* which must be there for its tint to be */
         const char *before = of_sheen ? FLOAT("sheen", ".3") : "";
         uint32_t without = of_sheen ? size_with(before, NULL) : plain;
-        char *zero = arena_printf(&a, "%s" FLOAT("%s", "0"), before, parts[i]), *some = arena_printf(&a, "%s" FLOAT("%s", ".3"), before, parts[i]);
+        char *zero = arena_printf(&a, "%s" FLOAT("%s", "0"), before, parts[i]),
+             *some = arena_printf(&a, "%s" FLOAT("%s", ".3"), before, parts[i]);
         if (size_with(zero, NULL) != without)
             fail_msg("\"%s\" given as 0 adds to the kernel", parts[i]);
         if (!(size_with(some, NULL) > without))
@@ -118,15 +136,19 @@ static double white_albedo(const char *roughness, const char *tilt, double cosin
     static const double pi = 3.14159265358979323846;
     arena a = {0};
     material_case c = {.name = "white hair"};
-    c.xml = arena_printf(&a, "<bsdf type='hair' id='it'>" RGB("sigma_a", "0") FLOAT("longitudinal_roughness", "%s") FLOAT("azimuthal_roughness", "%s")
-                         FLOAT("scale_tilt", "%s") "</bsdf>", roughness, roughness, tilt);
+    c.xml =
+        arena_printf(&a,
+                     "<bsdf type='hair' id='it'>" RGB("sigma_a", "0") FLOAT("longitudinal_roughness", "%s")
+                         FLOAT("azimuthal_roughness", "%s") FLOAT("scale_tilt", "%s") "</bsdf>",
+                     roughness, roughness, tilt);
     material_probe s = material_probe_create(&c, ".");
     double wi[3], sum = 0;
     material_direction(cosine, 0.7, wi);
     for (int i = 0; i < STEPS; i++)
         for (int k = 0; k < STEPS; k++) {
             double y = 2 * (i + 0.5) / STEPS - 1, phi = 2 * pi * (k + 0.5) / STEPS, r = sqrt(1 - y * y);
-            material_value v = material_probe_value(&s, wi, (double[3]){r * cos(phi), y, r * sin(phi)}, false, 0);
+            material_value v =
+                material_probe_value(&s, wi, (double[3]){r * cos(phi), y, r * sin(phi)}, false, 0);
             assert_true(fabs(v.pdf - v.rgb[1]) <= 1e-9 * v.pdf); /* lobes are chosen by what they reflect */
             sum += v.rgb[1] * 4 * pi / (STEPS * STEPS);
         }
@@ -145,7 +167,8 @@ static void white_hair_loses_nothing(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double albedo = white_albedo(cases[i].roughness, cases[i].tilt, cases[i].cosine);
         if (!(fabs(albedo - 1) < 2e-3))
-            fail_msg("roughness %s, tilt %s, cosine %g: albedo %.6f", cases[i].roughness, cases[i].tilt, cases[i].cosine, albedo);
+            fail_msg("roughness %s, tilt %s, cosine %g: albedo %.6f", cases[i].roughness, cases[i].tilt,
+                     cases[i].cosine, albedo);
     }
 }
 

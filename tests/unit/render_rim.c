@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The derivative by the index of what glass with GGX facets lets through, in all directions together, weighed by a smooth function of them: differences
- * of quadratures, whose domain ends at vertical facets and moves, against the derivative within the domain and that of samples of its rim
- * (bsdf/rim.h). Beckmann's facets have no rim. */
+ * The derivative by the index of what glass with GGX facets lets through, in all directions together, weighed
+ * by a smooth function of them: differences of quadratures, whose domain ends at vertical facets and moves,
+ * against the derivative within the domain and that of samples of its rim (bsdf/rim.h). Beckmann's facets
+ * have no rim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,21 +26,26 @@ typedef struct rim_case {
     double least; /* share that the rim has at least of the derivative; 0: none at all */
 } rim_case;
 
-#define ROUGH(kind, alpha)                                                                                                        \
-    "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/>" alpha "<string name='attached' value='never'/>" \
-    "<float name='ext_ior' value='1'/><float name='int_ior' value='", "'/></bsdf>"
+#define ROUGH(kind, alpha)                                                                                   \
+    "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/>" alpha              \
+    "<string name='attached' value='never'/>"                                                                \
+    "<float name='ext_ior' value='1'/><float name='int_ior' value='",                                        \
+        "'/></bsdf>"
 #define ALPHA(value) "<float name='alpha' value='" value "'/>"
 #define BRUSHED "<float name='alpha_u' value='.6'/><float name='alpha_v' value='.3'/>"
-#define PRINCIPLED                                                                                                                            \
-    "<bsdf type='principled' id='it'><float name='roughness' value='.7'/><float name='spec_trans' value='.8'/><float name='metallic' value='.1'/>" \
-    "<string name='attached' value='never'/><float name='eta' value='", "'/></bsdf>"
+#define PRINCIPLED                                                                                           \
+    "<bsdf type='principled' id='it'><float name='roughness' value='.7'/><float name='spec_trans' "          \
+    "value='.8'/><float name='metallic' value='.1'/>"                                                        \
+    "<string name='attached' value='never'/><float name='eta' value='",                                      \
+        "'/></bsdf>"
 static const rim_case cases[] = {
     {"from outside", ROUGH("ggx", ALPHA(".5")), .9, .4, .02},
     {"from outside, nearly upright", ROUGH("ggx", ALPHA(".5")), .98, 0, .005},
     {"from outside, grazing", ROUGH("ggx", ALPHA(".5")), .2, 1, .01},
     {"from inside", ROUGH("ggx", ALPHA(".5")), -.5, 2, .02},
     {"from inside, grazing", ROUGH("ggx", ALPHA(".25")), -.2, 2, .001},
-    {"from inside, nearly upright", ROUGH("ggx", ALPHA(".5")), -.8, 2, 0}, /* no direction lies on the circle */
+    {"from inside, nearly upright", ROUGH("ggx", ALPHA(".5")), -.8, 2,
+     0}, /* no direction lies on the circle */
     {"brushed, from outside", ROUGH("ggx", BRUSHED), .6, .7, .01},
     {"brushed, from inside", ROUGH("ggx", BRUSHED), -.5, 2.4, .01},
     {"principled, from outside", PRINCIPLED, .7, 1.3, .01},
@@ -50,7 +56,12 @@ static const rim_case cases[] = {
 static material_probe glass(const rim_case *c, double index)
 {
     arena a = {0};
-    material_case what = {.name = c->name, .xml = arena_printf(&a, "%s%.9f%s", c->before, index, c->after), .parameters = {"it.eta"}, .requested = true};
+    material_case what = {
+        .name = c->name,
+        .xml = arena_printf(&a, "%s%.9f%s", c->before, index, c->after),
+        .parameters = {"it.eta"},
+        .requested = true,
+    };
     material_probe p = material_probe_create(&what, folder);
     p.what = NULL; /* gone with the arena; errors name it no more */
     arena_free(&a);
@@ -58,9 +69,13 @@ static material_probe glass(const rim_case *c, double index)
 }
 
 /* As much comes in from there. */
-static double sky(const double wo[3]) { return 1 + .8 * wo[0] - .5 * wo[1] + .6 * wo[0] * wo[2] + .7 * wo[2] * wo[2]; }
+static double sky(const double wo[3])
+{
+    return 1 + .8 * wo[0] - .5 * wo[1] + .6 * wo[0] * wo[2] + .7 * wo[2] * wo[2];
+}
 
-/* Over directions on the other side: of the value, or of its derivative. The cosine goes from where facets are vertical to where there are none. */
+/* Over directions on the other side: of the value, or of its derivative. The cosine goes from where facets
+ * are vertical to where there are none. */
 static double integral(const rim_case *c, double index, bool derivative)
 {
     material_probe p = glass(c, index);
@@ -69,8 +84,10 @@ static double integral(const rim_case *c, double index, bool derivative)
     material_direction(c->cosine, c->azimuth, wi);
     for (int i = 0; i < SIDE; i++)
         for (int k = 0; k < SIDE; k++) {
-            material_direction((c->cosine > 0 ? -1 : 1) * (from + (to - from) * (i + .5) / SIDE), c->azimuth + 2 * pi * (k + .5) / SIDE, wo);
-            double v = derivative ? material_probe_derivative(&p, wi, wo, false, 0) : material_probe_value(&p, wi, wo, false, 0).rgb[1];
+            material_direction((c->cosine > 0 ? -1 : 1) * (from + (to - from) * (i + .5) / SIDE),
+                               c->azimuth + 2 * pi * (k + .5) / SIDE, wo);
+            double v = derivative ? material_probe_derivative(&p, wi, wo, false, 0)
+                                  : material_probe_value(&p, wi, wo, false, 0).rgb[1];
             sum += v * sky(wo) * (to - from) / SIDE * 2 * pi / SIDE;
         }
     material_probe_destroy(&p);
@@ -102,7 +119,8 @@ static void is_complete(void **state)
     const rim_case *c = *state;
     double chance, within = integral(c, index0, true), rim = rim_samples(c, &chance);
     double wanted = (integral(c, index0 + step, false) - integral(c, index0 - step, false)) / (2 * step);
-    print_message("%s: %.6f within, %.6f at the rim, together %.6f; differences %.6f\n", c->name, within, rim, within + rim, wanted);
+    print_message("%s: %.6f within, %.6f at the rim, together %.6f; differences %.6f\n", c->name, within, rim,
+                  within + rim, wanted);
     assert_true(fabs(rim) >= c->least * fabs(wanted));
     if (c->least == 0)
         assert_true(chance == 0);

@@ -1,8 +1,9 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough plastic in the interpreter: values against those that Mitsuba 3.9 computes, whose tables are quadratures of its own; the mean reflectance
- * inside, by which everything is divided, against a dense quadrature over slopes; and the derivatives of
- * our tables, which are integrals at fixed nodes (rough_interface.c), against differences of the tables over steps wide enough to smooth the kinks. */
+ * Rough plastic in the interpreter: values against those that Mitsuba 3.9 computes, whose tables are
+ * quadratures of its own; the mean reflectance inside, by which everything is divided, against a dense
+ * quadrature over slopes; and the derivatives of our tables, which are integrals at fixed nodes
+ * (rough_interface.c), against differences of the tables over steps wide enough to smooth the kinks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,9 +47,13 @@ static void values_are_known(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         arena a = {0};
         material_case c = {.name = "rough plastic"};
-        c.xml = arena_printf(&a, "<bsdf type='roughplastic' id='it'><string name='distribution' value='%s'/><float name='alpha' value='%g'/>"
-                                 "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/><boolean name='nonlinear' value='%s'/>"
-                                 "<rgb name='diffuse_reflectance' value='.6,.3,.15'/><rgb name='specular_reflectance' value='.9'/></bsdf>",
+        c.xml = arena_printf(&a,
+                             "<bsdf type='roughplastic' id='it'><string name='distribution' "
+                             "value='%s'/><float name='alpha' value='%g'/>"
+                             "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/><boolean "
+                             "name='nonlinear' value='%s'/>"
+                             "<rgb name='diffuse_reflectance' value='.6,.3,.15'/><rgb "
+                             "name='specular_reflectance' value='.9'/></bsdf>",
                              known[i].distribution, known[i].alpha, known[i].nonlinear ? "true" : "false");
         material_probe p = material_probe_create(&c, ".");
         double wi[3], wo[3];
@@ -64,7 +69,10 @@ static void values_are_known(void **state)
 
 enum { TABLE = 64, DERIVED = TABLE + 1 };
 
-static const double *derived_of(const scene_eval *e, const double *values) { return values + e->scene->values.count; }
+static const double *derived_of(const scene_eval *e, const double *values)
+{
+    return values + e->scene->values.count;
+}
 
 static void run(scene_eval *e, render_pass pass)
 {
@@ -76,27 +84,32 @@ static void run(scene_eval *e, render_pass pass)
 static double fresnel_of(double cosine, double eta)
 {
     double sine2 = (1 - cosine * cosine) / (eta * eta), across = sqrt(fmax(1 - sine2, 0));
-    double s = (cosine - eta * across) / (cosine + eta * across), p = (eta * cosine - across) / (eta * cosine + across);
+    double s = (cosine - eta * across) / (cosine + eta * across),
+           p = (eta * cosine - across) / (eta * cosine + across);
     return sine2 >= 1 ? 1 : (s * s + p * p) / 2;
 }
 
-/* Smith's share of the facets that a direction of cosine z sees, Beckmann (Walter et al. 2007, equation 27's fit). */
+/* Smith's share of the facets that a direction of cosine z sees, Beckmann (Walter et al. 2007, equation 27's
+ * fit). */
 static double share_seen(double alpha, double z)
 {
     double a = z / (alpha * sqrt(fmax(1 - z * z, 1e-12)));
     return a >= 1.6 ? 1 : (3.535 * a + 2.181 * a * a) / (1 + 2.276 * a + 2.577 * a * a);
 }
 
-/* What a Beckmann surface throws back at its first facet of light at cosine mu: a sum over slopes (x, y) in units of alpha, y from 0 by symmetry. */
+/* What a Beckmann surface throws back at its first facet of light at cosine mu: a sum over slopes (x, y) in
+ * units of alpha, y from 0 by symmetry. */
 static double thrown_back(double alpha, double eta, double mu)
 {
     enum { ALONG = 300, ACROSS = 120 };
     const double far = 5;
-    double sine = sqrt(fmax(1 - mu * mu, 0)), last = fmin(mu / fmax(alpha * sine, 1e-9), far), sum = 0, all = 0;
+    double sine = sqrt(fmax(1 - mu * mu, 0)), last = fmin(mu / fmax(alpha * sine, 1e-9), far), sum = 0,
+           all = 0;
     for (int i = 0; i < ALONG; i++)
         for (int k = 0; k < ACROSS; k++) {
             double x = (i + 0.5) / ALONG * (last + far) - far, y = (k + 0.5) / ACROSS * far;
-            double seen = fmax(mu - alpha * sine * x, 0) * exp(-x * x - y * y), z = 1 / sqrt(1 + alpha * alpha * (x * x + y * y));
+            double seen = fmax(mu - alpha * sine * x, 0) * exp(-x * x - y * y),
+                   z = 1 / sqrt(1 + alpha * alpha * (x * x + y * y));
             double cosine = fmin((mu - alpha * sine * x) * z, 1), up = 2 * cosine * z - mu;
             all += seen;
             sum += up > 0 && cosine > 0 ? seen * fresnel_of(cosine, eta) * share_seen(alpha, fmin(up, 1)) : 0;
@@ -114,7 +127,8 @@ static double mean_thrown_back(double alpha, double eta)
     return mean;
 }
 
-/* And its derivatives, of which that by the index would be off by a tenth to a third were total reflection left to the nodes. */
+/* And its derivatives, of which that by the index would be off by a tenth to a third were total reflection
+ * left to the nodes. */
 static void inner_reflectance_is_the_mean(void **state)
 {
     (void)state;
@@ -124,25 +138,36 @@ static void inner_reflectance_is_the_mean(void **state)
     static const char *const parameters[] = {"it.eta", "it.alpha"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         arena a = {0};
-        material_case c = {.name = "rough plastic", .parameters = {parameters[0], parameters[1]}, .requested = true};
-        c.xml = arena_printf(&a, "<bsdf type='roughplastic' id='it'><float name='alpha' value='%g'/><float name='int_ior' value='%g'/>"
-                                 "<float name='ext_ior' value='1'/></bsdf>", cases[i].alpha, cases[i].eta);
+        material_case c = {
+            .name = "rough plastic", .parameters = {parameters[0], parameters[1]}, .requested = true};
+        c.xml = arena_printf(&a,
+                             "<bsdf type='roughplastic' id='it'><float name='alpha' value='%g'/><float "
+                             "name='int_ior' value='%g'/>"
+                             "<float name='ext_ior' value='1'/></bsdf>",
+                             cases[i].alpha, cases[i].eta);
         material_probe p = material_probe_create(&c, ".");
-        double got = derived_of(p.e, p.e->values)[TABLE], mean = mean_thrown_back(cases[i].alpha, cases[i].eta);
-        print_message("alpha %g, index %g: off by %.2g of what is not thrown back", cases[i].alpha, cases[i].eta, fabs(got - mean) / (1 - mean));
+        double got = derived_of(p.e, p.e->values)[TABLE],
+               mean = mean_thrown_back(cases[i].alpha, cases[i].eta);
+        print_message("alpha %g, index %g: off by %.2g of what is not thrown back", cases[i].alpha,
+                      cases[i].eta, fabs(got - mean) / (1 - mean));
         if (!(fabs(got - mean) < 2e-3 * (1 - mean)))
             fail_msg("alpha %g, index %g: %.5f, expected %.5f", cases[i].alpha, cases[i].eta, got, mean);
         for (int by_alpha = 0; by_alpha < 2; by_alpha++) {
-            double step = by_alpha ? 0.01 : 0.02, high = mean_thrown_back(cases[i].alpha + by_alpha * step, cases[i].eta + !by_alpha * step);
-            double wanted = (high - mean_thrown_back(cases[i].alpha - by_alpha * step, cases[i].eta - !by_alpha * step)) / (2 * step);
+            double step = by_alpha ? 0.01 : 0.02,
+                   high = mean_thrown_back(cases[i].alpha + by_alpha * step, cases[i].eta + !by_alpha * step);
+            double wanted =
+                (high - mean_thrown_back(cases[i].alpha - by_alpha * step, cases[i].eta - !by_alpha * step)) /
+                (2 * step);
             uint32_t at = p.e->scene->parameters.data[scene_eval_find(p.e, parameters[by_alpha])].offset;
             p.e->tangent[at] = 1;
             run(p.e, RENDER_FORWARD);
             p.e->tangent[at] = 0;
             double slope = derived_of(p.e, p.e->tangent)[TABLE];
-            print_message(", its derivative by %s of itself %.2g%s", by_alpha ? "alpha" : "eta", fabs(slope - wanted) / fabs(wanted), by_alpha ? "\n" : "");
+            print_message(", its derivative by %s of itself %.2g%s", by_alpha ? "alpha" : "eta",
+                          fabs(slope - wanted) / fabs(wanted), by_alpha ? "\n" : "");
             if (!(fabs(slope - wanted) < 0.015 * fabs(wanted)))
-                fail_msg("alpha %g, index %g: derivative by %s %.5f, expected %.5f", cases[i].alpha, cases[i].eta, parameters[by_alpha], slope, wanted);
+                fail_msg("alpha %g, index %g: derivative by %s %.5f, expected %.5f", cases[i].alpha,
+                         cases[i].eta, parameters[by_alpha], slope, wanted);
         }
         material_probe_destroy(&p);
         arena_free(&a);
@@ -155,13 +180,19 @@ static void tables_have_their_derivatives(void **state)
     static const struct {
         const char *distribution, *parameter;
         double alpha, step, tolerance; /* of the largest derivative */
-    } cases[] = {{"ggx", "it.alpha", 0.2, 0.02, 0.015},     {"ggx", "it.alpha", 0.5, 0.05, 0.015},      {"beckmann", "it.alpha", 0.2, 0.02, 0.03},
-                 {"beckmann", "it.alpha", 0.5, 0.05, 0.015}, {"ggx", "it.eta", 0.3, 0.05, 0.015}};
+    } cases[] = {{"ggx", "it.alpha", 0.2, 0.02, 0.015},
+                 {"ggx", "it.alpha", 0.5, 0.05, 0.015},
+                 {"beckmann", "it.alpha", 0.2, 0.02, 0.03},
+                 {"beckmann", "it.alpha", 0.5, 0.05, 0.015},
+                 {"ggx", "it.eta", 0.3, 0.05, 0.015}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         arena a = {0};
         material_case c = {.name = "rough plastic", .parameters = {cases[i].parameter}, .requested = true};
-        c.xml = arena_printf(&a, "<bsdf type='roughplastic' id='it'><string name='distribution' value='%s'/><float name='alpha' value='%g'/>"
-                                 "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>", cases[i].distribution, cases[i].alpha);
+        c.xml = arena_printf(&a,
+                             "<bsdf type='roughplastic' id='it'><string name='distribution' "
+                             "value='%s'/><float name='alpha' value='%g'/>"
+                             "<float name='int_ior' value='1.5'/><float name='ext_ior' value='1'/></bsdf>",
+                             cases[i].distribution, cases[i].alpha);
         material_probe p = material_probe_create(&c, ".");
         scene_eval *e = p.e;
         uint32_t at = e->scene->parameters.data[scene_eval_find(e, cases[i].parameter)].offset;
@@ -180,9 +211,11 @@ static void tables_have_their_derivatives(void **state)
             double difference = (high[k] - low[k]) / (2 * cases[i].step);
             off = fmax(off, fabs(slope[k] - difference) / most);
             if (!(fabs(slope[k] - difference) <= cases[i].tolerance * most))
-                fail_msg("case %zu, value %d: derivative %.6g, differences %.6g, the largest %.6g", i, k, slope[k], difference, most);
+                fail_msg("case %zu, value %d: derivative %.6g, differences %.6g, the largest %.6g", i, k,
+                         slope[k], difference, most);
         }
-        print_message("%s, alpha %g, derivatives by %s: off by %.2g of the largest\n", cases[i].distribution, cases[i].alpha, cases[i].parameter, off);
+        print_message("%s, alpha %g, derivatives by %s: off by %.2g of the largest\n", cases[i].distribution,
+                      cases[i].alpha, cases[i].parameter, off);
         material_probe_destroy(&p);
         arena_free(&a);
     }
@@ -190,7 +223,8 @@ static void tables_have_their_derivatives(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_known), cmocka_unit_test(inner_reflectance_is_the_mean),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_known),
+                                       cmocka_unit_test(inner_reflectance_is_the_mean),
                                        cmocka_unit_test(tables_have_their_derivatives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samplers, in the interpreter: what each of them promises to stratify holds exactly, sample by sample; every dimension is uniform from pixel to
- * pixel, and dimensions, streams and pixels do not know of each other; the variance of a smooth integral falls. */
+ * Samplers, in the interpreter: what each of them promises to stratify holds exactly, sample by sample; every
+ * dimension is uniform from pixel to pixel, and dimensions, streams and pixels do not know of each other; the
+ * variance of a smooth integral falls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +25,10 @@ typedef struct kind {
     bool strong;                 /* one in each cell of any two dimensions */
 } kind;
 static const kind kinds[] = {
-    {"stratified", 16, 4, 4, false, false, false},  {"stratified", 25, 5, 5, false, false, false},  {"multijitter", 16, 4, 4, true, false, false},
-    {"multijitter", 12, 3, 4, true, false, false},  {"orthogonal", 25, 5, 5, false, false, true},   {"orthogonal", 49, 7, 7, false, false, true},
-    {"ldsampler", 16, 4, 4, true, true, false},     {"ldsampler", 64, 8, 8, true, true, false},
+    {"stratified", 16, 4, 4, false, false, false}, {"stratified", 25, 5, 5, false, false, false},
+    {"multijitter", 16, 4, 4, true, false, false}, {"multijitter", 12, 3, 4, true, false, false},
+    {"orthogonal", 25, 5, 5, false, false, true},  {"orthogonal", 49, 7, 7, false, false, true},
+    {"ldsampler", 16, 4, 4, true, true, false},    {"ldsampler", 64, 8, 8, true, true, false},
 };
 
 /* ---- numbers of a block ---- */
@@ -39,15 +41,26 @@ typedef struct source {
 static source source_begin(const kind *k, sampler_slots slots, const char *more)
 {
     arena a = {0};
-    source s = {.l = traced_load(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'><sampler type='%s'><integer name='sample_count' value='%u'/>%s"
-                                                  "</sampler></sensor></scene>", k->name, k->spp, more), ".")};
+    source s = {.l = traced_load(arena_printf(&a,
+                                              "<scene version='3.0.0'><sensor type='perspective'><sampler "
+                                              "type='%s'><integer name='sample_count' value='%u'/>%s"
+                                              "</sampler></sensor></scene>",
+                                              k->name, k->spp, more),
+                                 ".")};
     assert_int_equal(s.l.scene->spp, k->spp);
     s.f = traced_begin(&s.l, 4);
     tracer *t = &s.f.t;
     ir_ref in[4];
     for (int i = 0; i < 4; i++)
         in[i] = ir_to_u32(t->f, s.f.in[i]);
-    const sampler_place at = {.pixel = in[0], .sample = in[1], .spp = t_u32(t, k->spp), .seed = t_u32(t, 7), .stream = in[2], .jittered = sampler_jitters(s.l.scene)};
+    const sampler_place at = {
+        .pixel = in[0],
+        .sample = in[1],
+        .spp = t_u32(t, k->spp),
+        .seed = t_u32(t, 7),
+        .stream = in[2],
+        .jittered = sampler_jitters(s.l.scene),
+    };
     random4 r = sampler_block(t, sampler_of(s.l.scene->sampler), &at, in[3], slots);
     traced_end(&s.f, r.u, 4);
     arena_free(&a);
@@ -60,7 +73,8 @@ static void source_end(source *s)
     traced_unload(&s->l);
 }
 
-static void numbers(const source *s, uint32_t pixel, uint32_t sample, uint32_t stream, uint32_t block, double u[4])
+static void numbers(const source *s, uint32_t pixel, uint32_t sample, uint32_t stream, uint32_t block,
+                    double u[4])
 {
     traced_run(&s->f, &s->l, false, (double[4]){pixel, sample, stream, block}, 4, u, 4);
     for (int k = 0; k < 4; k++)
@@ -70,13 +84,16 @@ static void numbers(const source *s, uint32_t pixel, uint32_t sample, uint32_t s
 /* ---- strata ---- */
 
 /* Fails unless each of rows * columns cells has one of the points. */
-static void expect_one_each(const char *what, const kind *k, double u[][4], int x, int y, uint32_t columns, uint32_t rows)
+static void expect_one_each(const char *what, const kind *k, double u[][4], int x, int y, uint32_t columns,
+                            uint32_t rows)
 {
     bool taken[SAMPLES_MOST * SAMPLES_MOST] = {false};
     for (uint32_t i = 0; i < k->spp; i++) {
-        uint32_t cell = (uint32_t)(u[i][y] * rows * (1 - 1e-7)) * columns + (uint32_t)(u[i][x] * columns * (1 - 1e-7));
+        uint32_t cell =
+            (uint32_t)(u[i][y] * rows * (1 - 1e-7)) * columns + (uint32_t)(u[i][x] * columns * (1 - 1e-7));
         if (taken[cell])
-            fail_msg("%s, %u samples, numbers %d and %d: %s %u of %u x %u is met twice", k->name, k->spp, x, y, what, cell, columns, rows);
+            fail_msg("%s, %u samples, numbers %d and %d: %s %u of %u x %u is met twice", k->name, k->spp, x,
+                     y, what, cell, columns, rows);
         taken[cell] = true;
     }
 }
@@ -106,9 +123,11 @@ static void strata(void **state)
                         expect_pair(k, u, 0, 1), expect_pair(k, u, 2, 3);
                     } else {
                         expect_pair(k, u, 1, 2);
-                        expect_one_each("stratum", k, u, 0, 3, k->spp, 1), expect_one_each("stratum", k, u, 0, 3, 1, k->spp);
+                        expect_one_each("stratum", k, u, 0, 3, k->spp, 1),
+                            expect_one_each("stratum", k, u, 0, 3, 1, k->spp);
                     }
-                    /* columns of the array repeat after p, so at most that many dimensions are strong together */
+                    /* columns of the array repeat after p, so at most that many dimensions are strong
+                     * together */
                     for (int x = 0; k->strong && x < 4 && block == 0; x++)
                         for (int y = 0; y < x; y++)
                             expect_one_each("cell", k, u, x, y, k->columns, k->rows);
@@ -132,7 +151,8 @@ static void without_jitter(void **state)
 
 /* ---- uniformity and independence ---- */
 
-/* Of one sample's number over pixels: moments, tenths (chi-square, 9 degrees of freedom, level 1e-5), and products with other numbers. */
+/* Of one sample's number over pixels: moments, tenths (chi-square, 9 degrees of freedom, level 1e-5), and
+ * products with other numbers. */
 static void uniform(void **state)
 {
     (void)state;
@@ -144,11 +164,13 @@ static void uniform(void **state)
             double products[4] = {0}, others[3] = {0}, last[4] = {0.5, 0.5, 0.5, 0.5};
             for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
                 double u[4], other[4], deeper[4];
-                numbers(&s, pixel, sample, 0, 1, u), numbers(&s, pixel, sample, 1, 1, other), numbers(&s, pixel, sample, 0, 3, deeper);
+                numbers(&s, pixel, sample, 0, 1, u), numbers(&s, pixel, sample, 1, 1, other),
+                    numbers(&s, pixel, sample, 0, 3, deeper);
                 for (int d = 0; d < 4; d++) {
                     tenths[d][(int)(10 * u[d])]++;
                     products[d] += 12 * (u[d] - 0.5) * (u[(d + 1) % 4] - 0.5);
-                    others[0] += 12 * (u[d] - 0.5) * (other[d] - 0.5), others[1] += 12 * (u[d] - 0.5) * (last[d] - 0.5);
+                    others[0] += 12 * (u[d] - 0.5) * (other[d] - 0.5),
+                        others[1] += 12 * (u[d] - 0.5) * (last[d] - 0.5);
                     others[2] += 12 * (u[d] - 0.5) * (deeper[d] - 0.5);
                     last[d] = u[d];
                 }
@@ -160,19 +182,21 @@ static void uniform(void **state)
                 if (!(chi < 40))
                     fail_msg("%s, number %d of sample %u: chi-square %g", k->name, d, sample, chi);
                 if (!(fabs(products[d]) < 4.5 * sqrt(PIXELS)))
-                    fail_msg("%s, sample %u: numbers %d and the next are correlated, %g sigma", k->name, sample, d, products[d] / sqrt(PIXELS));
+                    fail_msg("%s, sample %u: numbers %d and the next are correlated, %g sigma", k->name,
+                             sample, d, products[d] / sqrt(PIXELS));
             }
             for (int j = 0; j < 3; j++)
                 if (!(fabs(others[j]) < 4.5 * sqrt(4 * PIXELS)))
-                    fail_msg("%s, sample %u: correlated with %s, %g sigma", k->name, sample, ((const char *[]){"the other stream", "the next pixel", "a deeper vertex"})[j],
+                    fail_msg("%s, sample %u: correlated with %s, %g sigma", k->name, sample,
+                             ((const char *[]){"the other stream", "the next pixel", "a deeper vertex"})[j],
                              others[j] / sqrt(4 * PIXELS));
         }
         source_end(&s);
     }
 }
 
-/* Variance over pixels of the mean of a smooth function of two numbers, as a share of that of independent numbers: a third at most, two thirds where
- * all points of a pixel are shifted alike. */
+/* Variance over pixels of the mean of a smooth function of two numbers, as a share of that of independent
+ * numbers: a third at most, two thirds where all points of a pixel are shifted alike. */
 static void variance_falls(void **state)
 {
     (void)state;
@@ -190,10 +214,13 @@ static void variance_falls(void **state)
             }
             sum += mean, squares += mean * mean;
         }
-        double expected = pow(2 / pi, 2), variance = (squares - sum * sum / TRIES) / (TRIES - 1), share = variance * k->spp / alone;
+        double expected = pow(2 / pi, 2), variance = (squares - sum * sum / TRIES) / (TRIES - 1),
+               share = variance * k->spp / alone;
         print_message("%s, %u samples: %.3f of the variance of independent ones\n", k->name, k->spp, share);
-        if (!(fabs(sum / TRIES - expected) < 5 * sqrt(variance / TRIES)) || !(share < (k->elementary ? 2 : 1) / 3.))
-            fail_msg("%s, %u samples: mean %g, expected %g; %g of the variance", k->name, k->spp, sum / TRIES, expected, share);
+        if (!(fabs(sum / TRIES - expected) < 5 * sqrt(variance / TRIES)) ||
+            !(share < (k->elementary ? 2 : 1) / 3.))
+            fail_msg("%s, %u samples: mean %g, expected %g; %g of the variance", k->name, k->spp, sum / TRIES,
+                     expected, share);
         source_end(&s);
     }
 }
@@ -206,14 +233,20 @@ static void counts(void **state)
     static const struct {
         const char *name;
         uint32_t asked[6], taken[6];
-    } rows[] = {{"independent", {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}}, {"stratified", {1, 2, 7, 10, 17, 27}, {1, 4, 9, 16, 25, 36}},
-                {"multijitter", {1, 2, 7, 10, 17, 27}, {1, 2, 8, 12, 20, 30}}, {"orthogonal", {1, 2, 7, 10, 17, 27}, {4, 4, 9, 25, 25, 49}},
+    } rows[] = {{"independent", {1, 2, 7, 10, 17, 27}, {1, 2, 7, 10, 17, 27}},
+                {"stratified", {1, 2, 7, 10, 17, 27}, {1, 4, 9, 16, 25, 36}},
+                {"multijitter", {1, 2, 7, 10, 17, 27}, {1, 2, 8, 12, 20, 30}},
+                {"orthogonal", {1, 2, 7, 10, 17, 27}, {4, 4, 9, 25, 25, 49}},
                 {"ldsampler", {1, 2, 7, 10, 17, 27}, {4, 4, 16, 16, 64, 64}}}; /* Mitsuba 3.9.1's */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int k = 0; k < 6; k++) {
             arena a = {0};
-            loaded l = traced_load(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'><sampler type='%s'><integer name='sample_count' value='%u'/>"
-                                                    "</sampler></sensor></scene>", rows[i].name, rows[i].asked[k]), ".");
+            loaded l = traced_load(arena_printf(&a,
+                                                "<scene version='3.0.0'><sensor type='perspective'><sampler "
+                                                "type='%s'><integer name='sample_count' value='%u'/>"
+                                                "</sampler></sensor></scene>",
+                                                rows[i].name, rows[i].asked[k]),
+                                   ".");
             assert_int_equal(l.scene->spp, rows[i].taken[k]);
             assert_int_equal(l.scene->description->warnings.length > 0, rows[i].asked[k] != rows[i].taken[k]);
             traced_unload(&l);
@@ -223,7 +256,8 @@ static void counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(strata), cmocka_unit_test(without_jitter), cmocka_unit_test(uniform), cmocka_unit_test(variance_falls),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(strata), cmocka_unit_test(without_jitter),
+                                       cmocka_unit_test(uniform), cmocka_unit_test(variance_falls),
                                        cmocka_unit_test(counts)};
     return cmocka_run_group_tests_name("samplers", tests, NULL, NULL);
 }

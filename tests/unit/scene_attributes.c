@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attributes of meshes: which properties of a PLY element make one (the rules were found by asking Mitsuba 3.9 the same questions), their values, and
- * what is said where a material asks for one that is not there. */
+ * Attributes of meshes: which properties of a PLY element make one (the rules were found by asking Mitsuba
+ * 3.9 the same questions), their values, and what is said where a material asks for one that is not there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static void properties_become_attributes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text ply = {0}, found = {0};
-        text_add(&ply, "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n");
+        text_add(&ply, "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float "
+                       "y\nproperty float z\n");
         uint32_t count = 0;
         for (; count < NAMES && cases[i].properties[count]; count++)
             text_add(&ply, "property float %s\n", cases[i].properties[count]);
@@ -78,7 +79,8 @@ static scene_mesh load(const char *name)
     return m;
 }
 
-static void check(const scene_attribute *a, const char *name, uint32_t channels, const float *values, size_t count)
+static void check(const scene_attribute *a, const char *name, uint32_t channels, const float *values,
+                  size_t count)
 {
     assert_string_equal(a->name, name);
     assert_int_equal(a->channels, channels);
@@ -87,7 +89,8 @@ static void check(const scene_attribute *a, const char *name, uint32_t channels,
 
 static void values_are_those_of_the_file(void **state)
 {
-    static const float colors[12] = {200, 10, 0, 20, 100, 0, 30, 10, 90, 0, 10, 9}, weights[4] = {.25f, .5f, .75f, 1}, tones[2] = {.1f, .6f};
+    static const float colors[12] = {200, 10, 0, 20, 100, 0, 30, 10, 90, 0, 10, 9},
+                       weights[4] = {.25f, .5f, .75f, 1}, tones[2] = {.1f, .6f};
     static const float tints[9] = {0, 0, .5f, .1f, .2f, .5f, .2f, .4f, .5f}, weight = .375f;
     (void)state;
     scene_mesh m = load("colours_ascii.ply");
@@ -104,7 +107,9 @@ static void values_are_those_of_the_file(void **state)
 }
 
 #define PLY_SHAPE(file, bsdf) "<shape type='ply'><string name='filename' value='" file "'/>" bsdf "</shape>"
-#define COLOURED(name) "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'><string name='name' value='" name "'/></texture></bsdf>"
+#define COLOURED(name)                                                                                       \
+    "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'><string name='name' "            \
+    "value='" name "'/></texture></bsdf>"
 #define SENSOR "<sensor type='perspective'/>"
 
 static void what_is_missing_is_said(void **state)
@@ -113,19 +118,31 @@ static void what_is_missing_is_said(void **state)
         const char *xml, *error; /* NULL: loads */
     } cases[] = {
         {SENSOR PLY_SHAPE("colours_ascii.ply", COLOURED("vertex_color")), NULL},
-        {SENSOR PLY_SHAPE("colours_ascii.ply", COLOURED("vertex_tint")), "this ply has no attribute \"vertex_tint\""},
+        {SENSOR PLY_SHAPE("colours_ascii.ply", COLOURED("vertex_tint")),
+         "this ply has no attribute \"vertex_tint\""},
         {SENSOR PLY_SHAPE("colours_ascii.ply", COLOURED("color")), "begins neither with"},
         {SENSOR "<shape type='sphere'>" COLOURED("vertex_color") "</shape>", "this sphere has no attribute"},
-        {SENSOR PLY_SHAPE("colours_ascii.ply", "<bsdf type='mask'><texture type='mesh_attribute' name='opacity'><string name='name' value='face_none'/></texture>"
-                                               "<bsdf type='diffuse'/></bsdf>"), "no attribute \"face_none\""},
-        {SENSOR PLY_SHAPE("colours_ascii.ply", "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'/></bsdf>"), "needs the parameter \"name\""},
-        {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' name='radiance'><string name='name' value='vertex_color'/>"
-                                               "</texture></emitter>"), NULL},
-        {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' name='radiance'><string name='name' value='vertex_tint'/>"
-                                               "</texture></emitter>"), "this ply has no attribute \"vertex_tint\""},
-        {SENSOR "<emitter type='spot'><texture type='mesh_attribute' name='texture'><string name='name' value='vertex_color'/></texture></emitter>",
+        {SENSOR PLY_SHAPE("colours_ascii.ply",
+                          "<bsdf type='mask'><texture type='mesh_attribute' name='opacity'><string "
+                          "name='name' value='face_none'/></texture>"
+                          "<bsdf type='diffuse'/></bsdf>"),
+         "no attribute \"face_none\""},
+        {SENSOR PLY_SHAPE("colours_ascii.ply",
+                          "<bsdf type='diffuse'><texture type='mesh_attribute' name='reflectance'/></bsdf>"),
+         "needs the parameter \"name\""},
+        {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' "
+                                               "name='radiance'><string name='name' value='vertex_color'/>"
+                                               "</texture></emitter>"),
+         NULL},
+        {SENSOR PLY_SHAPE("colours_ascii.ply", "<emitter type='area'><texture type='mesh_attribute' "
+                                               "name='radiance'><string name='name' value='vertex_tint'/>"
+                                               "</texture></emitter>"),
+         "this ply has no attribute \"vertex_tint\""},
+        {SENSOR "<emitter type='spot'><texture type='mesh_attribute' name='texture'><string name='name' "
+                "value='vertex_color'/></texture></emitter>",
          "needs a surface, and this light is on no shape"},
-        {SENSOR "<emitter type='projector'><texture type='volume' name='irradiance'><volume type='constvolume' name='volume'/></texture></emitter>",
+        {SENSOR "<emitter type='projector'><texture type='volume' name='irradiance'><volume "
+                "type='constvolume' name='volume'/></texture></emitter>",
          "needs a surface, and this light is on no shape"},
     };
     (void)state;
@@ -138,7 +155,8 @@ static void what_is_missing_is_said(void **state)
         scene_description *d = NULL;
         render_scene *s = NULL;
         scene_load_options options = {.registry = &render_registry};
-        bl_result r = scene_load_string(arena_printf(&a, "<scene version='3.0.0'>%s</scene>", cases[i].xml), folder, &options, &d, &err);
+        bl_result r = scene_load_string(arena_printf(&a, "<scene version='3.0.0'>%s</scene>", cases[i].xml),
+                                        folder, &options, &d, &err);
         r = r == BL_OK ? render_scene_create(d, NULL, &s, &err) : r;
         if ((r == BL_OK) != !cases[i].error || (cases[i].error && !strstr(err.text, cases[i].error)))
             fail_msg("case %zu: %s", i, r == BL_OK ? "loads" : err.text);

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hierarchy: every primitive exactly once, every box contains what is below it, bounded depth, depth-first order, and the same
- * bytes for any number of threads; over random, clustered, coincident and hostile inputs. */
+ * The hierarchy: every primitive exactly once, every box contains what is below it, bounded depth,
+ * depth-first order, and the same bytes for any number of threads; over random, clustered, coincident and
+ * hostile inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,9 +141,11 @@ static void trees_are_valid(void **state)
             float(*bounds)[6] = malloc((counts[i] + 1) * sizeof *bounds);
             make_bounds(bounds, counts[i], kind);
             scene_bvh one, many;
-            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 1, &one, NULL), BL_OK);
+            assert_int_equal(
+                bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 1, &one, NULL), BL_OK);
             check_bvh(&one, (const float(*)[6])bounds, counts[i]);
-            assert_int_equal(bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 7, &many, NULL), BL_OK);
+            assert_int_equal(
+                bvh_build_threads((const float(*)[6])bounds, counts[i], BVH_LEAF_MAX, 7, &many, NULL), BL_OK);
             assert_int_equal(one.node_count, many.node_count);
             assert_memory_equal(one.nodes, many.nodes, 64 * (size_t)one.node_count);
             if (counts[i])
@@ -202,7 +205,8 @@ static void bad_bounds_are_errors(void **state)
         for (int axis = 0; axis < 6; axis++) {
             float kept = bounds[1][axis];
             bounds[1][axis] = bad[i];
-            assert_int_equal(bvh_build((const float(*)[6])bounds, 2, BVH_LEAF_MAX, &bvh, &err), BL_ERROR_SCENE);
+            assert_int_equal(bvh_build((const float(*)[6])bounds, 2, BVH_LEAF_MAX, &bvh, &err),
+                             BL_ERROR_SCENE);
             assert_non_null(strstr(err.text, "primitive 1"));
             assert_null(bvh.nodes);
             bounds[1][axis] = kept;

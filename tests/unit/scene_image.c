@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images: every EXR and PNG of tests/data against the formula it was made from, round trips of the writers, and what must be refused. */
+ * Images: every EXR and PNG of tests/data against the formula it was made from, round trips of the writers,
+ * and what must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,8 +143,8 @@ static void writers_round_trip(void **state)
         }
 }
 
-/* Noise with more and more of it constant, so that compression makes a block of 16 lines larger, smaller or neither: of
- * some the size is what it was, which must not be taken for compressed data. */
+/* Noise with more and more of it constant, so that compression makes a block of 16 lines larger, smaller or
+ * neither: of some the size is what it was, which must not be taken for compressed data. */
 static void noise_round_trips(void **state)
 {
     (void)state;
@@ -201,8 +202,10 @@ static void bad_images_are_refused(void **state)
     check_refused("\xFF\xD8\xFF\xE0", 4, BL_ERROR_FORMAT, "bad JPEG image: the file is truncated");
     check_refused("\xFF\xD8\xFF\xD9", 4, BL_ERROR_FORMAT, "bad JPEG image: ");
     check_refused("#?RADIANCE\n", 11, BL_ERROR_FORMAT, "bad Radiance HDR image: ");
-    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_xyze\n\n-Y 1 +X 1\n\1\1\1\200", 49, BL_ERROR_FORMAT, "bad Radiance HDR image: ");
-    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 9000 +X 9000\n\1\1\1\200", 55, BL_ERROR_FORMAT, "cannot be in a file of 55 bytes");
+    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_xyze\n\n-Y 1 +X 1\n\1\1\1\200", 49, BL_ERROR_FORMAT,
+                  "bad Radiance HDR image: ");
+    check_refused("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 9000 +X 9000\n\1\1\1\200", 55, BL_ERROR_FORMAT,
+                  "cannot be in a file of 55 bytes");
     check_refused("BM", 2, BL_ERROR_FORMAT, "bad BMP image: ");
     check_refused("PF\n1 1\n-1\n\0\0\0\0\0\0\0\0\0\0\xC0\x7F", 22, BL_ERROR_FORMAT,
                   "pixel (0, 0) is not a finite");
@@ -236,10 +239,13 @@ static void check_bytes(const char *name, uint32_t channels, uint32_t stored, do
         assert_true(image.width == 8 && image.height == 6 && image.channels == channels && image.eight_bit);
         for (uint32_t at = 0; at < 48 * channels; at++) {
             uint32_t c = stored == 1 ? 0 : at % channels, x = at / channels % 8, y = at / channels / 8;
-            double low = (40 + 12 * x + 6 * y + 25 * c - tolerance) / 255.0, high = low + 2 * tolerance / 255, slack = 1e-6;
-            double least = raw ? low : srgb(low), most = raw ? high : srgb(high), value = (double)image.pixels[at];
+            double low = (40 + 12 * x + 6 * y + 25 * c - tolerance) / 255.0, high = low + 2 * tolerance / 255,
+                   slack = 1e-6;
+            double least = raw ? low : srgb(low), most = raw ? high : srgb(high),
+                   value = (double)image.pixels[at];
             if (!(value >= least - slack && value <= most + slack))
-                fail_msg("%s: channel %u of (%u, %u) is %g, expected %g to %g", name, c, x, y, value, least, most);
+                fail_msg("%s: channel %u of (%u, %u) is %g, expected %g to %g", name, c, x, y, value, least,
+                         most);
         }
         image_free(&image);
     }
@@ -273,7 +279,8 @@ static void hdr_files_have_their_values(void **state)
         bl_error err = {0};
         if (image_load(data_path(files[i].name), false, &image, &err) != BL_OK)
             fail_msg("%s", err.text);
-        assert_true(image.width == files[i].width && image.height == files[i].height && image.channels == 3 && !image.eight_bit);
+        assert_true(image.width == files[i].width && image.height == files[i].height && image.channels == 3 &&
+                    !image.eight_bit);
         for (uint32_t at = 0; at < 3 * image.width * image.height; at++) {
             uint32_t c = at % 3, x = at / 3 % image.width, y = at / 3 / image.width;
             int exponent;
@@ -281,7 +288,8 @@ static void hdr_files_have_their_values(void **state)
             frexp(3 * (x + 10 * y + 1) / 16.0, &exponent);
             double step = ldexp(1, exponent - 8);
             if ((double)image.pixels[at] != floor(value / step) * step)
-                fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", files[i].name, c, x, y, (double)image.pixels[at], floor(value / step) * step);
+                fail_msg("%s: channel %u of (%u, %u) is %g instead of %g", files[i].name, c, x, y,
+                         (double)image.pixels[at], floor(value / step) * step);
         }
         image_free(&image);
     }

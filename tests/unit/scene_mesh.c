@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Meshes: OBJ cases as a table (what loads, and the message with its line where it does not), rectangle and cube by what must hold of
- * them, transforms and normals against hand results. */
+ * Meshes: OBJ cases as a table (what loads, and the message with its line where it does not), rectangle and
+ * cube by what must hold of them, transforms and normals against hand results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * PLY and serialized meshes: the files of tests/data by their content, PLY headers and bodies as a table of texts, serialized files made
- * here with zlib. */
+ * PLY and serialized meshes: the files of tests/data by their content, PLY headers and bodies as a table of
+ * texts, serialized files made here with zlib. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,13 +81,21 @@ static const ply_case ply_cases[] = {
     {PLY XYZ("3") FACE("1") END V3 "3 0 1 2\n", NULL},
     {PLY XYZ("3") FACE("1") END V3 "3 0 1 2", NULL},
     {PLY XYZ("3") FACE("1") END "0\n0\t0\r\n1 0 0\n0 1 0\n\n3 0\n1 2  \n", NULL}, /* lines do not matter */
-    {"ply\r\nformat ascii 1.0\r\nelement vertex 3\r\nproperty double x\r\nproperty double y\r\nproperty double z\r\n"
-     "element face 1\r\nproperty list int uint vertex_indices\r\nend_header\r\n" V3 "3 0 1 2\r\n", NULL},
-    {PLY "comment a\nobj_info b\n\n" XYZ("3") FACE("1") "element edge 2\nproperty int a\n" END V3 "3 0 1 2 5 nan", NULL},
-    {PLY XYZ("3") "property list uchar float w\n" FACE("1") "property float q\n" END "0 0 0 2 7 8 1 0 0 0 0 1 0 1 9 3 0 1 2 x", NULL},
+    {"ply\r\nformat ascii 1.0\r\nelement vertex 3\r\nproperty double x\r\nproperty double y\r\nproperty "
+     "double z\r\n"
+     "element face 1\r\nproperty list int uint vertex_indices\r\nend_header\r\n" V3 "3 0 1 2\r\n",
+     NULL},
+    {PLY "comment a\nobj_info b\n\n" XYZ("3") FACE("1") "element edge 2\nproperty int a\n" END V3
+                                                        "3 0 1 2 5 nan",
+     NULL},
+    {PLY XYZ("3") "property list uchar float w\n" FACE("1") "property float q\n" END
+                                                            "0 0 0 2 7 8 1 0 0 0 0 1 0 1 9 3 0 1 2 x",
+     NULL},
     {PLY FACE("1") XYZ("3") END "3 0 1 2 " V3, NULL},
     {PLY XYZ("3") FACE("1") "element nothing 1000000\n" END V3 "3 0 1 2", NULL},
-    {PLY XYZ("3") "property float nx\nproperty float ny\n" FACE("1") END "0 0 0 1 1 1 0 0 1 1 0 1 0 1 1 3 0 1 2", NULL}, /* nx, ny alone */
+    {PLY XYZ("3") "property float nx\nproperty float ny\n" FACE("1") END
+     "0 0 0 1 1 1 0 0 1 1 0 1 0 1 1 3 0 1 2",
+     NULL}, /* nx, ny alone */
     {"", "<ply>:1: not a PLY file"},
     {"ply", "<ply>:1: not a PLY file"},
     {"plx\n", "<ply>:1: not a PLY file"},
@@ -105,8 +113,10 @@ static const ply_case ply_cases[] = {
     {PLY XYZ("3") "property list uchar w\n", "<ply>:7: expected \"property\""},
     {PLY XYZ("3") "property list float int w\n", "<ply>:7: the length of a list must be an integer"},
     {PLY "elements vertex 3\n", "<ply>:3: unknown keyword"},
-    {PLY "element vertex 1\nproperty float x\nproperty float y\n" END "0 0", "the vertices have no x, y and z"},
-    {PLY XYZ("3") "element face 1\nproperty list uchar int corners\n" END V3 "3 0 1 2", "the faces have no vertex_index"},
+    {PLY "element vertex 1\nproperty float x\nproperty float y\n" END "0 0",
+     "the vertices have no x, y and z"},
+    {PLY XYZ("3") "element face 1\nproperty list uchar int corners\n" END V3 "3 0 1 2",
+     "the faces have no vertex_index"},
     {PLY XYZ("3") "element face 1\nproperty int vertex_index\n" END V3 "3", "the faces have no vertex_index"},
     {PLY XYZ("3") END V3, "the mesh has no faces"},
     {PLY XYZ("3") FACE("0") END V3, "the mesh has no faces"},
@@ -124,8 +134,10 @@ static const ply_case ply_cases[] = {
     {PLY XYZ("3") FACE("1") END "0 0 0 1 0 1e39 0 1 0 3 0 1 2", "vertex 1: a value is not a finite number"},
     {PLY XYZ("3") FACE("1") END "0 0 0 1 0 0x 0 1 0 3 0 1 2", "vertex 1: a value is not a finite number"},
     {PLY XYZ("3") FACE("1") END V3 "3 0 1 2 7", "1 bytes follow the last element"},
-    {PLY XYZ("3") "property list int float w\n" FACE("1") END "0 0 0 4000000000 1 0 0 0 0 1 0 0 3 0 1 2", "vertex 0: the file is truncated"},
-    {PLY XYZ("3") "property list int float w\n" FACE("1") END "0 0 0 -1 1 0 0 0 0 1 0 0 3 0 1 2", "vertex 0: the length of a list is not a count"},
+    {PLY XYZ("3") "property list int float w\n" FACE("1") END "0 0 0 4000000000 1 0 0 0 0 1 0 0 3 0 1 2",
+     "vertex 0: the file is truncated"},
+    {PLY XYZ("3") "property list int float w\n" FACE("1") END "0 0 0 -1 1 0 0 0 0 1 0 0 3 0 1 2",
+     "vertex 0: the length of a list is not a count"},
 };
 
 static void ply_texts_load_or_fail_as_said(void **state)
@@ -136,7 +148,8 @@ static void ply_texts_load_or_fail_as_said(void **state)
         scene_mesh m;
         bl_error err = {0};
         bl_result r = mesh_parse_ply(c->content, strlen(c->content), false, &m, &err);
-        if (!c->error && (r != BL_OK || m.vertex_count != 3 || m.face_count != 1 || m.faces[2] != 2 || m.positions[7] != 1))
+        if (!c->error && (r != BL_OK || m.vertex_count != 3 || m.face_count != 1 || m.faces[2] != 2 ||
+                          m.positions[7] != 1))
             fail_msg("%s\n%s", c->content, r ? err.text : "loads wrongly");
         if (c->error && (r != BL_ERROR_FORMAT || !strstr(err.text, c->error)))
             fail_msg("%s\nexpected %s\ngot %s", c->content, c->error, r ? err.text : "success");
@@ -150,8 +163,12 @@ static void ply_texture_coordinates(void **state)
     static const struct {
         const char *names[4];
         int first; /* column of u; -1: none */
-    } cases[] = {{{"u", "v", "s", "t"}, 0},           {{"s", "t", "u", "v"}, 2},     {{"s", "t", "texture_u", "texture_v"}, 2},
-                 {{"texture_u", "texture_v", "a", "b"}, 0}, {{"s", "t", "u", "w"}, 0}, {{"u", "t", "a", "b"}, -1}};
+    } cases[] = {{{"u", "v", "s", "t"}, 0},
+                 {{"s", "t", "u", "v"}, 2},
+                 {{"s", "t", "texture_u", "texture_v"}, 2},
+                 {{"texture_u", "texture_v", "a", "b"}, 0},
+                 {{"s", "t", "u", "w"}, 0},
+                 {{"u", "t", "a", "b"}, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         text content = {0};
@@ -162,7 +179,8 @@ static void ply_texture_coordinates(void **state)
             text_add(&content, "property float %s\n", cases[i].names[k]);
         text_add(&content, FACE("1") END);
         for (int v = 0; v < 3; v++)
-            text_add(&content, "%d %d 0 %d %d %d %d\n", v == 1, v == 2, 10 * v, 10 * v + 1, 10 * v + 2, 10 * v + 3);
+            text_add(&content, "%d %d 0 %d %d %d %d\n", v == 1, v == 2, 10 * v, 10 * v + 1, 10 * v + 2,
+                     10 * v + 3);
         text_add(&content, "3 0 1 2\n");
         if (mesh_parse_ply(content.data, content.length, false, &m, &err) != BL_OK)
             fail_msg("%s", err.text);
@@ -177,7 +195,8 @@ static void ply_texture_coordinates(void **state)
 
 static void zero_normals_are_generated(void **state)
 {
-    static const char content[] = PLY XYZ("4") "property float nx\nproperty float ny\nproperty float nz\n" FACE("2") END
+    static const char content[] =
+        PLY XYZ("4") "property float nx\nproperty float ny\nproperty float nz\n" FACE("2") END
         "0 0 0 0 0 0  1 0 0 3 4 0  0 1 0 0 0 0  0 0 1 0 0 0  3 0 1 2 3 0 2 3";
     scene_mesh m;
     (void)state;
@@ -188,17 +207,20 @@ static void zero_normals_are_generated(void **state)
     mesh_free(&m);
 }
 
-/* Every type, in both byte orders: one vertex whose position is (1, -2, 3) in that type (2 where it is unsigned). */
+/* Every type, in both byte orders: one vertex whose position is (1, -2, 3) in that type (2 where it is
+ * unsigned). */
 static void ply_binary_types(void **state)
 {
-    static const char *const names[16] = {"char", "uchar", "short", "ushort", "int", "uint", "float", "double",
-                                          "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"};
+    static const char *const names[16] = {"char",  "uchar",  "short",   "ushort", "int",   "uint",
+                                          "float", "double", "int8",    "uint8",  "int16", "uint16",
+                                          "int32", "uint32", "float32", "float64"};
     static const uint8_t sizes[8] = {1, 1, 2, 2, 4, 4, 4, 8};
     (void)state;
     for (int type = 0; type < 16; type++)
         for (int big = 0; big < 2; big++) {
             text content = {0};
-            text_add(&content, "ply\nformat binary_%s_endian 1.0\nelement vertex 1\n", big ? "big" : "little");
+            text_add(&content, "ply\nformat binary_%s_endian 1.0\nelement vertex 1\n",
+                     big ? "big" : "little");
             for (int k = 0; k < 3; k++)
                 text_add(&content, "property %s %c\n", names[type], 'x' + k);
             text_add(&content, "element face 1\nproperty list uchar uchar vertex_index\nend_header\n");
@@ -208,7 +230,11 @@ static void ply_binary_types(void **state)
                 int64_t whole = (int64_t)values[k];
                 float single = (float)values[k];
                 uint8_t native[8], bytes[8]; /* the tests run on little-endian machines */
-                memcpy(native, type % 8 == 7 ? (void *)&values[k] : type % 8 == 6 ? (void *)&single : (void *)&whole, sizes[type % 8]);
+                memcpy(native,
+                       type % 8 == 7   ? (void *)&values[k]
+                       : type % 8 == 6 ? (void *)&single
+                                       : (void *)&whole,
+                       sizes[type % 8]);
                 for (int i = 0; i < sizes[type % 8]; i++)
                     bytes[i] = native[big ? sizes[type % 8] - 1 - i : i];
                 text_add_bytes(&content, bytes, sizes[type % 8]);
@@ -235,7 +261,8 @@ static void serialized_files_have_their_content(void **state)
         for (uint32_t index = 0; index < 2; index++) {
             scene_mesh m;
             bl_error err = {0};
-            if (mesh_load_serialized(data_path(version == 3 ? "two_v3.serialized" : "two_v4.serialized"), index, &m, &err) != BL_OK)
+            if (mesh_load_serialized(data_path(version == 3 ? "two_v3.serialized" : "two_v4.serialized"),
+                                     index, &m, &err) != BL_OK)
                 fail_msg("%s", err.text);
             if (index == (version == 3 ? 0u : 1u)) {
                 check_square(&m, true, square_uvs);
@@ -266,7 +293,7 @@ typedef struct serialized_parts {
     size_t cut;      /* bytes missing at the end of what is compressed */
     uint64_t offset; /* in the table */
     uint32_t count;
-    bool damaged;    /* a wrong checksum */
+    bool damaged; /* a wrong checksum */
 } serialized_parts;
 
 static void add_word(text *t, uint64_t word, int size)
@@ -301,24 +328,68 @@ static text make_serialized(const serialized_parts *p)
     return file;
 }
 
-typedef enum part { WHOLE, MAGIC, VERSION, FLAGS, VERTICES, FACES, INDEX, COORDINATE, CUT, OFFSET, COUNT, DAMAGED } part;
+typedef enum part {
+    WHOLE,
+    MAGIC,
+    VERSION,
+    FLAGS,
+    VERTICES,
+    FACES,
+    INDEX,
+    COORDINATE,
+    CUT,
+    OFFSET,
+    COUNT,
+    DAMAGED
+} part;
 
 static serialized_parts with_part(part which, uint64_t value)
 {
-    serialized_parts p = {.magic = 0x041C, .version = 4, .flags = FLAG_SINGLE, .vertices = 3, .faces = 1, .last_index = 2, .count = 1};
+    serialized_parts p = {
+        .magic = 0x041C,
+        .version = 4,
+        .flags = FLAG_SINGLE,
+        .vertices = 3,
+        .faces = 1,
+        .last_index = 2,
+        .count = 1,
+    };
     switch (which) {
-    case WHOLE: break;
-    case MAGIC: p.magic = (uint16_t)value; break;
-    case VERSION: p.version = (uint16_t)value; break;
-    case FLAGS: p.flags = (uint32_t)value; break;
-    case VERTICES: p.vertices = value; break;
-    case FACES: p.faces = value; break;
-    case INDEX: p.last_index = (uint32_t)value; break;
-    case COORDINATE: p.last_coordinate = INFINITY; break;
-    case CUT: p.cut = value; break;
-    case OFFSET: p.offset = value; break;
-    case COUNT: p.count = (uint32_t)value; break;
-    case DAMAGED: p.damaged = true; break;
+    case WHOLE:
+        break;
+    case MAGIC:
+        p.magic = (uint16_t)value;
+        break;
+    case VERSION:
+        p.version = (uint16_t)value;
+        break;
+    case FLAGS:
+        p.flags = (uint32_t)value;
+        break;
+    case VERTICES:
+        p.vertices = value;
+        break;
+    case FACES:
+        p.faces = value;
+        break;
+    case INDEX:
+        p.last_index = (uint32_t)value;
+        break;
+    case COORDINATE:
+        p.last_coordinate = INFINITY;
+        break;
+    case CUT:
+        p.cut = value;
+        break;
+    case OFFSET:
+        p.offset = value;
+        break;
+    case COUNT:
+        p.count = (uint32_t)value;
+        break;
+    case DAMAGED:
+        p.damaged = true;
+        break;
     }
     return p;
 }
@@ -365,7 +436,8 @@ static void serialized_files_load_or_fail_as_said(void **state)
         bl_result r = mesh_parse_serialized(file.data, file.length, 0, &m, &err);
         const char *expected = serialized_cases[i].error;
         if (r != serialized_cases[i].code || (expected && !strstr(err.text, expected)))
-            fail_msg("case %zu: expected %s, got %s", i, expected ? expected : "success", r ? err.text : "success");
+            fail_msg("case %zu: expected %s, got %s", i, expected ? expected : "success",
+                     r ? err.text : "success");
         assert_true((r == BL_OK) == (m.positions != NULL));
         if (r == BL_OK)
             assert_true(m.vertex_count == 3 && m.faces[2] == 2 && m.positions[7] == 1);
@@ -377,9 +449,12 @@ static void serialized_files_load_or_fail_as_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ply_files_have_their_content),     cmocka_unit_test(ply_texts_load_or_fail_as_said),
-        cmocka_unit_test(ply_texture_coordinates),          cmocka_unit_test(zero_normals_are_generated),
-        cmocka_unit_test(ply_binary_types),                 cmocka_unit_test(serialized_files_have_their_content),
+        cmocka_unit_test(ply_files_have_their_content),
+        cmocka_unit_test(ply_texts_load_or_fail_as_said),
+        cmocka_unit_test(ply_texture_coordinates),
+        cmocka_unit_test(zero_normals_are_generated),
+        cmocka_unit_test(ply_binary_types),
+        cmocka_unit_test(serialized_files_have_their_content),
         cmocka_unit_test(serialized_files_load_or_fail_as_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

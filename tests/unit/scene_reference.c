@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The meshes and textures of Mitsuba's data set, where BL_REFERENCE names the folder of the references: a rectangle in three formats, a
- * PLY with attributes, a serialized file of several meshes, photographs. */
+ * The meshes and textures of Mitsuba's data set, where BL_REFERENCE names the folder of the references: a
+ * rectangle in three formats, a PLY with attributes, a serialized file of several meshes, photographs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,10 +49,13 @@ static void one_rectangle_in_three_formats(void **state)
     (void)state;
     bl_error err = {0};
     scene_mesh obj, ply, serialized;
-    /* OBJ counts v from the bottom; serialized files hold what Mitsuba made of that, PLY files are taken as they are */
+    /* OBJ counts v from the bottom; serialized files hold what Mitsuba made of that, PLY files are taken as
+     * they are */
     must(mesh_load_obj(reference_path("tests/obj/rectangle_normals_uv.obj"), true, &obj, &err), &err);
     must(mesh_load_ply(reference_path("tests/ply/rectangle_normals_uv.ply"), false, &ply, &err), &err);
-    must(mesh_load_serialized(reference_path("tests/serialized/rectangle_normals_uv.serialized"), 0, &serialized, &err), &err);
+    must(mesh_load_serialized(reference_path("tests/serialized/rectangle_normals_uv.serialized"), 0,
+                              &serialized, &err),
+         &err);
     assert_int_equal(ply.face_count, 2);
     compare_corners(&obj, &serialized);
     mesh_free(&obj);
@@ -83,7 +86,9 @@ static void meshes(void **state)
     (void)state;
     bl_error err = {0};
     scene_mesh m;
-    must(mesh_load_ply(reference_path("tests/scenes/mesh_attributes/meshes/sphere_attribute.ply"), false, &m, &err), &err);
+    must(mesh_load_ply(reference_path("tests/scenes/mesh_attributes/meshes/sphere_attribute.ply"), false, &m,
+                       &err),
+         &err);
     check_mesh(&m, 500);
     uint32_t count = 0;
     for (bl_result r = BL_OK; r == BL_OK; count += r == BL_OK) {
@@ -97,8 +102,10 @@ static void meshes(void **state)
 
 static void photographs(void **state)
 {
-    static const char *const names[] = {"common/textures/wood.jpg", "common/textures/floor_tiles_normalmap.jpg", "common/textures/floor_tiles_bumpmap.png",
-                                        "common/textures/leaf_mask.png", "tests/scenes/spot_light/textures/de_bruijn_pattern.png"};
+    static const char *const names[] = {
+        "common/textures/wood.jpg", "common/textures/floor_tiles_normalmap.jpg",
+        "common/textures/floor_tiles_bumpmap.png", "common/textures/leaf_mask.png",
+        "tests/scenes/spot_light/textures/de_bruijn_pattern.png"};
     (void)state;
     for (int i = 0; i < 5; i++) {
         bl_error err = {0};
@@ -125,6 +132,7 @@ int main(void)
         printf("BL_REFERENCE does not name the folder of the references\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_rectangle_in_three_formats), cmocka_unit_test(meshes), cmocka_unit_test(photographs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_rectangle_in_three_formats),
+                                       cmocka_unit_test(meshes), cmocka_unit_test(photographs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers and transforms against values worked out by hand, and properties that hold for all: order of steps, orthonormal columns. */
+ * Numbers and transforms against values worked out by hand, and properties that hold for all: order of steps,
+ * orthonormal columns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +32,12 @@ static const transform_case cases[] = {
     {"<rotate z='1' angle='90'/>", {1, 0, 5}, {0, 1, 5}},
     {"<rotate y='1' angle='90'/>", {1, 0, 0}, {0, 0, -1}},
     {"<rotate x='-1' angle='90'/>", {0, 1, 0}, {0, 0, -1}},
-    {"<rotate value='0.57735026918962576, 0.57735026918962576, 0.57735026918962576' angle='120'/>", {1, 2, 3}, {3, 1, 2}},
-    {"<rotate x='2' y='1' angle='90'/>", {1, 1, 1}, {7, 1, 1}}, /* not a unit axis: taken as it stands (Mitsuba 3.9) */
+    {"<rotate value='0.57735026918962576, 0.57735026918962576, 0.57735026918962576' angle='120'/>",
+     {1, 2, 3},
+     {3, 1, 2}},
+    {"<rotate x='2' y='1' angle='90'/>",
+     {1, 1, 1},
+     {7, 1, 1}}, /* not a unit axis: taken as it stands (Mitsuba 3.9) */
     {"<matrix value='1 2 3 4  5 6 7 8  9 10 11 12  0 0 0 1'/>", {1, 1, 1}, {10, 26, 42}},
     {"<matrix value='0 1 0  0 0 1  1 0 0'/>", {1, 2, 3}, {2, 3, 1}},
     /* in document order: first scale, then translate */
@@ -49,9 +54,13 @@ static const transform_case cases[] = {
      {0, -1, 0}}, /* up = (1,0,0), left = up x z = (0,-1,0) */
     {"<lookat origin='0,0,0' target='0,0,9' up='0,0,0'/>", {0, 1, 0}, {1, 0, 0}},
     /* up is nearly parallel to the direction (1, 0, -5000), but not quite: no error (Mitsuba 3.9) */
-    {"<lookat origin='0,0,5' target='.001,0,0' up='0,0,1'/>", {0, 1, 0}, {0.9999999800000006, 0, 5.000199999996}},
+    {"<lookat origin='0,0,5' target='.001,0,0' up='0,0,1'/>",
+     {0, 1, 0},
+     {0.9999999800000006, 0, 5.000199999996}},
     {"<lookat origin='0,0,5' target='.001,0,0' up='0,0,1'/>", {1, 0, 0}, {0, 1, 5}},
-    {"<scale x='0'/><translate y='1'/>", {3, 2, 1}, {0, 3, 1}}, /* has no inverse: shapes refuse it, transforms do not */
+    {"<scale x='0'/><translate y='1'/>",
+     {3, 2, 1},
+     {0, 3, 1}}, /* has no inverse: shapes refuse it, transforms do not */
 };
 
 static scene_description *load(const char *steps)

@@ -1,6 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every truncation of every input of tests/data, and its bytes changed, must load or fail with a message; under the sanitizers. What is cut lies in memory of exactly its size, so that a read behind the end is seen. */
+ * Every truncation of every input of tests/data, and its bytes changed, must load or fail with a message;
+ * under the sanitizers. What is cut lies in memory of exactly its size, so that a read behind the end is
+ * seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,7 +224,7 @@ static void volumes(void **state)
 static void curves(void **state)
 {
     (void)state;
-    try_all("three_gaussians.ply", try_columns, 3); /* decimals of the last number */
+    try_all("three_gaussians.ply", try_columns, 3);  /* decimals of the last number */
     try_all("two.curves", try_curves, SIZE_MAX / 2); /* points may be missing */
 }
 
@@ -234,8 +236,9 @@ static void scenes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(pfm),
-                                       cmocka_unit_test(meshes), cmocka_unit_test(spectra),
-                                       cmocka_unit_test(volumes), cmocka_unit_test(curves), cmocka_unit_test(scenes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images),  cmocka_unit_test(pfm),
+                                       cmocka_unit_test(meshes),  cmocka_unit_test(spectra),
+                                       cmocka_unit_test(volumes), cmocka_unit_test(curves),
+                                       cmocka_unit_test(scenes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

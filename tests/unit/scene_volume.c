@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Grids from .vol, .nvdb and .vdb files: order, box and channels of a known one, and what a hostile header is told. */
+ * Grids from .vol, .nvdb and .vdb files: order, box and channels of a known one, and what a hostile header is
+ * told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +103,8 @@ static uint8_t *plain_nvdb(size_t *size)
 {
     size_t packed;
     uint8_t *file = data_file("grid.nvdb", &packed);
-    size_t head = 16 + 176 + file[16 + 136], bytes = file[16] | (size_t)file[17] << 8 | (size_t)file[18] << 16;
+    size_t head = 16 + 176 + file[16 + 136],
+           bytes = file[16] | (size_t)file[17] << 8 | (size_t)file[18] << 16;
     uint8_t *plain = malloc(head + bytes);
     memcpy(plain, file, head);
     plain[14] = 0;
@@ -121,7 +123,8 @@ static void known_nvdb(void **state)
     scene_volume v;
     bl_error err = {0};
     uint8_t *file = data_file("grid.nvdb", &size);
-    if (volume_parse_nvdb(file, size, &v, &err) == BL_ERROR_UNSUPPORTED && strstr(err.text, "without PNanoVDB.h"))
+    if (volume_parse_nvdb(file, size, &v, &err) == BL_ERROR_UNSUPPORTED &&
+        strstr(err.text, "without PNanoVDB.h"))
         skip();
     expect_known_sparse(&v);
     volume_free(&v);
@@ -135,7 +138,8 @@ static void known_nvdb(void **state)
     free(file);
 }
 
-/* Offsets, counts, masks and boxes of the tree, one word at a time: whatever they say, reads stay within the grid. */
+/* Offsets, counts, masks and boxes of the tree, one word at a time: whatever they say, reads stay within the
+ * grid. */
 static void hostile_nvdb(void **state)
 {
     (void)state;
@@ -144,7 +148,8 @@ static void hostile_nvdb(void **state)
     scene_volume v;
     bl_error err = {0};
     uint8_t *file = plain_nvdb(&size);
-    if (volume_parse_nvdb(file, size, &v, &err) == BL_ERROR_UNSUPPORTED && strstr(err.text, "without PNanoVDB.h"))
+    if (volume_parse_nvdb(file, size, &v, &err) == BL_ERROR_UNSUPPORTED &&
+        strstr(err.text, "without PNanoVDB.h"))
         skip();
     volume_free(&v);
     for (size_t at = 0, k = 0; at + 4 <= size; at += at < head + 672 + 64 + 64 + 64 ? 4 : 5404, k++) {
@@ -163,7 +168,10 @@ static void hostile_nvdb(void **state)
     free(file);
 }
 
-static bool lacks_openvdb(bl_result r, const bl_error *err) { return r == BL_ERROR_UNSUPPORTED && strstr(err->text, "BL_OPENVDB"); }
+static bool lacks_openvdb(bl_result r, const bl_error *err)
+{
+    return r == BL_ERROR_UNSUPPORTED && strstr(err->text, "BL_OPENVDB");
+}
 
 static void known_vdb(void **state)
 {
@@ -211,7 +219,8 @@ static void truncated_vdb(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(hostile), cmocka_unit_test(known_nvdb), cmocka_unit_test(hostile_nvdb),
-                                       cmocka_unit_test(known_vdb), cmocka_unit_test(truncated_vdb)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known),      cmocka_unit_test(hostile),
+                                       cmocka_unit_test(known_nvdb), cmocka_unit_test(hostile_nvdb),
+                                       cmocka_unit_test(known_vdb),  cmocka_unit_test(truncated_vdb)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every curved shape against a fine mesh of it: traced intersection and interaction, run in the interpreter, against a loop over the triangles
- * of a surface (u, v) -> point that is written down here again. Where the mesh is clearly hit the shape is, at the same distance, with the
- * surface's normal and uv; where it is clearly missed so is the shape. As lights: points lie on the surface, uniformly in area. And what
- * wrong parameters say. */
+ * Every curved shape against a fine mesh of it: traced intersection and interaction, run in the interpreter,
+ * against a loop over the triangles of a surface (u, v) -> point that is written down here again. Where the
+ * mesh is clearly hit the shape is, at the same distance, with the surface's normal and uv; where it is
+ * clearly missed so is the shape. As lights: points lie on the surface, uniformly in area. And what wrong
+ * parameters say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,8 @@ static const double pi = 3.14159265358979323846;
 
 /* flip_normals true, and a matrix that turns, mirrors and scales */
 static const double placed[16] = {0, 0, 1.2, .1, -1.2, 0, 0, .2, 0, 1.2, 0, -.3, 0, 0, 0, 1};
-#define PLACED "<transform name='to_world'><matrix value='0 0 1.2 .1  -1.2 0 0 .2  0 1.2 0 -.3  0 0 0 1'/></transform>"
+#define PLACED                                                                                               \
+    "<transform name='to_world'><matrix value='0 0 1.2 .1  -1.2 0 0 .2  0 1.2 0 -.3  0 0 0 1'/></transform>"
 
 static void move(const double m[16], const double v[3], double out[3])
 {
@@ -35,27 +37,33 @@ static void cylinder(double u, double v, double p[3])
     p[0] = cos(2 * pi * u), p[1] = sin(2 * pi * u), p[2] = v;
 }
 
-/* p0 = (.1, .2, .3), p1 = (.1, .8, 1.1): along n = (0, .6, .8), whose frame is s = (1, 0, 0), t = (0, .8, -.6) */
+/* p0 = (.1, .2, .3), p1 = (.1, .8, 1.1): along n = (0, .6, .8), whose frame is s = (1, 0, 0), t = (0, .8,
+ * -.6) */
 static void cylinder_placed(double u, double v, double p[3])
 {
-    double x = .5 * cos(2 * pi * u), y = .5 * sin(2 * pi * u), q[3] = {.1 + x, .2 + .6 * v + .8 * y, .3 + .8 * v - .6 * y};
+    double x = .5 * cos(2 * pi * u), y = .5 * sin(2 * pi * u),
+           q[3] = {.1 + x, .2 + .6 * v + .8 * y, .3 + .8 * v - .6 * y};
     move(placed, q, p);
 }
 
 static void sphere(double u, double v, double p[3])
 {
-    double q[3] = {.5 + .7 * cos(2 * pi * u) * sin(pi * v), .7 * sin(2 * pi * u) * sin(pi * v), .7 * cos(pi * v)};
+    double q[3] = {.5 + .7 * cos(2 * pi * u) * sin(pi * v), .7 * sin(2 * pi * u) * sin(pi * v),
+                   .7 * cos(pi * v)};
     move(placed, q, p);
 }
 
-/* The second of tests/data/three_gaussians.ply alone, two deviations, moved by `placed` without its mirror; in the coordinates of a sphere. */
-#define TURNED "<transform name='to_world'><matrix value='0 0 1.2 .1  1.2 0 0 .2  0 1.2 0 -.3  0 0 0 1'/></transform>"
+/* The second of tests/data/three_gaussians.ply alone, two deviations, moved by `placed` without its mirror;
+ * in the coordinates of a sphere. */
+#define TURNED                                                                                               \
+    "<transform name='to_world'><matrix value='0 0 1.2 .1  1.2 0 0 .2  0 1.2 0 -.3  0 0 0 1'/></transform>"
 static const char *const gaussian_file = "shapes_gaussian.ply";
 static const double gaussian[10] = {.8, .3, -.2, -1.5, -2.2, -1.8, .7, .3, -.5, .2};
 
 static void write_gaussian(void)
 {
-    static const char *const names[] = {"x", "y", "z", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    static const char *const names[] = {"x",       "y",     "z",     "scale_0", "scale_1",
+                                        "scale_2", "rot_0", "rot_1", "rot_2",   "rot_3"};
     FILE *f = fopen(gaussian_file, "w");
     assert_non_null(f);
     fprintf(f, "ply\nformat ascii 1.0\nelement vertex 1\n");
@@ -71,15 +79,20 @@ static void write_gaussian(void)
 /* q v q*, by two products with the unit quaternion (w, q). */
 static void turn_by(const double q[4], const double v[3], double out[3])
 {
-    double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]), w = q[0] / n, x = q[1] / n, y = q[2] / n, z = q[3] / n;
-    double a = -x * v[0] - y * v[1] - z * v[2], b = w * v[0] + y * v[2] - z * v[1], c = w * v[1] + z * v[0] - x * v[2], d = w * v[2] + x * v[1] - y * v[0];
-    out[0] = -a * x + b * w - c * z + d * y, out[1] = -a * y + b * z + c * w - d * x, out[2] = -a * z - b * y + c * x + d * w;
+    double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]), w = q[0] / n, x = q[1] / n,
+           y = q[2] / n, z = q[3] / n;
+    double a = -x * v[0] - y * v[1] - z * v[2], b = w * v[0] + y * v[2] - z * v[1],
+           c = w * v[1] + z * v[0] - x * v[2], d = w * v[2] + x * v[1] - y * v[0];
+    out[0] = -a * x + b * w - c * z + d * y, out[1] = -a * y + b * z + c * w - d * x,
+    out[2] = -a * z - b * y + c * x + d * w;
 }
 
 static void ellipsoid(double u, double v, double p[3])
 {
     static const double turned[16] = {0, 0, 1.2, .1, 1.2, 0, 0, .2, 0, 1.2, 0, -.3, 0, 0, 0, 1};
-    double q[3] = {2 * exp(gaussian[3]) * cos(2 * pi * u) * sin(pi * v), 2 * exp(gaussian[4]) * sin(2 * pi * u) * sin(pi * v), 2 * exp(gaussian[5]) * cos(pi * v)}, r[3];
+    double q[3] = {2 * exp(gaussian[3]) * cos(2 * pi * u) * sin(pi * v),
+                   2 * exp(gaussian[4]) * sin(2 * pi * u) * sin(pi * v), 2 * exp(gaussian[5]) * cos(pi * v)},
+           r[3];
     turn_by(gaussian + 6, q, r);
     for (int k = 0; k < 3; k++)
         r[k] += gaussian[k];
@@ -89,24 +102,28 @@ static void ellipsoid(double u, double v, double p[3])
 /* ---- curves: the control points of `curve_points`, and what the plugin's documents say of them ---- */
 
 static const char *const curve_file = "shapes.curves";
-static const double curve_points[5][4] = {{0, 0, 0, .3}, {1, .2, .1, .2}, {1.2, 1, .4, .1}, {.5, 1.5, .6, .2}, {0, 1, 1, .3}};
+static const double curve_points[5][4] = {
+    {0, 0, 0, .3}, {1, .2, .1, .2}, {1.2, 1, .4, .1}, {.5, 1.5, .6, .2}, {0, 1, 1, .3}};
 
 static void write_curve(void)
 {
     FILE *f = fopen(curve_file, "w");
     assert_non_null(f);
     for (int k = 0; k < 5; k++)
-        fprintf(f, "%g %g %g %g\n", curve_points[k][0], curve_points[k][1], curve_points[k][2], curve_points[k][3]);
+        fprintf(f, "%g %g %g %g\n", curve_points[k][0], curve_points[k][1], curve_points[k][2],
+                curve_points[k][3]);
     fclose(f);
 }
 
 static double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 static void cross(const double *a, const double *b, double *out)
 {
-    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2],
+    out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-/* c + radius times the direction that leans by `tilt` (its sine) along the axis, at the turn u from cross(up, axis). */
+/* c + radius times the direction that leans by `tilt` (its sine) along the axis, at the turn u from cross(up,
+ * axis). */
 static void around(const double c[3], const double c1[3], double radius, double tilt, double u, double p[3])
 {
     double axis[3], up[3], start[3], length = sqrt(dot(c1, c1));
@@ -119,7 +136,8 @@ static void around(const double c[3], const double c1[3], double radius, double 
         up[k] /= high;
     cross(up, axis, start);
     for (int k = 0; k < 3; k++)
-        p[k] = c[k] + radius * (tilt * axis[k] + sqrt(1 - tilt * tilt) * (cos(2 * pi * u) * start[k] + sin(2 * pi * u) * up[k]));
+        p[k] = c[k] + radius * (tilt * axis[k] + sqrt(1 - tilt * tilt) *
+                                                     (cos(2 * pi * u) * start[k] + sin(2 * pi * u) * up[k]));
 }
 
 static void linear_curve(double u, double v, double p[3])
@@ -136,10 +154,15 @@ static void bspline_curve(double u, double v, double p[3])
     int k = (int)fmin(fmax(floor(2 * v), 0), 1);
     double s = 2 * v - k, c[4], c1[3];
     for (int j = 0; j < 4; j++) {
-        double a = curve_points[k][j], b = curve_points[k + 1][j], d = curve_points[k + 2][j], e = curve_points[k + 3][j];
-        c[j] = ((1 - s) * (1 - s) * (1 - s) * a + (3 * s * s * s - 6 * s * s + 4) * b + (-3 * s * s * s + 3 * s * s + 3 * s + 1) * d + s * s * s * e) / 6;
+        double a = curve_points[k][j], b = curve_points[k + 1][j], d = curve_points[k + 2][j],
+               e = curve_points[k + 3][j];
+        c[j] = ((1 - s) * (1 - s) * (1 - s) * a + (3 * s * s * s - 6 * s * s + 4) * b +
+                (-3 * s * s * s + 3 * s * s + 3 * s + 1) * d + s * s * s * e) /
+               6;
         if (j < 3)
-            c1[j] = (-(1 - s) * (1 - s) * a + (3 * s * s - 4 * s) * b + (-3 * s * s + 2 * s + 1) * d + s * s * e) / 2;
+            c1[j] = (-(1 - s) * (1 - s) * a + (3 * s * s - 4 * s) * b + (-3 * s * s + 2 * s + 1) * d +
+                     s * s * e) /
+                    2;
     }
     around(c, c1, c[3], 0, u, p);
 }
@@ -150,19 +173,51 @@ typedef struct curved {
     double sign; /* of the normal beside the outward one */
     double area; /* 0: no light */
     double centre[3];
-    bool curve; /* normals point away from the other side; the ends and joints of linear ones are no part of the mesh */
+    bool curve; /* normals point away from the other side; the ends and joints of linear ones are no part of
+                   the mesh */
 } curved;
 
 static const curved surfaces[] = {
     {"cylinder", "<shape type='cylinder'/>", cylinder, 1, 2 * 3.14159265358979, {0, 0, .5}, false},
-    {"cylinder, placed", "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float name='radius' value='.5'/>"
-                         "<boolean name='flip_normals' value='true'/>" PLACED "</shape>", cylinder_placed, -1, 1.44 * 3.14159265358979, {.94, .08, .3}, false},
-    {"sphere, placed", "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED "</shape>", sphere, -1, 0,
-     {.1, -.4, -.3}, false}, /* mirrored, so inside out */
-    {"linear curve", "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>", linear_curve, 1, 0, {.6, .8, .4}, true},
-    {"B-spline curve", "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>", bspline_curve, 1, 0, {.8, .9, .4}, true},
-    {"ellipsoid", "<shape type='ellipsoids'><string name='filename' value='shapes_gaussian.ply'/><float name='extent' value='2'/>" TURNED "</shape>", ellipsoid, 1,
-     0, {-.14, 1.16, .06}, false},
+    {"cylinder, placed",
+     "<shape type='cylinder'><point name='p0' value='.1,.2,.3'/><point name='p1' value='.1,.8,1.1'/><float "
+     "name='radius' value='.5'/>"
+     "<boolean name='flip_normals' value='true'/>" PLACED "</shape>",
+     cylinder_placed,
+     -1,
+     1.44 * 3.14159265358979,
+     {.94, .08, .3},
+     false},
+    {"sphere, placed",
+     "<shape type='sphere'><point name='center' value='.5,0,0'/><float name='radius' value='.7'/>" PLACED
+     "</shape>",
+     sphere,
+     -1,
+     0,
+     {.1, -.4, -.3},
+     false}, /* mirrored, so inside out */
+    {"linear curve",
+     "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>",
+     linear_curve,
+     1,
+     0,
+     {.6, .8, .4},
+     true},
+    {"B-spline curve",
+     "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>",
+     bspline_curve,
+     1,
+     0,
+     {.8, .9, .4},
+     true},
+    {"ellipsoid",
+     "<shape type='ellipsoids'><string name='filename' value='shapes_gaussian.ply'/><float name='extent' "
+     "value='2'/>" TURNED "</shape>",
+     ellipsoid,
+     1,
+     0,
+     {-.14, 1.16, .06},
+     false},
 };
 enum { SURFACES = sizeof surfaces / sizeof *surfaces };
 
@@ -180,7 +235,9 @@ static bl_result try_load(const char *xml, render_scene **scene, bl_error *err)
     arena a = {0};
     scene_load_options o = {.registry = &render_registry};
     scene_description *d;
-    bl_result r = scene_load_string(arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/>%s</scene>", xml), ".", &o, &d, err);
+    bl_result r = scene_load_string(
+        arena_printf(&a, "<scene version='3.0.0'><sensor type='perspective'/>%s</scene>", xml), ".", &o, &d,
+        err);
     if (r == BL_OK)
         r = render_scene_create(d, NULL, scene, err);
     arena_free(&a);
@@ -207,12 +264,14 @@ static void end(traced *l, const ir_ref *results, uint32_t count)
         fail_msg("%s", err.text);
 }
 
-static void run_as(const traced *l, bool f64, const double *in, uint32_t parameters, double *out, uint32_t results)
+static void run_as(const traced *l, bool f64, const double *in, uint32_t parameters, double *out,
+                   uint32_t results)
 {
     ir_value args[16], got[16];
     bl_error err = {0};
     uint32_t words[1] = {0};
-    ir_eval_buffer buffers[BUFFER_COUNT] = {[BUFFER_SCENE] = {.words = l->plan->words.data, .count = l->plan->words.count}};
+    ir_eval_buffer buffers[BUFFER_COUNT] = {
+        [BUFFER_SCENE] = {.words = l->plan->words.data, .count = l->plan->words.count}};
     for (int k = BUFFER_SCENE + 1; k < BUFFER_COUNT; k++)
         buffers[k] = (ir_eval_buffer){.words = words, .count = 1};
     ir_eval_env env = {.buffers = buffers, .buffer_count = BUFFER_COUNT, .f64 = f64};
@@ -237,7 +296,10 @@ static void release(traced *l)
 }
 
 static const shape_kind_class *kind_of(const traced *l) { return shape_kinds[l->scene->shapes.data[0].kind]; }
-static uint32_t data_of(const traced *l) { return l->plan->words.data[l->plan->words.data[HEADER_SHAPES] + SHAPE_DATA]; }
+static uint32_t data_of(const traced *l)
+{
+    return l->plan->words.data[l->plan->words.data[HEADER_SHAPES] + SHAPE_DATA];
+}
 
 /* Closest over all entries of the scene, as a loop that is unrolled here: t, p, ng, ns, uv. */
 static traced trace_hits(const char *xml)
@@ -248,7 +310,8 @@ static traced trace_hits(const char *xml)
     for (int k = 0; k < IN; k++)
         in[k] = ir_param(l.f, IR_F32);
     vec3 o = v3(in[0], in[1], in[2]), d = v3(in[3], in[4], in[5]);
-    best[0] = in[7], best[1] = best[2] = t_f32(&t, 0), best[3] = t_u32(&t, l.plan->words.data[HEADER_ENTRIES]);
+    best[0] = in[7], best[1] = best[2] = t_f32(&t, 0),
+    best[3] = t_u32(&t, l.plan->words.data[HEADER_ENTRIES]);
     for (uint32_t k = 0; k < l.scene->primitives.count; k++) {
         ir_ref entry = t_u32(&t, l.plan->words.data[HEADER_ENTRIES] + 12 * k), hit[3];
         kind_of(&l)->intersect(&t, entry, o, d, in[6], best[0], hit);
@@ -259,7 +322,8 @@ static traced trace_hits(const char *xml)
     }
     interaction si = {0};
     kind_of(&l)->interact(&t, best[3], t_u32(&t, data_of(&l)), o, d, best[0], best[1], best[2], &si);
-    ir_ref out[OUT] = {best[0], si.p.x, si.p.y, si.p.z, si.ng.x, si.ng.y, si.ng.z, si.ns.x, si.ns.y, si.ns.z, si.uv.x, si.uv.y};
+    ir_ref out[OUT] = {best[0], si.p.x,  si.p.y,  si.p.z,  si.ng.x, si.ng.y,
+                       si.ng.z, si.ns.x, si.ns.y, si.ns.z, si.uv.x, si.uv.y};
     end(&l, out, OUT);
     return l;
 }
@@ -271,7 +335,8 @@ typedef struct mesh_hit {
 } mesh_hit;
 
 /* The nearest triangle; its cosine is that between normal and ray, by which silhouettes are known. */
-static bool hit_triangle(const double p[3][3], const double *o, const double *d, double *t, double *b, double *cosine)
+static bool hit_triangle(const double p[3][3], const double *o, const double *d, double *t, double *b,
+                         double *cosine)
 {
     double e1[3], e2[3], s[3], pv[3], qv[3], n[3];
     for (int k = 0; k < 3; k++)
@@ -333,7 +398,10 @@ static void surface_normal(const curved *s, double u, double v, double n[3])
 
 /* ---- tests ---- */
 
-static double uniform(uint32_t *state, double low, double high) { return low + (high - low) * scene_random(state); }
+static double uniform(uint32_t *state, double low, double high)
+{
+    return low + (high - low) * scene_random(state);
+}
 
 static void make_ray(const curved *s, uint32_t *random, double in[IN])
 {
@@ -363,8 +431,10 @@ static void shapes_equal_their_meshes(void **state)
             run(&l, in, IN, got, OUT);
             mesh_hit h = hit_mesh(s, in, in + 3);
             bool hit = got[0] < in[7], joint = hit && s->curve && got[11] * 4 == floor(got[11] * 4);
-            if (isfinite(h.t) != hit || joint || (hit && (fabs(h.cosine) < 0.2 || fabs(h.t - got[0]) > 0.01))) {
-                unclear++; /* silhouettes and rims of a mesh are not the shape's: few rays see the difference */
+            if (isfinite(h.t) != hit || joint ||
+                (hit && (fabs(h.cosine) < 0.2 || fabs(h.t - got[0]) > 0.01))) {
+                unclear++; /* silhouettes and rims of a mesh are not the shape's: few rays see the difference
+                            */
                 continue;
             }
             if (!hit) {
@@ -373,14 +443,16 @@ static void shapes_equal_their_meshes(void **state)
             }
             hits++;
             bool has_uv = s->point != ellipsoid;
-            s->point(has_uv ? got[10] : h.u, has_uv ? got[11] : h.v, p); /* the point with that uv is the one that was hit */
+            s->point(has_uv ? got[10] : h.u, has_uv ? got[11] : h.v,
+                     p); /* the point with that uv is the one that was hit */
             surface_normal(s, has_uv ? got[10] : h.u, has_uv ? got[11] : h.v, n);
             for (int k = 0; k < 3; k++) {
                 double slack = has_uv ? 1 : 50, on_ray = in[k] + got[0] * in[3 + k];
                 if (!(fabs(p[k] - on_ray) < slack * 1e-4) || !(fabs(got[1 + k] - on_ray) < 1e-4))
                     fail_msg("%s: p[%d] %g, by uv %g, on the ray %g", s->name, k, got[1 + k], p[k], on_ray);
                 if (!(fabs(got[4 + k] - n[k]) < slack * 1e-3) || !(fabs(got[7 + k] - n[k]) < slack * 1e-3))
-                    fail_msg("%s: normal[%d] %g and %g, of the surface %g", s->name, k, got[4 + k], got[7 + k], n[k]);
+                    fail_msg("%s: normal[%d] %g and %g, of the surface %g", s->name, k, got[4 + k],
+                             got[7 + k], n[k]);
             }
         }
         print_message("%s: %u hits, %u misses, %u at edges\n", s->name, hits, misses, unclear);
@@ -390,7 +462,8 @@ static void shapes_equal_their_meshes(void **state)
     unlink(curve_file), unlink(gaussian_file);
 }
 
-/* What is computed of a ray that meets nothing is multiplied by zero: it has to be finite in f32, up to the ends that rays of paths have. */
+/* What is computed of a ray that meets nothing is multiplied by zero: it has to be finite in f32, up to the
+ * ends that rays of paths have. */
 static void misses_are_finite(void **state)
 {
     (void)state;
@@ -425,19 +498,23 @@ static void lights_are_sampled_by_area(void **state)
         tracer t = {.f = l.f, .plan = l.plan};
         ir_ref u1 = ir_param(l.f, IR_F32), u2 = ir_param(l.f, IR_F32), data = t_u32(&t, data_of(&l));
         vec3 from = v3(t_f32(&t, 2), t_f32(&t, 1.5f), t_f32(&t, -1));
-        emitter_sample e = kind_of(&l)->sample(&t, data, t_f32(&t, 1 / l.scene->shapes.data[0].area), from, u1, u2);
-        end(&l, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.distance, e.pdf, e.uv.x, e.uv.y, ir_to_f32(l.f, e.facing)}, 8);
+        emitter_sample e =
+            kind_of(&l)->sample(&t, data, t_f32(&t, 1 / l.scene->shapes.data[0].area), from, u1, u2);
+        end(&l, (ir_ref[]){e.d.x, e.d.y, e.d.z, e.distance, e.pdf, e.uv.x, e.uv.y, ir_to_f32(l.f, e.facing)},
+            8);
         assert_true(fabs((double)l.scene->shapes.data[0].area - s->area) < 1e-5 * s->area);
         double mean[6] = {0}, expected[6] = {0};
         for (int k = 0; k < GRID * GRID; k++) {
-            double in[2] = {(k % GRID + .5) / GRID, (k / GRID + .5) / GRID}, got[8], p[3], n[3], q[3], ref[3] = {2, 1.5, -1};
+            double in[2] = {(k % GRID + .5) / GRID, (k / GRID + .5) / GRID}, got[8], p[3], n[3], q[3],
+                   ref[3] = {2, 1.5, -1};
             run(&l, in, 2, got, 8);
             s->point(got[5], got[6], p);
             surface_normal(s, got[5], got[6], n);
             s->point(in[0], in[1], q); /* the surfaces here have constant area per du dv */
             for (int j = 0; j < 3; j++) {
                 assert_true(fabs(ref[j] + got[3] * got[j] - p[j]) < 1e-5);
-                mean[j] += p[j], mean[3 + j] += p[j] * p[j], expected[j] += q[j], expected[3 + j] += q[j] * q[j];
+                mean[j] += p[j], mean[3 + j] += p[j] * p[j], expected[j] += q[j],
+                    expected[3 + j] += q[j] * q[j];
             }
             double cosine = dot(got, n);
             assert_true(fabs(got[4] * fabs(cosine) * s->area / (got[3] * got[3]) - 1) < 1e-4);
@@ -474,7 +551,8 @@ static void write_sdf(float offset)
     for (int z = 0; z < NZ; z++)
         for (int y = 0; y < NY; y++)
             for (int x = 0; x < NX; x++) {
-                double p[3] = {(double)x / (NX - 1) - .5, (double)y / (NY - 1) - .5, (double)z / (NZ - 1) - .5};
+                double p[3] = {(double)x / (NX - 1) - .5, (double)y / (NY - 1) - .5,
+                               (double)z / (NZ - 1) - .5};
                 distances[z][y][x] = (float)(sqrt(dot(p, p)) - .37 + uniform(&random, -.06, .06)) + offset;
                 put_word(f, float_word(distances[z][y][x]));
             }
@@ -492,8 +570,8 @@ static double sdf_at(const double p[3])
         w[k] = g - cell[k];
     }
     for (int i = 0; i < 8; i++)
-        sum += (double)distances[cell[2] + (i >> 2)][cell[1] + (i >> 1 & 1)][cell[0] + (i & 1)] * (i & 1 ? w[0] : 1 - w[0]) * (i & 2 ? w[1] : 1 - w[1]) *
-               (i & 4 ? w[2] : 1 - w[2]);
+        sum += (double)distances[cell[2] + (i >> 2)][cell[1] + (i >> 1 & 1)][cell[0] + (i & 1)] *
+               (i & 1 ? w[0] : 1 - w[0]) * (i & 2 ? w[1] : 1 - w[1]) * (i & 4 ? w[2] : 1 - w[2]);
     return sum;
 }
 
@@ -526,8 +604,11 @@ static void signed_distances(void **state)
     double smooth_off = 0;
     for (int smooth = 0; smooth < 2; smooth++) {
         arena a = {0};
-        traced l = trace_hits(arena_printf(&a, "<shape type='sdfgrid'><string name='filename' value='%s'/><string name='normals' value='%s'/>" PLACED "</shape>",
-                                           sdf_file, smooth ? "smooth" : "analytic"));
+        traced l =
+            trace_hits(arena_printf(&a,
+                                    "<shape type='sdfgrid'><string name='filename' value='%s'/><string "
+                                    "name='normals' value='%s'/>" PLACED "</shape>",
+                                    sdf_file, smooth ? "smooth" : "analytic"));
         for (int r = 0; r < RAYS; r++) {
             double in[IN], o[3], d[3], inverse[16], got[OUT], n[3], p[3], g[3];
             assert_true(matrix_invert(placed, inverse));
@@ -544,7 +625,8 @@ static void signed_distances(void **state)
             in[6] = 0, in[7] = 4;
             run(&l, in, IN, got, OUT);
             double expected = march(o, d);
-            if (isfinite(expected) != (got[0] < 4) || (isfinite(expected) && fabs(expected - got[0]) > 2e-3)) {
+            if (isfinite(expected) != (got[0] < 4) ||
+                (isfinite(expected) && fabs(expected - got[0]) > 2e-3)) {
                 unclear++; /* a ray that only touches the surface between two steps */
                 continue;
             }
@@ -588,13 +670,20 @@ static void curves_have_one_side(void **state)
     (void)state;
     write_curve();
     for (int linear = 0; linear < 2; linear++) {
-        traced l = trace_hits(linear ? "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>"
-                                     : "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>");
-        double got[OUT], c[3] = {5.2 / 6, 1.8 / 6, .8 / 6}; /* where the spline begins, (p0 + 4 p1 + p2) / 6, is within the first segment */
+        traced l = trace_hits(
+            linear ? "<shape type='linearcurve'><string name='filename' value='shapes.curves'/></shape>"
+                   : "<shape type='bsplinecurve'><string name='filename' value='shapes.curves'/></shape>");
+        double got[OUT],
+            c[3] = {5.2 / 6, 1.8 / 6,
+                    .8 / 6}; /* where the spline begins, (p0 + 4 p1 + p2) / 6, is within the first segment */
         run(&l, (double[IN]){c[0], c[1], c[2], 0, 1, 0, 0, 1e6}, IN, got, OUT);
         assert_true(got[0] == 1e6);
-        double length = sqrt(dot(c, c)); /* from outside through the origin, where the polyline has a cap of radius 0.3 */
-        run(&l, (double[IN]){-2 * c[0], -2 * c[1], -2 * c[2], c[0] / length, c[1] / length, c[2] / length, 0, 2.9 * length}, IN, got, OUT);
+        double length =
+            sqrt(dot(c, c)); /* from outside through the origin, where the polyline has a cap of radius 0.3 */
+        run(&l,
+            (double[IN]){-2 * c[0], -2 * c[1], -2 * c[2], c[0] / length, c[1] / length, c[2] / length, 0,
+                         2.9 * length},
+            IN, got, OUT);
         assert_true(linear ? fabs(got[0] - (2 * length - .3)) < 1e-6 : got[0] == 2.9 * length);
         release(&l);
     }
@@ -604,9 +693,14 @@ static void curves_have_one_side(void **state)
 static const struct {
     const char *text, *reason;
 } bad_curves[] = {
-    {"", "no control points"}, {"0 0 0 1\n1 0 0 1\n2 0 0 1\n", "line 3: a curve of 3 control points ends here, 4 is the least"},
-    {"0 0 0 1\n\n1 0 0 1\n", "line 2"}, {"0 0 0\n", "line 1: expected four"}, {"0 0 nan 1\n", "four finite"}, {"0 0 0 -1\n", "negative radius"},
-    {"0 0 0 x\n", "line 1"}, {"1e300 0 0 1\n", "four finite"},
+    {"", "no control points"},
+    {"0 0 0 1\n1 0 0 1\n2 0 0 1\n", "line 3: a curve of 3 control points ends here, 4 is the least"},
+    {"0 0 0 1\n\n1 0 0 1\n", "line 2"},
+    {"0 0 0\n", "line 1: expected four"},
+    {"0 0 nan 1\n", "four finite"},
+    {"0 0 0 -1\n", "negative radius"},
+    {"0 0 0 x\n", "line 1"},
+    {"1e300 0 0 1\n", "four finite"},
 };
 
 static void bad_curves_say_why(void **state)
@@ -616,7 +710,8 @@ static void bad_curves_say_why(void **state)
     scene_curves c;
     bl_error err = {0};
     for (size_t i = 0; i < sizeof bad_curves / sizeof *bad_curves; i++)
-        if (curves_parse(bad_curves[i].text, strlen(bad_curves[i].text), 4, &c, &err) == BL_OK || !strstr(err.text, bad_curves[i].reason))
+        if (curves_parse(bad_curves[i].text, strlen(bad_curves[i].text), 4, &c, &err) == BL_OK ||
+            !strstr(err.text, bad_curves[i].reason))
             fail_msg("%s: %s", bad_curves[i].text, err.text);
     assert_int_equal(curves_parse(good, strlen(good), 2, &c, &err), BL_OK);
     assert_int_equal(c.curve_count, 2);
@@ -643,7 +738,10 @@ static void bad_signed_distances(void **state)
         render_scene *s = NULL;
         bl_error err = {0};
         write_sdf(cases[i].offset);
-        if (try_load(arena_printf(&a, "<shape type='sdfgrid'><string name='filename' value='%s'/>%s</shape>", sdf_file, cases[i].inside), &s, &err) == BL_OK || !strstr(err.text, cases[i].reason))
+        if (try_load(arena_printf(&a, "<shape type='sdfgrid'><string name='filename' value='%s'/>%s</shape>",
+                                  sdf_file, cases[i].inside),
+                     &s, &err) == BL_OK ||
+            !strstr(err.text, cases[i].reason))
             fail_msg("%s: %s", cases[i].inside, err.text);
         arena_free(&a);
     }
@@ -656,11 +754,18 @@ static const struct {
     {"<shape type='ellipsoids'><string name='filename' value='none.ply'/></shape>", "none.ply"},
     {"<shape type='cylinder'><float name='radius' value='0'/></shape>", "the radius must be positive"},
     {"<shape type='cylinder'><point name='p1' value='0,0,0'/></shape>", "p0 and p1 must differ"},
-    {"<shape type='cylinder'><transform name='to_world'><scale x='2'/></transform></shape>", "keep the section round"},
-    {"<shape type='cylinder'><transform name='to_world'><scale value='0'/></transform></shape>", "keep the section round"},
-    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 .5 0  0 1 0 0  0 0 1 0  0 0 0 1'/></transform></shape>", "at a right angle"},
-    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 1 1'/></transform></shape>", "affine"},
-    {"<shape type='cylinder'><transform name='to_world'><scale value='1e30'/></transform></shape>", "out of range"},
+    {"<shape type='cylinder'><transform name='to_world'><scale x='2'/></transform></shape>",
+     "keep the section round"},
+    {"<shape type='cylinder'><transform name='to_world'><scale value='0'/></transform></shape>",
+     "keep the section round"},
+    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 .5 0  0 1 0 0  0 0 1 0  0 0 0 "
+     "1'/></transform></shape>",
+     "at a right angle"},
+    {"<shape type='cylinder'><transform name='to_world'><matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 1 "
+     "1'/></transform></shape>",
+     "affine"},
+    {"<shape type='cylinder'><transform name='to_world'><scale value='1e30'/></transform></shape>",
+     "out of range"},
 };
 
 static void bad_shapes_say_why(void **state)
@@ -680,19 +785,30 @@ static void bad_shapes_say_why(void **state)
 static void no_shape_takes_a_transform_without_inverse(void **state)
 {
     (void)state;
-    static const char *const ops[][2] = {{"<scale value='0'/>", ""}, {"<scale x='0'/>", ""}, {"<scale y='0'/>", ""}, {"<scale z='0'/>", ""},
-                                         {"<matrix value='1 0 0 0  2 0 0 0  0 0 1 0  0 0 0 1'/>", ""}, {"<matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 0 2'/>", "affine"},
+    static const char *const ops[][2] = {{"<scale value='0'/>", ""},
+                                         {"<scale x='0'/>", ""},
+                                         {"<scale y='0'/>", ""},
+                                         {"<scale z='0'/>", ""},
+                                         {"<matrix value='1 0 0 0  2 0 0 0  0 0 1 0  0 0 0 1'/>", ""},
+                                         {"<matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 0 0 2'/>", "affine"},
                                          {"<matrix value='1 0 0 0  0 1 0 0  0 0 1 0  0 .5 0 1'/>", "affine"}};
     write_gaussian(), write_sdf(0);
-    const char *const shapes[][2] = {{"rectangle", ""}, {"cube", ""}, {"sphere", ""}, {"disk", ""}, {"cylinder", ""}, {"ellipsoids", gaussian_file}, {"sdfgrid", sdf_file}};
+    const char *const shapes[][2] = {{"rectangle", ""},    {"cube", ""},     {"sphere", ""},
+                                     {"disk", ""},         {"cylinder", ""}, {"ellipsoids", gaussian_file},
+                                     {"sdfgrid", sdf_file}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
             arena a = {0};
             render_scene *s = NULL;
             bl_error err = {0};
-            char *file = *shapes[i][1] ? arena_printf(&a, "<string name='filename' value='%s'/>", shapes[i][1]) : "";
-            char *xml = arena_printf(&a, "<shape type='%s'>%s<transform name='to_world'>%s</transform></shape>", shapes[i][0], file, ops[k][0]);
-            if (try_load(xml, &s, &err) == BL_OK || !strstr(err.text, shapes[i][0]) || !(strstr(err.text, "to_world") || strstr(err.text, "transform")) || !strstr(err.text, ops[k][1]))
+            char *file =
+                *shapes[i][1] ? arena_printf(&a, "<string name='filename' value='%s'/>", shapes[i][1]) : "";
+            char *xml =
+                arena_printf(&a, "<shape type='%s'>%s<transform name='to_world'>%s</transform></shape>",
+                             shapes[i][0], file, ops[k][0]);
+            if (try_load(xml, &s, &err) == BL_OK || !strstr(err.text, shapes[i][0]) ||
+                !(strstr(err.text, "to_world") || strstr(err.text, "transform")) ||
+                !strstr(err.text, ops[k][1]))
                 fail_msg("%s: %s", xml, err.text);
             arena_free(&a);
         }
@@ -701,8 +817,14 @@ static void no_shape_takes_a_transform_without_inverse(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_shape_takes_a_transform_without_inverse), cmocka_unit_test(shapes_equal_their_meshes), cmocka_unit_test(misses_are_finite), cmocka_unit_test(lights_are_sampled_by_area),
-                                       cmocka_unit_test(bad_shapes_say_why), cmocka_unit_test(signed_distances), cmocka_unit_test(bad_signed_distances),
-                                       cmocka_unit_test(curves_have_one_side), cmocka_unit_test(bad_curves_say_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_shape_takes_a_transform_without_inverse),
+                                       cmocka_unit_test(shapes_equal_their_meshes),
+                                       cmocka_unit_test(misses_are_finite),
+                                       cmocka_unit_test(lights_are_sampled_by_area),
+                                       cmocka_unit_test(bad_shapes_say_why),
+                                       cmocka_unit_test(signed_distances),
+                                       cmocka_unit_test(bad_signed_distances),
+                                       cmocka_unit_test(curves_have_one_side),
+                                       cmocka_unit_test(bad_curves_say_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

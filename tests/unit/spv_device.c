@@ -1,9 +1,9 @@
 /* LABELS: swiftshader lavapipe timeout=900 */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module runs in both on
- * the same memory, and the memory must then be equal, bit for bit: every row of ops.def for every type, control flow, calls,
- * local arrays, atomics, uniforms, and random traces. Left out is what SPIR-V leaves open: denormals, integer division by
- * zero, conversions out of range, payloads of NaNs. */
+ * The SPIR-V back end against the interpreter, on the device that BL_DEVICE names: the same lowered module
+ * runs in both on the same memory, and the memory must then be equal, bit for bit: every row of ops.def for
+ * every type, control flow, calls, local arrays, atomics, uniforms, and random traces. Left out is what
+ * SPIR-V leaves open: denormals, integer division by zero, conversions out of range, payloads of NaNs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,8 @@ static void compare_words(const char *what, const run_memory *got, const run_mem
     for (uint32_t b = 0; b < got->buffer_count; b++)
         for (uint32_t i = 0; i < got->counts[b]; i++)
             if (got->words[b][i] != expected->words[b][i])
-                fail_msg("%s: buffer %u, word %u: device 0x%08x, interpreter 0x%08x", what, b, i, got->words[b][i], expected->words[b][i]);
+                fail_msg("%s: buffer %u, word %u: device 0x%08x, interpreter 0x%08x", what, b, i,
+                         got->words[b][i], expected->words[b][i]);
 }
 
 /* Runs a finished kernel_module on random input in both; destroys it. */
@@ -81,7 +82,10 @@ static void check(const char *what, ir_module *traced)
     ir_module_destroy(traced);
 }
 
-static ir_ref input(ir_func *f, uint32_t offset) { return ir_load(f, IR_U32, 0, ir_add(f, ir_global_id(f), ir_u32(f, offset))); }
+static ir_ref input(ir_func *f, uint32_t offset)
+{
+    return ir_load(f, IR_U32, 0, ir_add(f, ir_global_id(f), ir_u32(f, offset)));
+}
 static void output(ir_func *f, uint32_t k, ir_ref value)
 {
     ir_store(f, 1, ir_add(f, ir_mul(f, ir_global_id(f), ir_u32(f, 4)), ir_u32(f, k)), value);
@@ -91,11 +95,14 @@ static void output(ir_func *f, uint32_t k, ir_ref value)
 
 enum { SPECIALS = 16, RANDOM_ROWS = 4096, OP_LANES = SPECIALS * SPECIALS * SPECIALS + RANDOM_ROWS };
 
-static const uint32_t special_words[SPECIALS] = {0,          1,          ~0u,        0x80000000u, 0x7fffffffu, 31, 32, 33,
-                                                 0x55555555u, 0xfffffffeu, 1000,       0x00ffffffu, 0x01000001u, 2,  7,  0xff7fffffu};
+static const uint32_t special_words[SPECIALS] = {
+    0,           1,           ~0u,  0x80000000u, 0x7fffffffu, 31, 32, 33,
+    0x55555555u, 0xfffffffeu, 1000, 0x00ffffffu, 0x01000001u, 2,  7,  0xff7fffffu};
 static const uint32_t special_reals[SPECIALS] = {
-    0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00800000u, /* 0 1 inf nan min */
-    0x7f7fffffu, 0xff7fffffu, 0x3f000000u, 0x40490fdbu, 0x4e6e6b28u, 0xc0200000u, 0x3effffffu, 0x42b17218u  /* max .5 pi 1e9 .. */
+    0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u,
+    0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00800000u, /* 0 1 inf nan min */
+    0x7f7fffffu, 0xff7fffffu, 0x3f000000u, 0x40490fdbu,
+    0x4e6e6b28u, 0xc0200000u, 0x3effffffu, 0x42b17218u /* max .5 pi 1e9 .. */
 };
 
 static bool is_denormal(uint32_t word) { return (word & 0x7fffffffu) && (word & 0x7fffffffu) < 0x00800000u; }
@@ -117,11 +124,14 @@ static uint32_t operand_word(ir_op op, ir_type type, uint32_t k, uint32_t i, uin
     static const uint32_t stride[3] = {1, SPECIALS, SPECIALS * SPECIALS};
     bool special = i < SPECIALS * SPECIALS * SPECIALS;
     uint32_t which = i / stride[k] % SPECIALS;
-    uint32_t word = !special ? random_operand(seed, type) : type == IR_F32 ? special_reals[which] : special_words[which];
+    uint32_t word = !special         ? random_operand(seed, type)
+                    : type == IR_F32 ? special_reals[which]
+                                     : special_words[which];
     uint32_t exponent = word >> 23 & 255u;
     if ((op == IR_DIV || op == IR_MOD) && k == 1 && type != IR_F32)
         return type == IR_I32 ? (word & 0x7fffffffu) | 1u : word | 1u;
-    if (op == IR_MOD && type == IR_I32) /* the sign of a remainder of negative numbers differs between devices */
+    if (op == IR_MOD &&
+        type == IR_I32) /* the sign of a remainder of negative numbers differs between devices */
         return word & 0x7fffffffu;
     if (op == IR_TO_U32 && type == IR_F32)
         return exponent > 157 ? 0x3fc00000u : word & 0x7fffffffu;
@@ -173,7 +183,8 @@ static uint32_t tolerance(ir_op op, ir_type type)
     return divides && type == IR_F32 && !device_run_rounds(&device) ? 4 : 0;
 }
 
-static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_memory *got, const run_memory *expected)
+static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_memory *got,
+                       const run_memory *expected)
 {
     for (uint32_t i = 0; i < OP_LANES; i++) {
         uint32_t a = got->words[3][i], b = expected->words[3][i];
@@ -182,8 +193,8 @@ static void compare_op(ir_op op, ir_type type, ir_type result_type, const run_me
             continue;
         if (result_type == IR_F32 && (is_denormal(b) || ulp_distance(a, b) - 1 < tolerance(op, type)))
             continue;
-        fail_msg("%s of %s: (0x%08x, 0x%08x, 0x%08x) gives 0x%08x, expected 0x%08x", ir_op_table[op].name, ir_type_names[type],
-                 got->words[0][i], got->words[1][i], got->words[2][i], a, b);
+        fail_msg("%s of %s: (0x%08x, 0x%08x, 0x%08x) gives 0x%08x, expected 0x%08x", ir_op_table[op].name,
+                 ir_type_names[type], got->words[0][i], got->words[1][i], got->words[2][i], a, b);
     }
 }
 
@@ -222,7 +233,8 @@ static void branches(void **state)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref x = input(f, 0), y = input(f, LANES), odd = ir_ne(f, ir_and(f, x, ir_u32(f, 1)), ir_u32(f, 0)), a, b, c, outer, inner;
+    ir_ref x = input(f, 0), y = input(f, LANES), odd = ir_ne(f, ir_and(f, x, ir_u32(f, 1)), ir_u32(f, 0)), a,
+           b, c, outer, inner;
     (void)state;
     outer = ir_if(f, odd);
     a = ir_mul(f, x, y);
@@ -271,19 +283,23 @@ static void loop_states_rotate(void **state)
     check("rotating states", m);
 }
 
-/* What a lane has read before it left counts, whatever the others of its group read later; a loop in the body is not entered by all. */
+/* What a lane has read before it left counts, whatever the others of its group read later; a loop in the body
+ * is not entered by all. */
 static void lanes_leave_in_different_trips(void **state)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref zero = ir_u32(f, 0), one = ir_u32(f, 1), x = input(f, 0), trips = ir_and(f, x, ir_u32(f, 7)), outer[2] = {zero, x};
+    ir_ref zero = ir_u32(f, 0), one = ir_u32(f, 1), x = input(f, 0), trips = ir_and(f, x, ir_u32(f, 7)),
+           outer[2] = {zero, x};
     (void)state;
     ir_ref outer_loop = ir_loop(f, outer, 2);
     ir_while(f, ir_lt(f, outer[0], trips));
     ir_ref inner[2] = {outer[0], outer[1]}, inner_loop = ir_loop(f, inner, 2);
-    ir_while(f, ir_and(f, ir_ne(f, ir_and(f, inner[1], ir_u32(f, 3)), one), ir_lt(f, inner[0], ir_u32(f, 60))));
+    ir_while(f,
+             ir_and(f, ir_ne(f, ir_and(f, inner[1], ir_u32(f, 3)), one), ir_lt(f, inner[0], ir_u32(f, 60))));
     ir_ref word = ir_load(f, IR_U32, 0, inner[0]);
-    ir_endloop(f, inner_loop, (ir_ref[]){ir_add(f, inner[0], one), ir_add(f, ir_mul(f, inner[1], ir_u32(f, 7)), word)}, 2);
+    ir_endloop(f, inner_loop,
+               (ir_ref[]){ir_add(f, inner[0], one), ir_add(f, ir_mul(f, inner[1], ir_u32(f, 7)), word)}, 2);
     ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], one), ir_add(f, inner[1], inner[0])}, 2);
     output(f, 0, outer[0]);
     output(f, 1, outer[1]);
@@ -291,12 +307,14 @@ static void lanes_leave_in_different_trips(void **state)
     check("lanes in different trips", m);
 }
 
-/* A loop in a loop, with a branch before the inner test and one in the body, and the outer counter seen inside. */
+/* A loop in a loop, with a branch before the inner test and one in the body, and the outer counter seen
+ * inside. */
 static void loops_nest(void **state)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref x = input(f, 0), outer[2] = {ir_u32(f, 0), x}, inner[2], outer_loop, inner_loop, branch, step, next;
+    ir_ref x = input(f, 0), outer[2] = {ir_u32(f, 0), x}, inner[2], outer_loop, inner_loop, branch, step,
+           next;
     (void)state;
     outer_loop = ir_loop(f, outer, 2);
     ir_while(f, ir_lt(f, outer[0], ir_u32(f, 5)));
@@ -309,7 +327,8 @@ static void loops_nest(void **state)
     step = ir_mul(f, inner[1], ir_u32(f, 3));
     ir_endif(f);
     step = ir_phi(f, branch, ir_u32(f, 7), step);
-    ir_while(f, ir_and(f, ir_lt(f, inner[0], ir_add(f, outer[0], ir_u32(f, 3))), ir_ne(f, ir_and(f, step, ir_u32(f, 31)), ir_u32(f, 9))));
+    ir_while(f, ir_and(f, ir_lt(f, inner[0], ir_add(f, outer[0], ir_u32(f, 3))),
+                       ir_ne(f, ir_and(f, step, ir_u32(f, 31)), ir_u32(f, 9))));
     branch = ir_if(f, ir_lt(f, inner[1], x));
     next = ir_add(f, inner[1], step);
     ir_else(f);
@@ -317,19 +336,22 @@ static void loops_nest(void **state)
     next = ir_phi(f, branch, next, outer[0]);
     ir_endloop(f, inner_loop, (ir_ref[]){ir_add(f, inner[0], ir_u32(f, 1)), ir_xor(f, next, inner[1])}, 2);
     output(f, 2, inner[0]);
-    ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], ir_u32(f, 1)), ir_add(f, inner[1], inner[0])}, 2);
+    ir_endloop(f, outer_loop, (ir_ref[]){ir_add(f, outer[0], ir_u32(f, 1)), ir_add(f, inner[1], inner[0])},
+               2);
     output(f, 0, outer[0]);
     output(f, 1, outer[1]);
     finish(m, f);
     check("nested loops", m);
 }
 
-/* States that never change, of every type; a loop without states would not end, but one without trips does. */
+/* States that never change, of every type; a loop without states would not end, but one without trips
+ * does. */
 static void idle_states(void **state)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref x = input(f, 0), s[4] = {ir_lt(f, x, ir_u32(f, 1u << 31)), ir_to_i32(f, x), ir_to_f32(f, x), ir_u32(f, 9)}, loop;
+    ir_ref x = input(f, 0),
+           s[4] = {ir_lt(f, x, ir_u32(f, 1u << 31)), ir_to_i32(f, x), ir_to_f32(f, x), ir_u32(f, 9)}, loop;
     (void)state;
     loop = ir_loop(f, s, 4);
     ir_while(f, ir_lt(f, s[3], ir_u32(f, 4)));
@@ -365,7 +387,10 @@ static ir_ref body_loop(ir_func *f, ir_ref x, ir_ref y)
 {
     ir_ref s[2] = {x, ir_u32(f, 0)}, loop = ir_loop(f, s, 2);
     ir_while(f, ir_lt(f, s[1], ir_and(f, y, ir_u32(f, 7))));
-    ir_endloop(f, loop, (ir_ref[]){ir_xor(f, ir_mul(f, s[0], ir_u32(f, 5)), ir_global_id(f)), ir_add(f, s[1], ir_u32(f, 1))}, 2);
+    ir_endloop(
+        f, loop,
+        (ir_ref[]){ir_xor(f, ir_mul(f, s[0], ir_u32(f, 5)), ir_global_id(f)), ir_add(f, s[1], ir_u32(f, 1))},
+        2);
     return s[0];
 }
 
@@ -401,8 +426,10 @@ static ir_func *nested_callee(ir_module *m, ir_func *const *targets, uint32_t co
 static void calls_dispatch(void **state)
 {
     ir_module *m = calling_module();
-    ir_func *t[7] = {callee(m, "add", body_add),       callee(m, "branch", body_branch), callee(m, "loop", body_loop),
-                     callee(m, "constant", body_constant), callee(m, "local", body_local), NULL, callee(m, "first", body_first)};
+    ir_func *t[7] = {callee(m, "add", body_add),     callee(m, "branch", body_branch),
+                     callee(m, "loop", body_loop),   callee(m, "constant", body_constant),
+                     callee(m, "local", body_local), NULL,
+                     callee(m, "first", body_first)};
     ir_func *f;
     ir_ref x, y, r[2];
     (void)state;
@@ -414,7 +441,8 @@ static void calls_dispatch(void **state)
     output(f, 1, r[1]);
     ir_call(f, ir_u32(f, 0), &t[2], 1, (ir_ref[]){y, x}, 2, r); /* one target: no switch */
     output(f, 2, r[0]);
-    ir_call(f, ir_mod(f, x, ir_u32(f, 4)), (ir_func *const[]){t[1], t[0], t[1], t[0]}, 4, (ir_ref[]){x, y}, 2, r); /* repeated ones */
+    ir_call(f, ir_mod(f, x, ir_u32(f, 4)), (ir_func *const[]){t[1], t[0], t[1], t[0]}, 4, (ir_ref[]){x, y}, 2,
+            r); /* repeated ones */
     output(f, 3, r[0]);
     finish(m, f);
     check("calls", m);
@@ -424,7 +452,9 @@ static void calls_dispatch(void **state)
 static void calls_in_control_flow(void **state)
 {
     ir_module *m = calling_module();
-    ir_func *t[3] = {callee(m, "branch", body_branch), callee(m, "loop", body_loop), callee(m, "local", body_local)}, *f;
+    ir_func *t[3] = {callee(m, "branch", body_branch), callee(m, "loop", body_loop),
+                     callee(m, "local", body_local)},
+            *f;
     ir_ref s[3], loop, r[2], branch, chosen;
     (void)state;
     f = ir_func_create(m, "main");
@@ -450,7 +480,8 @@ static void local_arrays(void **state)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref array = ir_local(f, IR_U32, 8), flags = ir_local(f, IR_BOOL, 2), reals = ir_local(f, IR_F32, 2), ints = ir_local(f, IR_I32, 2);
+    ir_ref array = ir_local(f, IR_U32, 8), flags = ir_local(f, IR_BOOL, 2), reals = ir_local(f, IR_F32, 2),
+           ints = ir_local(f, IR_I32, 2);
     ir_ref s[1], value, before, loop, go, at;
     (void)state;
     for (uint32_t k = 0; k < 8; k++) {
@@ -547,7 +578,8 @@ static void atomic_adds_give_tickets(void **state)
 {
     ir_func *f;
     ir_module *m = atomic_module(&f);
-    ir_ref id = ir_global_id(f), ticket = ir_atomic_add(f, 0, ir_and(f, id, ir_u32(f, COUNTERS - 1)), ir_u32(f, 1));
+    ir_ref id = ir_global_id(f),
+           ticket = ir_atomic_add(f, 0, ir_and(f, id, ir_u32(f, COUNTERS - 1)), ir_u32(f, 1));
     run_memory memory;
     uint8_t seen[ATOMIC_LANES] = {0};
     (void)state;
@@ -633,7 +665,8 @@ static void compare_random_trace(uint64_t seed)
     random_trace_fill(seed * 8 + 7, memory.uniforms, RANDOM_TRACE_UNIFORMS);
     device_safe_words(memory.uniforms, RANDOM_TRACE_UNIFORMS);
     expected = run_memory_copy(&memory);
-    device.addressed = gpu_device_info(device.device)->buffer_address ? (uint32_t)seed & 15 : 0; /* which buffers by address */
+    device.addressed = gpu_device_info(device.device)->buffer_address ? (uint32_t)seed & 15
+                                                                      : 0; /* which buffers by address */
     device_run_kernel(&device, m, &memory, 1);
     device.addressed = 0;
     interpret_kernel(m, &expected, 1);
@@ -644,14 +677,21 @@ static void compare_random_trace(uint64_t seed)
     ir_module_destroy(m);
 }
 
-/* Those in which a device has once been found to differ: SwiftShader's folds of UMin and of negated quotients (opt/math.c). */
+/* Those in which a device has once been found to differ: SwiftShader's folds of UMin and of negated quotients
+ * (opt/math.c). */
 static const uint64_t found[] = {1284, 9134};
 
 static void random_traces_equal_the_interpreter(void **state)
 {
-    const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"), *all = getenv("BL_LONG");
-    bool lavapipe = gpu_device_info(device.device)->kind == GPU_LAVAPIPE, tiers = all && strcmp(all, "1") == 0;
-    uint64_t count = wanted ? (uint64_t)atoll(wanted) : tiers ? (lavapipe ? 200 : 10000) : lavapipe ? 8 : 500, from = first ? (uint64_t)atoll(first) : 0;
+    const char *first = getenv("BL_RANDOM_FIRST"), *wanted = getenv("BL_RANDOM_TRACES"),
+               *all = getenv("BL_LONG");
+    bool lavapipe = gpu_device_info(device.device)->kind == GPU_LAVAPIPE,
+         tiers = all && strcmp(all, "1") == 0;
+    uint64_t count = wanted     ? (uint64_t)atoll(wanted)
+                     : tiers    ? (lavapipe ? 200 : 10000)
+                     : lavapipe ? 8
+                                : 500,
+             from = first ? (uint64_t)atoll(first) : 0;
     (void)state;
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
         compare_random_trace(found[i]);
@@ -675,7 +715,10 @@ static int bind_buffers(void **state)
     return 0;
 }
 
-#define BY_ADDRESS(test) {"by address: " #test, test, address_buffers, bind_buffers, NULL}
+#define BY_ADDRESS(test)                                                                                     \
+    {                                                                                                        \
+        "by address: " #test, test, address_buffers, bind_buffers, NULL                                      \
+    }
 
 int main(void)
 {

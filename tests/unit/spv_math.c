@@ -1,8 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * opt/math.c against the C library in double precision: the lowered trace runs in the interpreter (f32, which the device
- * tests show to be the device's arithmetic), over dense samples of each function's range, its ends included. The bounds
- * are those of the table in opt/math.c. */
+ * opt/math.c against the C library in double precision: the lowered trace runs in the interpreter (f32, which
+ * the device tests show to be the device's arithmetic), over dense samples of each function's range, its ends
+ * included. The bounds are those of the table in opt/math.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static lowered *lower(ir_op op)
     ir_ref a = ir_load(f, IR_F32, buffer, ir_u32(f, 0)), b = ir_load(f, IR_F32, buffer, ir_u32(f, 1));
     bl_error err = {0};
     assert_non_null(l);
-    ir_store(f, buffer, ir_u32(f, 2), ir_value_op(f, op, a, ir_op_table[op].arity > 1 ? b : (ir_ref){0}, (ir_ref){0}));
+    ir_store(f, buffer, ir_u32(f, 2),
+             ir_value_op(f, op, a, ir_op_table[op].arity > 1 ? b : (ir_ref){0}, (ir_ref){0}));
     ir_return(f, NULL, 0);
     m->entry = f;
     l->m = opt_math(m);
@@ -84,7 +85,8 @@ static double ulps(float result, double correct)
 {
     int exponent;
     if (isnan(correct) || isinf((float)correct))
-        return isnan(correct) == isnan(result) && (isnan(correct) || result == (float)correct) ? 0.0 : INFINITY;
+        return isnan(correct) == isnan(result) && (isnan(correct) || result == (float)correct) ? 0.0
+                                                                                               : INFINITY;
     frexp(correct, &exponent);
     if (exponent < -125)
         exponent = -125;
@@ -124,7 +126,8 @@ static const bound bounds[] = {
     {IR_POW, "pow", pow, 0x1p-126f, 0x1.fffffep127f, 16, 0, -0.99f, 0.99f},
 };
 
-/* Step k of n from low to high: half of the steps even in value, half in bits (so that small numbers and zero come up). */
+/* Step k of n from low to high: half of the steps even in value, half in bits (so that small numbers and zero
+ * come up). */
 static float sample(float low, float high, uint32_t k, uint32_t n)
 {
     double t = n > 1 ? (double)k / (n - 1) : 0.0;
@@ -150,8 +153,9 @@ static void check_bound(const bound *b, uint32_t samples)
         float y = sample(b->low2, b->high2, (uint32_t)((uint64_t)k * 7919u % samples), samples);
         double correct = b->correct((double)x, (double)y), error;
         float result;
-        if (is_denormal((double)x) || is_denormal((double)y) || is_denormal(correct) || fabs(correct) > 0x1.fffffep127 ||
-            (b->op == IR_EXP && correct < 1.7e-38) || (b->op == IR_POW && correct < 1.8e-38) ||
+        if (is_denormal((double)x) || is_denormal((double)y) || is_denormal(correct) ||
+            fabs(correct) > 0x1.fffffep127 || (b->op == IR_EXP && correct < 1.7e-38) ||
+            (b->op == IR_POW && correct < 1.8e-38) ||
             (b->op == IR_ATAN2 && is_denormal((double)(fabsf(x) < fabsf(y) ? x / y : y / x))))
             continue;
         result = run(l, x, y);
@@ -159,7 +163,8 @@ static void check_bound(const bound *b, uint32_t samples)
         if (error > worst)
             worst = error, worst_x = (double)x, worst_y = (double)y;
     }
-    print_message("%-6s [%g, %g]: %.2f ulp at %.9g, %.9g\n", b->name, (double)b->low, (double)b->high, worst, worst_x, worst_y);
+    print_message("%-6s [%g, %g]: %.2f ulp at %.9g, %.9g\n", b->name, (double)b->low, (double)b->high, worst,
+                  worst_x, worst_y);
     lowered_free(l);
     if (worst > b->limit)
         fail_msg("%s: %.2f ulp, stated %.0f", b->name, worst, b->limit);
@@ -280,15 +285,18 @@ static void special_values_are_as_documented(void **state)
         const special *s = &specials[i];
         lowered *l = lower(s->op);
         float result = run(l, s->a, s->b);
-        if (ulp_distance(bits_of(result), bits_of(s->result)) || (s->sign && bits_of(result) != bits_of(s->result)))
-            fail_msg("%s(%g, %g) = %g, expected %g", ir_op_table[s->op].name, (double)s->a, (double)s->b, (double)result, (double)s->result);
+        if (ulp_distance(bits_of(result), bits_of(s->result)) ||
+            (s->sign && bits_of(result) != bits_of(s->result)))
+            fail_msg("%s(%g, %g) = %g, expected %g", ir_op_table[s->op].name, (double)s->a, (double)s->b,
+                     (double)result, (double)s->result);
         lowered_free(l);
     }
 }
 
 static void nothing_is_left_to_lower(void **state)
 {
-    static const ir_op ops[] = {IR_SIN, IR_COS, IR_EXP, IR_LOG, IR_POW, IR_ATAN2, IR_ACOS, IR_MIN, IR_MAX, IR_DETACH, IR_REPLACE_GRAD};
+    static const ir_op ops[] = {IR_SIN,  IR_COS, IR_EXP, IR_LOG,    IR_POW,         IR_ATAN2,
+                                IR_ACOS, IR_MIN, IR_MAX, IR_DETACH, IR_REPLACE_GRAD};
     (void)state;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         lowered *l = lower(ops[i]);

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * What spv_generate writes, looked at without a device: everything passes SPIRV-Tools' validator, equal modules give equal
- * words, nothing is declared twice, capabilities come with their need, and what was not lowered is named. */
+ * What spv_generate writes, looked at without a device: everything passes SPIRV-Tools' validator, equal
+ * modules give equal words, nothing is declared twice, capabilities come with their need, and what was not
+ * lowered is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,8 @@ static uint32_t count_op(const spv_code *code, SpvOp op, uint32_t first)
 {
     uint32_t found = 0;
     for (size_t i = 5; i < code->word_count; i += code->words[i] >> SpvWordCountShift)
-        found += (code->words[i] & SpvOpCodeMask) == (uint32_t)op && (first == ANY || code->words[i + 1] == first);
+        found +=
+            (code->words[i] & SpvOpCodeMask) == (uint32_t)op && (first == ANY || code->words[i + 1] == first);
     return found;
 }
 
@@ -99,7 +101,8 @@ static ir_module *lowered_random(uint64_t seed, random_trace_options options)
 {
     bl_error err = {0};
     ir_module *m = random_trace(seed, options), *lowered = NULL;
-    if (ir_finish(m, &err) != BL_OK || opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
+    if (ir_finish(m, &err) != BL_OK ||
+        opt_run(m, &(opt_options){.accumulate = OPT_ACCUMULATE_CAS}, &lowered, &err) != BL_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     ir_module_destroy(m);
     return lowered;
@@ -133,7 +136,8 @@ static void declarations_are_unique(const spv_code *code)
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t j = 0; j < i; j++) {
             const uint32_t *a = code->words + starts[i], *b = code->words + starts[j];
-            uint32_t length = a[0] >> SpvWordCountShift, id = (a[0] & SpvOpCodeMask) == SpvOpConstant ? 2 : 1, differ = a[0] != b[0];
+            uint32_t length = a[0] >> SpvWordCountShift, id = (a[0] & SpvOpCodeMask) == SpvOpConstant ? 2 : 1,
+                     differ = a[0] != b[0];
             for (uint32_t k = 1; k < length && !differ; k++)
                 differ = k != id && a[k] != b[k];
             assert_true(differ);
@@ -144,7 +148,8 @@ static void equal_modules_give_equal_words(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
-        ir_module *m = lowered_random(seed, (random_trace_options){0}), *n = lowered_random(seed, (random_trace_options){0});
+        ir_module *m = lowered_random(seed, (random_trace_options){0}),
+                  *n = lowered_random(seed, (random_trace_options){0});
         spv_code a = checked_spirv(m, NULL), b = checked_spirv(n, NULL);
         assert_int_equal(a.word_count, b.word_count);
         assert_memory_equal(a.words, b.words, a.word_count * sizeof *a.words);
@@ -170,9 +175,11 @@ static void capabilities_come_with_need(void **state)
     assert_int_equal(count_op(&code, SpvOpCapability, ANY), 1);
     assert_int_equal(count_op(&code, SpvOpExtInstImport, ANY), 0);
     assert_int_equal(count_op(&code, SpvOpName, ANY), 0);
-    assert_int_equal(count_op(&code, SpvOpVariable, ANY), 1); /* the constant buffer and the invocation index are not used */
+    assert_int_equal(count_op(&code, SpvOpVariable, ANY),
+                     1); /* the constant buffer and the invocation index are not used */
     spv_code_free(&code);
-    code = checked_spirv(m, &(spv_options){.signed_zero_inf_nan_preserve = true, .names = true, .local_size = 128});
+    code = checked_spirv(
+        m, &(spv_options){.signed_zero_inf_nan_preserve = true, .names = true, .local_size = 128});
     assert_int_equal(count_op(&code, SpvOpCapability, SpvCapabilitySignedZeroInfNanPreserve), 1);
     assert_int_equal(count_op(&code, SpvOpExecutionMode, ANY), 2);
     assert_true(count_op(&code, SpvOpName, ANY) > 0);
@@ -192,7 +199,8 @@ static void float_atomics_get_a_second_view(void **state)
     end_kernel(m, f);
     code = checked_spirv(m, NULL);
     for (size_t i = 5; i < code.word_count; i += code.words[i] >> SpvWordCountShift)
-        aliased += (code.words[i] & SpvOpCodeMask) == SpvOpDecorate && code.words[i + 2] == SpvDecorationAliased;
+        aliased +=
+            (code.words[i] & SpvOpCodeMask) == SpvOpDecorate && code.words[i + 2] == SpvDecorationAliased;
     assert_int_equal(aliased, 2);
     assert_int_equal(count_op(&code, SpvOpCapability, SpvCapabilityAtomicFloat32AddEXT), 1);
     assert_int_equal(count_op(&code, SpvOpExtension, ANY), 1);
@@ -212,7 +220,8 @@ static void contraction_is_forbidden(void **state)
     end_kernel(m, f);
     code = checked_spirv(m, NULL);
     for (size_t i = 5; i < code.word_count; i += code.words[i] >> SpvWordCountShift)
-        decorated += (code.words[i] & SpvOpCodeMask) == SpvOpDecorate && code.words[i + 2] == SpvDecorationNoContraction;
+        decorated += (code.words[i] & SpvOpCodeMask) == SpvOpDecorate &&
+                     code.words[i + 2] == SpvDecorationNoContraction;
     assert_int_equal(decorated, 4);
     spv_code_free(&code);
     ir_module_destroy(m);
@@ -232,7 +241,8 @@ static void expect_error(const ir_module *m, const char *word)
 
 static void what_was_not_lowered_is_named(void **state)
 {
-    static const ir_op ops[] = {IR_SIN, IR_COS, IR_EXP, IR_LOG, IR_ACOS, IR_POW, IR_ATAN2, IR_MIN, IR_MAX, IR_DETACH, IR_REPLACE_GRAD};
+    static const ir_op ops[] = {IR_SIN,   IR_COS, IR_EXP, IR_LOG,    IR_ACOS,        IR_POW,
+                                IR_ATAN2, IR_MIN, IR_MAX, IR_DETACH, IR_REPLACE_GRAD};
     ir_func *f;
     ir_module *m;
     (void)state;
@@ -293,7 +303,9 @@ static ir_module *ray_module(uint32_t kinds)
     ir_ref again = ir_to_u32(f, ir_ray_any(f, intersect, kinds, args));
     ir_else(f);
     ir_endif(f);
-    ir_endloop(f, loop, (ir_ref[]){ir_add(f, ir_add(f, state, ir_u32(f, 1)), ir_phi(f, inside, again, ir_u32(f, 0)))}, 1);
+    ir_endloop(f, loop,
+               (ir_ref[]){ir_add(f, ir_add(f, state, ir_u32(f, 1)), ir_phi(f, inside, again, ir_u32(f, 0)))},
+               1);
     end_kernel(m, f);
     return m;
 }
@@ -306,13 +318,17 @@ static void rays_become_queries(void **state)
         for (uint32_t triangles = 0; triangles <= kinds; triangles++) {
             ir_module *m = ray_module(kinds);
             uint32_t kind = triangles < kinds ? triangles : ~0u, boxes = kinds - (kind != ~0u);
-            spv_options options = {.names = true, .rays = {.query = true, .accel_word = 7, .entry_base_word = 1, .triangle_kind = kind}};
+            spv_options options = {
+                .names = true,
+                .rays = {.query = true, .accel_word = 7, .entry_base_word = 1, .triangle_kind = kind},
+            };
             spv_code code = checked_spirv(m, &options);
             assert_int_equal(count_op(&code, SpvOpCapability, SpvCapabilityRayQueryKHR), 1);
             assert_int_equal(count_op(&code, SpvOpTypeRayQueryKHR, ANY), 1);
             assert_int_equal(count_op(&code, SpvOpRayQueryInitializeKHR, ANY), 3);
             assert_int_equal(count_op(&code, SpvOpRayQueryGenerateIntersectionKHR, ANY), boxes ? 3 : 0);
-            assert_int_equal(count_op(&code, SpvOpRayQueryGetIntersectionBarycentricsKHR, ANY), kind != ~0u ? 1 : 0);
+            assert_int_equal(count_op(&code, SpvOpRayQueryGetIntersectionBarycentricsKHR, ANY),
+                             kind != ~0u ? 1 : 0);
             assert_int_equal(count_op(&code, SpvOpSwitch, ANY), boxes > 1 ? 3 : 0);
             declarations_are_unique(&code);
             spv_code_free(&code);
@@ -320,12 +336,14 @@ static void rays_become_queries(void **state)
         }
 }
 
-/* Branches of a kernel with a loop from 0 to a word of buffer `limit`: one where it is left at the top only, two where at the bottom, too. */
+/* Branches of a kernel with a loop from 0 to a word of buffer `limit`: one where it is left at the top only,
+ * two where at the bottom, too. */
 static uint32_t branches_of_loop(uint32_t limit, uint32_t test_ops)
 {
     ir_func *f;
     ir_module *m = kernel_module(&f);
-    ir_ref zero = ir_u32(f, 0), k = zero, outside = ir_load(f, IR_U32, 0, zero), loop = ir_loop(f, &k, 1), at = k;
+    ir_ref zero = ir_u32(f, 0), k = zero, outside = ir_load(f, IR_U32, 0, zero), loop = ir_loop(f, &k, 1),
+           at = k;
     for (uint32_t i = 1; i < test_ops; i++)
         at = ir_xor(f, at, ir_add(f, k, ir_u32(f, i)));
     ir_while(f, ir_lt(f, at, limit ? ir_load(f, IR_U32, 1, zero) : outside));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The diffuse reflectance of a material as Mitsuba's aov shows it: a texture, whatever the side it is seen from and whatever lies over it (coats, masks,
- * turned normals), where the material has one. */
+ * The diffuse reflectance of a material as Mitsuba's aov shows it: a texture, whatever the side it is seen
+ * from and whatever lies over it (coats, masks, turned normals), where the material has one. */
 #include "render/classes.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -13,7 +13,8 @@ color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 u
     if (cls->albedo)
         return cls->albedo(t, n, record, wi, uv);
     const vec3 normal = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 1)};
-    return color_scale(t, cls->value(t, n, record, wi, normal, uv, ir_bool(t->f, false), t_u32(t, 0)), t_f32(t, pi));
+    return color_scale(t, cls->value(t, n, record, wi, normal, uv, ir_bool(t->f, false), t_u32(t, 0)),
+                       t_f32(t, pi));
 }
 
 color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)

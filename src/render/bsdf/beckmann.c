@@ -3,10 +3,12 @@
  *
  *     W(X) = mu (1 + X) + sine / sqrt(pi) e^(-x^2),     W'(X) = mu - sine x >= 0,
  *
- * which is concave and, seen from above, linear: Newton's method on X (Jakob 2014, An Improved Visible Normal Sampling Routine for the Beckmann
- * Distribution). It begins at edge - (1 + edge) erf(sqrt(-log u)), which is the answer itself at grazing incidence, and needs one step from
- * above; the worst angles between, near 25 degrees, leave 2e-4 of the cumulative distribution after two steps and 3e-6 after three. Each step
- * treats the one before as given, so that where the slopes are differentiated it is by the implicit function theorem. */
+ * which is concave and, seen from above, linear: Newton's method on X (Jakob 2014, An Improved Visible Normal
+ * Sampling Routine for the Beckmann Distribution). It begins at edge - (1 + edge) erf(sqrt(-log u)), which is
+ * the answer itself at grazing incidence, and needs one step from above; the worst angles between, near 25
+ * degrees, leave 2e-4 of the cumulative distribution after two steps and 3e-6 after three. Each step treats
+ * the one before as given, so that where the slopes are differentiated it is by the implicit function
+ * theorem. */
 #include "render/bsdf/beckmann.h"
 
 static const float half_root_pi = 0.886226925452758f, inverse_root_pi = 0.564189583547756f;
@@ -33,13 +35,16 @@ static ir_ref error_function(tracer *t, ir_ref x, ir_ref gauss)
 /* x with erf(x) = y for |y| < 1 (Giles 2012, Approximating the erfinv function, table 5). */
 static ir_ref inverse_error_function(tracer *t, ir_ref y)
 {
-    static const float middle[] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
-                                   -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f};
-    static const float tail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
-                                 -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f};
+    static const float middle[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                                   -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
+                                   -0.00417768164f,  0.246640727f,    1.50140941f};
+    static const float tail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,
+                                 -0.00367342844f,  0.00573950773f,  -0.0076224613f,
+                                 0.00943887047f,   1.00167406f,     2.83297682f};
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1);
-    ir_ref w = ir_neg(f, ir_log(f, ir_mul(f, ir_sub(f, one, y), ir_add(f, one, y)))), central = ir_lt(f, w, t_f32(t, 5));
+    ir_ref w = ir_neg(f, ir_log(f, ir_mul(f, ir_sub(f, one, y), ir_add(f, one, y)))),
+           central = ir_lt(f, w, t_f32(t, 5));
     ir_ref inside = polynomial(t, ir_sub(f, w, t_f32(t, 2.5f)), middle, 9);
     ir_ref outside = polynomial(t, ir_sub(f, ir_sqrt(f, ir_max(f, w, t_f32(t, 5))), t_f32(t, 3)), tail, 9);
     return ir_mul(f, ir_select(f, central, inside, outside), y);
@@ -54,7 +59,8 @@ ir_ref beckmann_area(tracer *t, ir_ref sine, ir_ref mu, ir_ref last)
 {
     ir_func *f = t->f;
     ir_ref gauss = gauss_of(t, last);
-    ir_ref left = ir_mul(f, ir_mul(f, mu, t_f32(t, half_root_pi)), ir_add(f, t_f32(t, 1), error_function(t, last, gauss)));
+    ir_ref left = ir_mul(f, ir_mul(f, mu, t_f32(t, half_root_pi)),
+                         ir_add(f, t_f32(t, 1), error_function(t, last, gauss)));
     return t_mad(t, ir_mul(f, sine, gauss), t_f32(t, 0.5f), left);
 }
 
@@ -74,7 +80,8 @@ static ir_ref slope_along(tracer *t, ir_ref sine, ir_ref mu, ir_ref u)
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), last = beckmann_edge(t, sine, mu), x;
     ir_ref edge = ir_min(f, error_function(t, last, gauss_of(t, last)), t_f32(t, erf_most));
-    ir_ref whole = ir_mul(f, beckmann_area(t, sine, mu, last), t_f32(t, 1 / half_root_pi)), wanted = ir_mul(f, u, whole);
+    ir_ref whole = ir_mul(f, beckmann_area(t, sine, mu, last), t_f32(t, 1 / half_root_pi)),
+           wanted = ir_mul(f, u, whole);
     ir_ref far = ir_sqrt(f, ir_neg(f, ir_log(f, ir_max(f, u, t_f32(t, 1e-12f)))));
     ir_ref X = ir_sub(f, edge, ir_mul(f, ir_add(f, one, edge), error_function(t, far, gauss_of(t, far))));
     for (int k = 0; k < STEPS; k++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The slopes of a Beckmann surface, its roughness scaled away: x and y have the density e^(-x^2 - y^2) / pi. From a direction with the part
- * `sine` along x and `mu` along the normal, neither of which need be scaled to unit length together, slopes x up to mu / sine are seen, in
- * proportion to mu - sine x (Heitz and d'Eon 2014, equation 2). */
+ * The slopes of a Beckmann surface, its roughness scaled away: x and y have the density e^(-x^2 - y^2) / pi.
+ * From a direction with the part `sine` along x and `mu` along the normal, neither of which need be scaled to
+ * unit length together, slopes x up to mu / sine are seen, in proportion to mu - sine x (Heitz and d'Eon
+ * 2014, equation 2). */
 #ifndef BL_RENDER_BECKMANN_H
 #define BL_RENDER_BECKMANN_H
 

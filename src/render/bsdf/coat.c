@@ -13,7 +13,8 @@ static vec3 mirrored(tracer *t, const class_node *n, vec2 alpha, vec3 wi, ir_ref
     return v3_sub(t, v3_scale(t, m, ir_mul(f, t_f32(t, 2), v3_dot(t, from, m))), from);
 }
 
-vec3 coat_sample(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+vec3 coat_sample(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, ir_ref u_lobe, ir_ref u1,
+                 ir_ref u2)
 {
     vec3 wo = mirrored(t, n, alpha, wi, u1, u2);
     return v3_select(t, ir_lt(t->f, u_lobe, p), wo, warp_cosine_hemisphere(t, u1, u2));
@@ -32,7 +33,8 @@ ir_ref coat_pdf(tracer *t, const class_node *n, vec2 alpha, ir_ref p, const face
 ir_ref coat_lobe(tracer *t, const class_node *n, ir_ref p, ir_ref u_lobe)
 {
     ir_ref coat = t_u32(t, 0);
-    return n->variant & COAT_ATTACHES ? ir_select(t->f, ir_lt(t->f, u_lobe, p), coat, t_u32(t, COAT_BASE)) : coat;
+    return n->variant & COAT_ATTACHES ? ir_select(t->f, ir_lt(t->f, u_lobe, p), coat, t_u32(t, COAT_BASE))
+                                      : coat;
 }
 
 static ir_ref is_base(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, COAT_BASE); }
@@ -46,13 +48,15 @@ ir_ref coat_roughness(tracer *t, const class_node *n, vec2 alpha, ir_ref lobe)
     return ir_is_none(lobe) ? coat : ir_select(t->f, is_base(t, lobe), never, coat);
 }
 
-bsdf_attached coat_attached(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi, const bsdf_draw *draw)
+bsdf_attached coat_attached(tracer *t, const class_node *n, vec2 alpha, ir_ref p, vec3 wi,
+                            const bsdf_draw *draw)
 {
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
     bsdf_attached r = {v3_select(t, held, draw->wo, mirrored(t, n, alpha, wi, draw->u1, draw->u2)), one};
     facet a = facet_reflecting(t, wi, r.wo);
-    ir_ref both = coat_pdf(t, n, alpha, p, &a), coat = coat_pdf(t, n, alpha, one, &a), part = ir_select(f, base, ir_sub(f, one, p), p);
+    ir_ref both = coat_pdf(t, n, alpha, p, &a), coat = coat_pdf(t, n, alpha, one, &a),
+           part = ir_select(f, base, ir_sub(f, one, p), p);
     ir_ref own = ir_select(f, held, ir_select(f, base, base_pdf(t, &a), coat), one);
     r.density = t_ratio(t, both, ir_mul(f, part, own));
     return r;
@@ -62,8 +66,10 @@ ir_ref coat_facets(tracer *t, const class_node *n, vec2 alpha, const facet *a)
 {
     ir_func *f = t->f;
     microfacet_kind kind = microfacet_kind_of(n);
-    ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible), ir_mul(f, t_f32(t, 4), a->wi.z));
+    ir_ref visible =
+        ir_mul(f, microfacet_visible(t, kind, alpha, a->wi), microfacet_visible(t, kind, alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a->m), visible),
+                  ir_mul(f, t_f32(t, 4), a->wi.z));
 }
 
 ir_ref coat_sum(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A smooth interface between two dielectrics: two discrete lobes, chosen by the Fresnel reflectance F. Radiance that crosses is scaled by
- * the squared ratio of the indices, because its solid angle changes.
+ * A smooth interface between two dielectrics: two discrete lobes, chosen by the Fresnel reflectance F.
+ * Radiance that crosses is scaled by the squared ratio of the indices, because its solid angle changes.
  *
- * eta, int_ior over ext_ior, is a parameter: the coefficients follow it, and so does the transmitted direction (integrator/follow.c). */
+ * eta, int_ior over ext_ior, is a parameter: the coefficients follow it, and so does the transmitted
+ * direction (integrator/follow.c). */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION, LOBE_TRANSMISSION };
@@ -17,43 +18,50 @@ static fresnel interface_at(tracer *t, const class_node *n, ir_ref record, vec3 
     return fresnel_dielectric(t, wi.z, interface_eta(t, n, record));
 }
 
-static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                     ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)uv, (void)u1, (void)u2;
     ir_func *f = t->f;
     fresnel at = interface_at(t, n, record, wi);
     ir_ref one = t_f32(t, 1), reflects = ir_lt(f, u_lobe, at.reflectance);
-    return (bsdf_sample){.wo = v3_select(t, reflects, fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at)),
-                         .pdf = ir_select(f, reflects, at.reflectance, ir_sub(f, one, at.reflectance)),
-                         .eta = ir_select(f, reflects, one, at.eta_it),
-                         .delta = ir_bool(f, true),
-                         .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
+    return (bsdf_sample){
+        .wo = v3_select(t, reflects, fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at)),
+        .pdf = ir_select(f, reflects, at.reflectance, ir_sub(f, one, at.reflectance)),
+        .eta = ir_select(f, reflects, one, at.eta_it),
+        .delta = ir_bool(f, true),
+        .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
 }
 
 static vec3 dielectric_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
 {
     (void)uv;
     fresnel at = interface_at(t, n, record, wi);
-    return v3_select(t, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at));
+    return v3_select(t, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), fresnel_reflected(t, wi),
+                     fresnel_refracted(t, wi, &at));
 }
 
-static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                              ir_ref delta, ir_ref lobe)
 {
     (void)wo;
     ir_func *f = t->f;
     fresnel at = interface_at(t, n, record, wi);
     ir_ref crosses = ir_mul(f, ir_sub(f, t_f32(t, 1), at.reflectance), t_sqr(t, at.eta_ti));
-    return interface_value(t, n, record, uv, at.reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
+    return interface_value(t, n, record, uv, at.reflectance, crosses, delta,
+                           ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param dielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3, "index of refraction below the surface, or the name of a material"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
+     "index of refraction below the surface, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on the side of the normal"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_dielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0, "smooth glass, water and the like"},
+    .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0,
+                        "smooth glass, water and the like"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = dielectric_load,

@@ -16,18 +16,26 @@ static ir_ref diffuse_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi
     return ir_select(t->f, both_above(t, wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
 }
 
-static bsdf_sample diffuse_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample diffuse_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                  ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)u_lobe;
-    bsdf_sample s = {.wo = warp_cosine_hemisphere(t, u1, u2), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false), .lobe = t_u32(t, 0)};
+    bsdf_sample s = {
+        .wo = warp_cosine_hemisphere(t, u1, u2),
+        .eta = t_f32(t, 1),
+        .delta = ir_bool(t->f, false),
+        .lobe = t_u32(t, 0),
+    };
     s.pdf = diffuse_pdf(t, n, record, wi, s.wo, uv);
     return s;
 }
 
-static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                           ir_ref delta, ir_ref lobe)
 {
     (void)delta, (void)lobe;
-    return color_scale(t, plan_texture(t, n, record, "reflectance", uv), diffuse_pdf(t, n, record, wi, wo, uv));
+    return color_scale(t, plan_texture(t, n, record, "reflectance", uv),
+                       diffuse_pdf(t, n, record, wi, wo, uv));
 }
 
 static const plugin_param diffuse_params[] = {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See facet.h. The half vector of refraction is that of Walter, Marschner, Li and Torrance 2007, section 4.2. */
+ * See facet.h. The half vector of refraction is that of Walter, Marschner, Li and Torrance 2007, section
+ * 4.2. */
 #include "render/bsdf/facet.h"
 
-vec3 facet_turned(tracer *t, vec3 wi, vec3 v) { return v3_select(t, ir_ge(t->f, wi.z, t_f32(t, 0)), v, v3_neg(t, v)); }
+vec3 facet_turned(tracer *t, vec3 wi, vec3 v)
+{
+    return v3_select(t, ir_ge(t->f, wi.z, t_f32(t, 0)), v, v3_neg(t, v));
+}
 
 ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi)
 {
@@ -22,8 +26,11 @@ facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo)
     h = v3_select(t, ir_lt(f, height, zero), v3_neg(t, h), h);
     a.valid = ir_and(f, oblique, ir_ne(f, height, zero));
     ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h);
-    a.valid = ir_and(f, a.valid, ir_and(f, ir_gt(f, wi_h, zero), ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
-    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up), h = v3_select(t, a.valid, h, up);
+    a.valid = ir_and(f, a.valid,
+                     ir_and(f, ir_gt(f, wi_h, zero),
+                            ir_select(f, a.reflects, ir_gt(f, wo_h, zero), ir_lt(f, wo_h, zero))));
+    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
+    h = v3_select(t, a.valid, h, up);
     a.h2 = v3_dot(t, h, h);
     a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
     a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);
@@ -40,7 +47,8 @@ facet facet_reflecting(tracer *t, vec3 wi, vec3 wo)
     vec3 h = v3_add(t, a.wi, a.wo);
     a.h2 = v3_dot(t, h, h);
     a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
-    ir_ref cosine = v3_dot(t, a.wi, a.m), before = ir_gt(f, cosine, zero); /* rounding can spoil that where wi and wo are nearly opposite */
+    ir_ref cosine = v3_dot(t, a.wi, a.m),
+           before = ir_gt(f, cosine, zero); /* rounding can spoil that where wi and wo are nearly opposite */
     a.valid = ir_and(f, a.valid, before);
     a.wi_m = a.wo_m = ir_select(f, before, cosine, one);
     return a;
@@ -51,7 +59,8 @@ facet_sample facet_scatter(tracer *t, vec3 from, vec3 m, ir_ref cosine, const fr
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     ir_ref along = ir_select(f, reflects, ir_add(f, cosine, cosine), t_mad(t, cosine, at->eta_ti, at->cos_t));
-    vec3 wo = v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, t_f32(t, 1), at->eta_ti)));
+    vec3 wo =
+        v3_sub(t, v3_scale(t, m, along), v3_scale(t, from, ir_select(f, reflects, t_f32(t, 1), at->eta_ti)));
     /* a reflection that ends up below the surface, or a refraction above it, is lost */
     ir_ref side = ir_select(f, reflects, ir_gt(f, wo.z, zero), ir_lt(f, wo.z, zero));
     return (facet_sample){.wo = wo, .right = ir_and(f, ir_gt(f, cosine, zero), side)};
@@ -64,21 +73,26 @@ static const float critical_share = 0.2f;
 facet_critical facet_critical_normal(tracer *t, ir_ref held, ir_ref index, vec3 from, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), share = t_f32(t, critical_share), denser = ir_and(f, held, ir_lt(f, index, one));
+    ir_ref one = t_f32(t, 1), share = t_f32(t, critical_share),
+           denser = ir_and(f, held, ir_lt(f, index, one));
     ir_ref left = ir_mul(f, ir_max(f, ir_sub(f, u1, share), t_f32(t, 0)), t_f32(t, 1 / (1 - critical_share)));
     ir_ref sine2 = ir_sub(f, one, t_sqr(t, ir_mul(f, u1, t_f32(t, 1 / critical_share)))); /* of t */
     ir_ref cosine = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, t_sqr(t, index), sine2)));
-    return (facet_critical){.chosen = ir_and(f, denser, ir_lt(f, u1, share)),
-                            .m = warp_about(t, from, cosine, u2),
-                            .rest = ir_select(f, denser, left, u1)};
+    return (facet_critical){
+        .chosen = ir_and(f, denser, ir_lt(f, u1, share)),
+        .m = warp_about(t, from, cosine, u2),
+        .rest = ir_select(f, denser, left, u1),
+    };
 }
 
 ir_ref facet_critical_density(tracer *t, ir_ref held, const facet *a, ir_ref usual)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), n2 = t_sqr(t, a->n), square = ir_sub(f, one, ir_div(f, ir_sub(f, one, t_sqr(t, a->wi_m)), n2));
+    ir_ref one = t_f32(t, 1), n2 = t_sqr(t, a->n),
+           square = ir_sub(f, one, ir_div(f, ir_sub(f, one, t_sqr(t, a->wi_m)), n2));
     ir_ref crosses = ir_gt(f, square, t_f32(t, 0)), across = ir_sqrt(f, ir_select(f, crosses, square, one));
     ir_ref density = ir_div(f, ir_mul(f, a->wi_m, t_f32(t, 0.15915494309189533577f)), ir_mul(f, n2, across));
     ir_ref critical = ir_mul(f, ir_select(f, crosses, density, t_f32(t, 0)), t_f32(t, critical_share));
-    return ir_select(f, ir_and(f, held, ir_lt(f, a->n, one)), t_mad(t, usual, t_f32(t, 1 - critical_share), critical), usual);
+    return ir_select(f, ir_and(f, held, ir_lt(f, a->n, one)),
+                     t_mad(t, usual, t_f32(t, 1 - critical_share), critical), usual);
 }

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fresnel's equations. They may run tracked with respect to the indices, so nothing here divides by zero or takes the root of zero where
- * a derivative exists, not even on the side of a select that is not taken: a factor of 0 does not undo a NaN. */
+ * Fresnel's equations. They may run tracked with respect to the indices, so nothing here divides by zero or
+ * takes the root of zero where a derivative exists, not even on the side of a select that is not taken: a
+ * factor of 0 does not undo a NaN. */
 #include "render/bsdf/fresnel.h"
 
-/* half of r_s^2 + r_p^2. Snell: sin_t = sin_i / eta_it. Equal indices reflect nothing and grazing light is reflected whole, which the
- * quotients say too, but for 0/0. Under total reflection cos_t is 0 and they are 1 and -1. */
+/* half of r_s^2 + r_p^2. Snell: sin_t = sin_i / eta_it. Equal indices reflect nothing and grazing light is
+ * reflected whole, which the quotients say too, but for 0/0. Under total reflection cos_t is 0 and they are 1
+ * and -1. */
 fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), inverse = ir_div(f, one, eta), outside = ir_ge(f, cos_i, zero);
-    fresnel r = {.eta_it = ir_select(f, outside, eta, inverse), .eta_ti = ir_select(f, outside, inverse, eta)};
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), inverse = ir_div(f, one, eta),
+           outside = ir_ge(f, cos_i, zero);
+    fresnel r = {
+        .eta_it = ir_select(f, outside, eta, inverse),
+        .eta_ti = ir_select(f, outside, inverse, eta),
+    };
     ir_ref sin2_i = ir_sub(f, one, t_sqr(t, cos_i)), ci = ir_abs(f, cos_i);
     ir_ref ct = t_safe_sqrt(t, ir_sub(f, one, ir_mul(f, sin2_i, t_sqr(t, r.eta_ti))));
     ir_ref matched = ir_eq(f, eta, one), special = ir_or(f, matched, ir_eq(f, ci, zero));
@@ -30,23 +36,25 @@ static ir_ref quotient(tracer *t, ir_ref top, ir_ref part)
     return ir_select(f, some, ir_div(f, ir_sub(f, top, part), ir_select(f, some, sum, one)), one);
 }
 
-/* With a + ib the root of (eta + ik)^2 - sin^2 (Born and Wolf, Principles of Optics, 14.4.1; the arrangement is that of
- * Sébastien Lagarde, Memo on Fresnel equations, 2013):
+/* With a + ib the root of (eta + ik)^2 - sin^2 (Born and Wolf, Principles of Optics, 14.4.1; the arrangement
+ * is that of Sébastien Lagarde, Memo on Fresnel equations, 2013):
  *
  *     a^2 + b^2 = sqrt(d^2 + 4 eta^2 k^2)    d = eta^2 - k^2 - sin^2
  *     a^2       = (a^2 + b^2 + d) / 2
  *     R_s       = (a^2 + b^2 + cos^2 - 2 a cos) / (a^2 + b^2 + cos^2 + 2 a cos)
  *     R_p / R_s = ((a^2 + b^2) cos^2 + sin^4 - 2 a cos sin^2) / (the same with +)
  *
- * Metals have d < 0. There a^2 = 2 eta^2 k^2 / (a^2 + b^2 - d), which cancels nothing and is smooth in eta where eta is 0: the
- * perfect mirror eta = 0, k = 1 reflects exactly 1 and has a derivative. */
+ * Metals have d < 0. There a^2 = 2 eta^2 k^2 / (a^2 + b^2 - d), which cancels nothing and is smooth in eta
+ * where eta is 0: the perfect mirror eta = 0, k = 1 reflects exactly 1 and has a derivative. */
 ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), two = t_f32(t, 2), cos2 = t_sqr(t, cos_i), sin2 = ir_sub(f, one, cos2), both = ir_mul(f, eta, k);
+    ir_ref one = t_f32(t, 1), two = t_f32(t, 2), cos2 = t_sqr(t, cos_i), sin2 = ir_sub(f, one, cos2),
+           both = ir_mul(f, eta, k);
     ir_ref d = ir_sub(f, ir_sub(f, t_sqr(t, eta), t_sqr(t, k)), sin2), metal = ir_lt(f, d, t_f32(t, 0));
     ir_ref sum = t_safe_sqrt(t, t_mad(t, d, d, ir_mul(f, t_f32(t, 4), t_sqr(t, both))));
-    ir_ref a_metal = ir_mul(f, both, t_safe_sqrt(t, ir_div(f, two, ir_select(f, metal, ir_sub(f, sum, d), one))));
+    ir_ref a_metal =
+        ir_mul(f, both, t_safe_sqrt(t, ir_div(f, two, ir_select(f, metal, ir_sub(f, sum, d), one))));
     ir_ref a_clear = t_safe_sqrt(t, ir_mul(f, t_f32(t, 0.5f), ir_select(f, metal, one, ir_add(f, sum, d))));
     ir_ref part = ir_mul(f, ir_mul(f, two, cos_i), ir_select(f, metal, a_metal, a_clear));
     ir_ref r_s = quotient(t, ir_add(f, sum, cos2), part);
@@ -68,8 +76,9 @@ vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f)
     return v3(ir_mul(t->f, wi.x, scale), ir_mul(t->f, wi.y, scale), f->cos_t);
 }
 
-/* By Gauss and Legendre in mu. From the denser side total reflection would put a kink there, so it is always the other that is integrated: what
- * crosses the surface does so equally both ways, eta^2 (1 - internal) = 1 - external. */
+/* By Gauss and Legendre in mu. From the denser side total reflection would put a kink there, so it is always
+ * the other that is integrated: what crosses the surface does so equally both ways, eta^2 (1 - internal) = 1
+ * - external. */
 ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta)
 {
     enum { NODES = 10 };
@@ -77,14 +86,15 @@ ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta)
         float mu, weight;
     } node[NODES] = {
         {0.0130467357f, 0.0333356722f}, {0.0674683167f, 0.0747256746f}, {0.160295216f, 0.109543181f},
-        {0.283302303f, 0.13463336f}, {0.425562831f, 0.147762112f}, {0.574437169f, 0.147762112f},
-        {0.716697697f, 0.13463336f}, {0.839704784f, 0.109543181f}, {0.932531683f, 0.0747256746f},
+        {0.283302303f, 0.13463336f},    {0.425562831f, 0.147762112f},   {0.574437169f, 0.147762112f},
+        {0.716697697f, 0.13463336f},    {0.839704784f, 0.109543181f},   {0.932531683f, 0.0747256746f},
         {0.986953264f, 0.0333356722f},
     };
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), inverse = ir_div(f, one, eta), denser = ir_ge(f, eta, one);
     ir_ref n = ir_select(f, denser, eta, inverse), sum = t_f32(t, 0);
     for (int k = 0; k < NODES; k++)
-        sum = t_mad(t, fresnel_dielectric(t, t_f32(t, node[k].mu), n).reflectance, t_f32(t, 2 * node[k].mu * node[k].weight), sum);
+        sum = t_mad(t, fresnel_dielectric(t, t_f32(t, node[k].mu), n).reflectance,
+                    t_f32(t, 2 * node[k].mu * node[k].weight), sum);
     return ir_select(f, denser, ir_sub(f, one, ir_mul(f, ir_sub(f, one, sum), t_sqr(t, inverse))), sum);
 }

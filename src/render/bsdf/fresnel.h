@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reflection and refraction at smooth interfaces, for every material that has one. Local frame; unpolarised light. */
+ * Reflection and refraction at smooth interfaces, for every material that has one. Local frame; unpolarised
+ * light. */
 #ifndef BL_RENDER_FRESNEL_H
 #define BL_RENDER_FRESNEL_H
 
@@ -7,7 +8,8 @@
 
 typedef struct fresnel {
     ir_ref reflectance;
-    ir_ref cos_t;          /* z of the transmitted direction: the sign is opposite to that of cos_i; 0 under total reflection */
+    ir_ref cos_t; /* z of the transmitted direction: the sign is opposite to that of cos_i; 0 under total
+                     reflection */
     ir_ref eta_it, eta_ti; /* index of the other side over that of wi's side, and the inverse */
 } fresnel;
 
@@ -20,16 +22,20 @@ vec3 fresnel_reflected(tracer *t, vec3 wi);
 vec3 fresnel_mirrored(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 
-/* Mean reflectance of diffuse light that comes from below the surface, of relative index eta: the integral of 2 mu F(mu, 1 / eta). */
+/* Mean reflectance of diffuse light that comes from below the surface, of relative index eta: the integral of
+ * 2 mu F(mu, 1 / eta). */
 ir_ref fresnel_diffuse_internal(tracer *t, ir_ref eta);
 
-/* ior.c: int_ior over ext_ior as one parameter, "eta". A class that has it as its data parameter reserves INTERFACE_WORDS extra words. */
+/* ior.c: int_ior over ext_ior as one parameter, "eta". A class that has it as its data parameter reserves
+ * INTERFACE_WORDS extra words. */
 enum { INTERFACE_ETA, INTERFACE_GRADIENT, INTERFACE_WORDS };
 /* turns: the directions of discrete lobes depend on it. */
 bl_result interface_load(render_scene *s, const scene_object *o, bool turns, bl_error *err);
 void interface_extra(const plan *p, const scene_object *o, uint32_t *words);
 ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
-/* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black where the lobe is not discrete. */
-color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance, ir_ref transmittance, ir_ref delta, ir_ref reflects);
+/* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black
+ * where the lobe is not discrete. */
+color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance,
+                      ir_ref transmittance, ir_ref delta, ir_ref reflects);
 
 #endif

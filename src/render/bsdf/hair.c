@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hair and fur (Chiang, Bitterli, Tappan and Burley 2016, A Practical and Controllable Hair and Fur Model for Production Path Tracing), on the fibre's
- * surface: the local frame has y along the fibre and z along the normal, and where the ray meets the fibre's width is h = -x / |(x, z)| of wi. Light
- * that enters leaves where it came in, after p segments inside: p = 0 is reflection (R), 1 transmission (TT), 2 one internal reflection (TRT), 3
- * stands for all that are longer:
+ * Hair and fur (Chiang, Bitterli, Tappan and Burley 2016, A Practical and Controllable Hair and Fur Model for
+ * Production Path Tracing), on the fibre's surface: the local frame has y along the fibre and z along the
+ * normal, and where the ray meets the fibre's width is h = -x / |(x, z)| of wi. Light that enters leaves
+ * where it came in, after p segments inside: p = 0 is reflection (R), 1 transmission (TT), 2 one internal
+ * reflection (TRT), 3 stands for all that are longer:
  *
- *     f cos = sum_p A_p M_p(theta_i, theta_o) N_p(phi_o - phi_i)      (hair_lobes.h; the last N is uniform),
+ *     f cos = sum_p A_p M_p(theta_i, theta_o) N_p(phi_o - phi_i) (hair_lobes.h; the last N is uniform),
  *
- * A_p the light that is left (section 3.1): with F the Fresnel reflectance and T the transmittance of a segment F, (1 - F)^2 T, (1 - F)^2 T^2 F and the
- * rest of the geometric series. The scales of the cuticle tilt M_p by multiples of an angle. A lobe is sampled by the luminance of A_p.
+ * A_p the light that is left (section 3.1): with F the Fresnel reflectance and T the transmittance of a
+ * segment F, (1 - F)^2 T, (1 - F)^2 T^2 F and the rest of the geometric series. The scales of the cuticle
+ * tilt M_p by multiples of an angle. A lobe is sampled by the luminance of A_p.
  *
- * Roughnesses and the angle become variances, a scale, sines and cosines: derived values (estimators.md 2). */
+ * Roughnesses and the angle become variances, a scale, sines and cosines: derived values (estimators.md
+ * 2). */
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/hair_lobes.h"
 
 static const float pi = 3.14159265358979323846f;
 
 enum { SEGMENTS = 3, LOBES = SEGMENTS + 1 };
-enum { DERIVED_ALONG, DERIVED_AROUND = DERIVED_ALONG + 2 * SEGMENTS, DERIVED_SINE = DERIVED_AROUND + 2, DERIVED_COSINE = DERIVED_SINE + SEGMENTS,
-       DERIVED_COUNT = DERIVED_COSINE + SEGMENTS };
+enum {
+    DERIVED_ALONG,
+    DERIVED_AROUND = DERIVED_ALONG + 2 * SEGMENTS,
+    DERIVED_SINE = DERIVED_AROUND + 2,
+    DERIVED_COSINE = DERIVED_SINE + SEGMENTS,
+    DERIVED_COUNT = DERIVED_COSINE + SEGMENTS
+};
 /* Of the class. */
 enum { ABSORPTION_GIVEN = 1 };
 
@@ -33,7 +41,9 @@ static bl_result hair_load(render_scene *s, const scene_object *o, bl_error *err
 {
     const scene_value *sigma_a = scene_get(o, "sigma_a");
     if (sigma_a->given && (scene_get(o, "eumelanin")->given || scene_get(o, "pheomelanin")->given))
-        return scene_error(err, BL_ERROR_SCENE, sigma_a->where, "hair: give either \"sigma_a\" or the pigments \"eumelanin\" and \"pheomelanin\", not both");
+        return scene_error(
+            err, BL_ERROR_SCENE, sigma_a->where,
+            "hair: give either \"sigma_a\" or the pigments \"eumelanin\" and \"pheomelanin\", not both");
     TRY(interface_load(s, o, NULL, err));
     if (s->values.data[s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)].offset] == 1)
         return scene_error(err, BL_ERROR_SCENE, o->where, "hair: \"int_ior\" and \"ext_ior\" must differ");
@@ -59,7 +69,8 @@ static void put_width(hair_width w, ir_ref out[2]) { out[0] = w.inverse, out[1] 
 
 static hair_width width_at(tracer *t, const class_node *n, ir_ref record, uint32_t element)
 {
-    return (hair_width){plan_derived(t, n, record, t_u32(t, element)), plan_derived(t, n, record, t_u32(t, element + 1))};
+    return (hair_width){plan_derived(t, n, record, t_u32(t, element)),
+                        plan_derived(t, n, record, t_u32(t, element + 1))};
 }
 
 static void hair_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
@@ -83,16 +94,21 @@ static void hair_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
 typedef struct fibre {
     vec2 tilted[LOBES]; /* sine and cosine of theta_i, as lobe p sees it */
     hair_width along[LOBES], around;
-    ir_ref phi;             /* azimuth of wi */
-    ir_ref turn[SEGMENTS];  /* azimuth from wi to where lobe p leaves a smooth fibre (equation 3 of d'Eon et al. 2011) */
-    color left[LOBES];      /* A_p */
+    ir_ref phi;            /* azimuth of wi */
+    ir_ref turn[SEGMENTS]; /* azimuth from wi to where lobe p leaves a smooth fibre (equation 3 of d'Eon et
+                              al. 2011) */
+    color left[LOBES];     /* A_p */
 } fibre;
 
 /* Sine and cosine of theta of a direction. */
-static vec2 theta_of(tracer *t, vec3 w) { return (vec2){w.y, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_sqr(t, w.y)))}; }
+static vec2 theta_of(tracer *t, vec3 w)
+{
+    return (vec2){w.y, t_safe_sqrt(t, ir_sub(t->f, t_f32(t, 1), t_sqr(t, w.y)))};
+}
 static ir_ref phi_of(tracer *t, vec3 w) { return ir_atan2(t->f, w.z, w.x); }
 
-/* By the concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius), or as it is given. */
+/* By the concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius), or
+ * as it is given. */
 static color absorption(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     static const float eumelanin[3] = {0.419f, 0.697f, 1.37f}, pheomelanin[3] = {0.187f, 0.4f, 1.05f};
@@ -112,10 +128,12 @@ static void attenuate(tracer *t, ir_ref reflectance, color transmittance, color 
     COLOR_EACH(again, ir_mul(f, transmittance.c[c], reflectance));
     out[2] = color_mul(t, out[1], again);
     for (int c = 0; c < 3; c++)
-        out[3].c[c] = ir_div(f, ir_mul(f, out[2].c[c], again.c[c]), ir_max(f, ir_sub(f, one, again.c[c]), t_f32(t, 1e-6f)));
+        out[3].c[c] = ir_div(f, ir_mul(f, out[2].c[c], again.c[c]),
+                             ir_max(f, ir_sub(f, one, again.c[c]), t_f32(t, 1e-6f)));
 }
 
-/* theta by multiples of the scales' angle: -2, +1, +4 (section 4.1 of Chiang et al.; the last lobe is too rough to matter). */
+/* theta by multiples of the scales' angle: -2, +1, +4 (section 4.1 of Chiang et al.; the last lobe is too
+ * rough to matter). */
 static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2 out[LOBES])
 {
     static const struct {
@@ -124,7 +142,8 @@ static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2
     } by[SEGMENTS] = {{1, -1}, {0, 1}, {2, 1}};
     ir_func *f = t->f;
     for (int p = 0; p < SEGMENTS; p++) {
-        ir_ref sine = ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_SINE + by[p].index)), t_f32(t, by[p].sign));
+        ir_ref sine =
+            ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_SINE + by[p].index)), t_f32(t, by[p].sign));
         ir_ref cosine = plan_derived(t, n, record, t_u32(t, DERIVED_COSINE + by[p].index));
         out[p].x = t_mad(t, theta.x, cosine, ir_mul(f, theta.y, sine));
         out[p].y = ir_abs(f, ir_sub(f, ir_mul(f, theta.y, cosine), ir_mul(f, theta.x, sine)));
@@ -141,14 +160,18 @@ static fibre fibre_seen(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     tilt(t, n, record, theta, s.tilted);
     for (uint32_t p = 0; p < LOBES; p++) /* the last is as wide as the one before */
         s.along[p] = width_at(t, n, record, DERIVED_ALONG + 2 * (p < SEGMENTS ? p : SEGMENTS - 1));
-    ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, wi.x), wi.z), h = ir_sin(f, gamma);
-    /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees (Marschner et al. 2003, appendix B) */
+    ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, wi.x), wi.z),
+           h = ir_sin(f, gamma);
+    /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees
+     * (Marschner et al. 2003, appendix B) */
     ir_ref cos_t = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, ir_div(f, theta.x, eta))));
     ir_ref index = ir_div(f, t_safe_sqrt(t, ir_sub(f, t_sqr(t, eta), t_sqr(t, theta.x))), across);
-    ir_ref sin_gamma = t_clamp(t, ir_div(f, h, ir_max(f, index, least)), -1, 1), cos_gamma = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, sin_gamma)));
+    ir_ref sin_gamma = t_clamp(t, ir_div(f, h, ir_max(f, index, least)), -1, 1),
+           cos_gamma = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, sin_gamma)));
     ir_ref gamma_t = ir_atan2(f, sin_gamma, cos_gamma);
     for (int p = 0; p < SEGMENTS; p++)
-        s.turn[p] = ir_add(f, ir_mul(f, gamma_t, t_f32(t, 2 * (float)p)), t_mad(t, gamma, t_f32(t, -2), t_f32(t, (float)p * pi)));
+        s.turn[p] = ir_add(f, ir_mul(f, gamma_t, t_f32(t, 2 * (float)p)),
+                           t_mad(t, gamma, t_f32(t, -2), t_f32(t, (float)p * pi)));
     ir_ref length = ir_div(f, ir_add(f, cos_gamma, cos_gamma), ir_max(f, cos_t, least));
     color sigma_a = absorption(t, n, record, uv);
     COLOR_EACH(transmittance, ir_exp(f, ir_neg(f, ir_mul(f, sigma_a.c[c], length))));
@@ -164,7 +187,8 @@ static void scatter(tracer *t, const fibre *s, vec3 wo, ir_ref out[LOBES])
     vec2 theta = theta_of(t, wo);
     ir_ref turned = ir_sub(f, phi_of(t, wo), s->phi);
     for (int p = 0; p < LOBES; p++) {
-        ir_ref around = p == SEGMENTS ? t_f32(t, 0.5f / pi) : hair_azimuthal(t, s->around, ir_sub(f, turned, s->turn[p]));
+        ir_ref around =
+            p == SEGMENTS ? t_f32(t, 0.5f / pi) : hair_azimuthal(t, s->around, ir_sub(f, turned, s->turn[p]));
         out[p] = ir_mul(f, hair_longitudinal(t, s->along[p], s->tilted[p], theta), around);
     }
 }
@@ -193,7 +217,8 @@ static ir_ref hair_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     return sum;
 }
 
-static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                               ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     fibre s = fibre_seen(t, n, record, wi, uv);
@@ -206,7 +231,8 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
     for (int p = 1; p < LOBES; p++) {
         ir_ref longer = ir_ge(f, u_lobe, end);
         begin = ir_select(f, longer, end, begin), width = ir_select(f, longer, share[p], width);
-        tilted = (vec2){ir_select(f, longer, s.tilted[p].x, tilted.x), ir_select(f, longer, s.tilted[p].y, tilted.y)};
+        tilted = (vec2){ir_select(f, longer, s.tilted[p].x, tilted.x),
+                        ir_select(f, longer, s.tilted[p].y, tilted.y)};
         along.inverse = ir_select(f, longer, s.along[p].inverse, along.inverse);
         if (p < SEGMENTS)
             turn = ir_select(f, longer, s.turn[p], turn);
@@ -215,14 +241,22 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
         end = ir_add(f, end, share[p]);
     }
     ir_ref u = t_clamp(t, t_ratio(t, ir_sub(f, u_lobe, begin), width), 0, 0x1.fffffep-1f);
-    ir_ref sine = hair_longitudinal_sample(t, along, tilted, u1, u2), cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, sine)));
+    ir_ref sine = hair_longitudinal_sample(t, along, tilted, u1, u2),
+           cosine = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), t_sqr(t, sine)));
     ir_ref around = ir_add(f, turn, hair_azimuthal_sample(t, s.around, u));
     ir_ref phi = ir_add(f, s.phi, ir_select(f, uniform, ir_mul(f, u, t_f32(t, 2 * pi)), around));
     vec3 wo = v3(ir_mul(f, cosine, ir_cos(f, phi)), sine, ir_mul(f, cosine, ir_sin(f, phi)));
-    return (bsdf_sample){.wo = wo, .pdf = hair_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
+    return (bsdf_sample){
+        .wo = wo,
+        .pdf = hair_pdf(t, n, record, wi, wo, uv),
+        .eta = t_f32(t, 1),
+        .delta = ir_bool(f, false),
+        .lobe = t_u32(t, 0),
+    };
 }
 
-static color hair_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color hair_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                        ir_ref delta, ir_ref lobe)
 {
     (void)delta, (void)lobe;
     fibre s = fibre_seen(t, n, record, wi, uv);
@@ -244,16 +278,20 @@ static uint32_t hair_needs(const class_node *n)
 static const plugin_param hair_params[] = {
     {"longitudinal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "along the fibre"},
     {"azimuthal_roughness", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.3", 0, 1, "around it"},
-    {"scale_tilt", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "2", -90, 90, "angle between the cuticle's scales and the fibre, degrees"},
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "amber", 1e-3, 1e3, "index of refraction of the fibre, or the name of a material"},
+    {"scale_tilt", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "2", -90, 90,
+     "angle between the cuticle's scales and the fibre, degrees"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "amber", 1e-3, 1e3,
+     "index of refraction of the fibre, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction outside"},
     {"eumelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1.3", 0, 1e6, "concentration of the brown pigment"},
     {"pheomelanin", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.2", 0, 1e6, "concentration of the red pigment"},
-    {"sigma_a", PLUGIN_TEXTURED, PLUGIN_ABSENT, NULL, 0, 1e9, "in place of pigments: absorption, per radius of the fibre"},
+    {"sigma_a", PLUGIN_TEXTURED, PLUGIN_ABSENT, NULL, 0, 1e9,
+     "in place of pigments: absorption, per radius of the fibre"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e9, "factor of sigma_a"},
 };
 const bsdf_class bsdf_hair = {
-    .base = {.plugin = {PLUGIN_BSDF, "hair", hair_params, sizeof hair_params / sizeof *hair_params, NULL, 0, "hair and fur, for curves"},
+    .base = {.plugin = {PLUGIN_BSDF, "hair", hair_params, sizeof hair_params / sizeof *hair_params, NULL, 0,
+                        "hair and fur, for curves"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = hair_load,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Indices of refraction by name, at standard conditions: Mitsuba's table; and the parameter that every dielectric makes of two of them. */
+ * Indices of refraction by name, at standard conditions: Mitsuba's table; and the parameter that every
+ * dielectric makes of two of them. */
 #include "render/bsdf/fresnel.h"
 
 #include <strings.h>
@@ -8,14 +9,14 @@ static const struct {
     const char *name;
     double ior;
 } materials[] = {
-    {"vacuum", 1},          {"helium", 1.000036},       {"hydrogen", 1.000132},
-    {"air", 1.000277},      {"carbon dioxide", 1.00045}, {"water", 1.333},
-    {"acetone", 1.36},      {"ethanol", 1.361},         {"carbon tetrachloride", 1.461},
-    {"glycerol", 1.4729},   {"benzene", 1.501},         {"silicone oil", 1.52045},
-    {"bromine", 1.661},     {"water ice", 1.31},        {"fused quartz", 1.458},
-    {"pyrex", 1.47},        {"acrylic glass", 1.49},    {"polypropylene", 1.49},
-    {"bk7", 1.5046},        {"sodium chloride", 1.544}, {"amber", 1.55},
-    {"pet", 1.575},         {"diamond", 2.419},
+    {"vacuum", 1},        {"helium", 1.000036},        {"hydrogen", 1.000132},
+    {"air", 1.000277},    {"carbon dioxide", 1.00045}, {"water", 1.333},
+    {"acetone", 1.36},    {"ethanol", 1.361},          {"carbon tetrachloride", 1.461},
+    {"glycerol", 1.4729}, {"benzene", 1.501},          {"silicone oil", 1.52045},
+    {"bromine", 1.661},   {"water ice", 1.31},         {"fused quartz", 1.458},
+    {"pyrex", 1.47},      {"acrylic glass", 1.49},     {"polypropylene", 1.49},
+    {"bk7", 1.5046},      {"sodium chloride", 1.544},  {"amber", 1.55},
+    {"pet", 1.575},       {"diamond", 2.419},
 };
 
 /* The index that a FLOAT_OR_NAME parameter gives. */
@@ -34,7 +35,8 @@ static bl_result ior_read(const scene_object *o, const char *param, double *out,
         }
         text_add(&known, "%s%s", i ? ", " : "", materials[i].name);
     }
-    scene_error(err, BL_ERROR_SCENE, v->where, "%s: no index of refraction is known for \"%.60s\" (%s); give a number, or one of %s",
+    scene_error(err, BL_ERROR_SCENE, v->where,
+                "%s: no index of refraction is known for \"%.60s\" (%s); give a number, or one of %s",
                 o->cls->name, v->text, param, known.data);
     text_free(&known);
     return BL_ERROR_SCENE;
@@ -64,9 +66,11 @@ ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record)
     return plan_load(t, n, record, n->extra_word + INTERFACE_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
 }
 
-color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance, ir_ref transmittance, ir_ref delta, ir_ref reflects)
+color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance,
+                      ir_ref transmittance, ir_ref delta, ir_ref reflects)
 {
     color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance);
-    color transmitted = color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), transmittance);
+    color transmitted =
+        color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), transmittance);
     return color_select(t, delta, color_select(t, reflects, reflected, transmitted), color_all(t_f32(t, 0)));
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See metal.h. In RGB an index is the colour of its curve under a constant spectrum (Mitsuba's rule; channels below 0 become 0). */
+ * See metal.h. In RGB an index is the colour of its curve under a constant spectrum (Mitsuba's rule; channels
+ * below 0 become 0). */
 #include "render/bsdf/metal.h"
 
 /* which: 1 the real part, 2 the extinction. */
 static void colour_of(const metal *m, int which, double out[3])
 {
     arena a = {0};
-    double *wavelengths = arena_alloc(&a, m->count * sizeof *wavelengths), *values = arena_alloc(&a, m->count * sizeof *values);
+    double *wavelengths = arena_alloc(&a, m->count * sizeof *wavelengths),
+           *values = arena_alloc(&a, m->count * sizeof *values);
     for (uint32_t i = 0; i < m->count; i++)
         wavelengths[i] = m->samples[i][0], values[i] = m->samples[i][which];
     spectrum_rgb(wavelengths, values, m->count, SPECTRUM_POWER, out);
@@ -21,8 +23,11 @@ static bl_result unknown(const scene_object *o, const scene_value *material, bl_
         const char *better = name_nearest(material->text, &metals[i].name, 1, &distance);
         nearest = better ? better : nearest;
     }
-    return scene_error(err, BL_ERROR_SCENE, material->where, "%s: no material \"%.60s\" is known%s%s%s; give the name of one, as Au, or \"eta\" and \"k\"",
-                       o->cls->name, material->text, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return scene_error(
+        err, BL_ERROR_SCENE, material->where,
+        "%s: no material \"%.60s\" is known%s%s%s; give the name of one, as Au, or \"eta\" and \"k\"",
+        o->cls->name, material->text, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+        nearest ? "\"?" : "");
 }
 
 bl_result metal_load(const scene_object *o, bl_error *err)
@@ -32,7 +37,8 @@ bl_result metal_load(const scene_object *o, bl_error *err)
     if (strcmp(material->text, "none") == 0)
         return BL_OK;
     if (scene_get(o, "eta")->given || scene_get(o, "k")->given)
-        return scene_error(err, BL_ERROR_SCENE, material->where, "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, material->where,
+                           "%s: give either \"material\" or \"eta\" and \"k\", not both", o->cls->name);
     uint32_t i = 0;
     while (i < metal_count && strcmp(metals[i].name, material->text) != 0)
         i++;

@@ -13,8 +13,8 @@ typedef struct metal {
 extern const metal metals[]; /* metal_samples.c, by name */
 extern const uint32_t metal_count;
 
-/* For load hooks of classes with "material", "eta" and "k": gives eta and k the material's colours. An error for a name that is not known, and for
- * one beside eta or k. */
+/* For load hooks of classes with "material", "eta" and "k": gives eta and k the material's colours. An error
+ * for a name that is not known, and for one beside eta or k. */
 bl_result metal_load(const scene_object *o, bl_error *err);
 
 #endif

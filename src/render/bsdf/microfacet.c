@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See microfacet.h. Visible normals of GGX are those of a hemisphere seen from a stretched wi, sampled as spherical caps (Dupuy and Benyoub
- * 2023); those of Beckmann by their slopes along and across wi (beckmann.h), whose density has the exact share of facets that wi sees, where the
- * value has the fit. */
+ * See microfacet.h. Visible normals of GGX are those of a hemisphere seen from a stretched wi, sampled as
+ * spherical caps (Dupuy and Benyoub 2023); those of Beckmann by their slopes along and across wi
+ * (beckmann.h), whose density has the exact share of facets that wi sees, where the value has the fit. */
 #include "render/bsdf/microfacet.h"
 
 #include "render/bsdf/beckmann.h"
@@ -14,7 +14,9 @@ bl_result microfacet_check(const scene_object *o, bl_error *err)
 {
     const scene_value *v = scene_get(o, "distribution");
     if (strcasecmp(v->text, "beckmann") != 0 && strcasecmp(v->text, "ggx") != 0)
-        return scene_error(err, BL_ERROR_SCENE, v->where, "%s: \"distribution\" must be beckmann or ggx, not \"%.60s\"", o->cls->name, v->text);
+        return scene_error(err, BL_ERROR_SCENE, v->where,
+                           "%s: \"distribution\" must be beckmann or ggx, not \"%.60s\"", o->cls->name,
+                           v->text);
     return BL_OK;
 }
 
@@ -22,10 +24,13 @@ bl_result microfacet_check_alpha(const scene_object *o, bl_error *err)
 {
     const scene_value *along = scene_get(o, "alpha_u"), *across = scene_get(o, "alpha_v");
     if (along->given != across->given)
-        return scene_error(err, BL_ERROR_SCENE, along->given ? along->where : across->where, "%s: \"alpha_u\" and \"alpha_v\" go together, \"%s\" is missing",
-                           o->cls->name, along->given ? "alpha_v" : "alpha_u");
+        return scene_error(err, BL_ERROR_SCENE, along->given ? along->where : across->where,
+                           "%s: \"alpha_u\" and \"alpha_v\" go together, \"%s\" is missing", o->cls->name,
+                           along->given ? "alpha_v" : "alpha_u");
     if (along->given && scene_get(o, "alpha")->given)
-        return scene_error(err, BL_ERROR_SCENE, along->where, "%s: give either \"alpha\" or \"alpha_u\" and \"alpha_v\", not both", o->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, along->where,
+                           "%s: give either \"alpha\" or \"alpha_u\" and \"alpha_v\", not both",
+                           o->cls->name);
     return BL_OK;
 }
 
@@ -53,7 +58,9 @@ bl_result microfacet_check_attached(const scene_object *o, bl_error *err)
 uint32_t microfacet_attached_choice(const scene_object *o)
 {
     const char *attached = scene_get(o, "attached")->text;
-    return strcmp(attached, "always") == 0 ? VARIANT_ALWAYS : strcmp(attached, "never") == 0 ? VARIANT_NEVER : 0u;
+    return strcmp(attached, "always") == 0  ? VARIANT_ALWAYS
+           : strcmp(attached, "never") == 0 ? VARIANT_NEVER
+                                            : 0u;
 }
 
 uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o)
@@ -75,7 +82,8 @@ bool microfacet_attaches(const render_scene *s, const scene_object *o)
     bool smooth = true, pair = scene_get(o, "alpha_u")->given;
     for (uint32_t k = pair ? 1 : 0; k < (pair ? ROUGHNESSES : 1); k++) {
         const scene_object *texture = scene_get(o, roughnesses[k])->object;
-        smooth &= texture->cls != &texture_constant.base.plugin || !(texture->values[0].vector[0] > s->attach_below);
+        smooth &= texture->cls != &texture_constant.base.plugin ||
+                  !(texture->values[0].vector[0] > s->attach_below);
     }
     return microfacet_attaches_if(s, o, smooth);
 }
@@ -118,12 +126,16 @@ ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha)
 
 /* ---- the distributions ---- */
 
-static ir_ref at_least(tracer *t, ir_ref alpha) { return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA)); }
+static ir_ref at_least(tracer *t, ir_ref alpha)
+{
+    return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA));
+}
 
 vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     if (plan_given(n, "alpha_u"))
-        return (vec2){at_least(t, plan_texture_1(t, n, record, "alpha_u", uv)), at_least(t, plan_texture_1(t, n, record, "alpha_v", uv))};
+        return (vec2){at_least(t, plan_texture_1(t, n, record, "alpha_u", uv)),
+                      at_least(t, plan_texture_1(t, n, record, "alpha_v", uv))};
     ir_ref alpha = at_least(t, plan_texture_1(t, n, record, "alpha", uv));
     return (vec2){alpha, alpha};
 }
@@ -150,12 +162,14 @@ ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3
     ir_ref sin2 = isotropic(alpha) ? square_of_plane(t, m) : stretched_square(t, alpha, m);
     if (kind == MICROFACET_GGX)
         return ir_div(f, alpha2, ir_mul(f, t_f32(t, pi), t_sqr(t, t_mad(t, alpha2, cos2, sin2))));
-    cos2 = ir_max(f, cos2, t_f32(t, 1e-12f)); /* at the horizon the exponential is 0, and must not become 0 / 0 */
+    cos2 = ir_max(f, cos2,
+                  t_f32(t, 1e-12f)); /* at the horizon the exponential is 0, and must not become 0 / 0 */
     ir_ref exponent = ir_neg(f, ir_div(f, sin2, ir_mul(f, alpha2, cos2)));
     return ir_div(f, ir_exp(f, exponent), ir_mul(f, ir_mul(f, t_f32(t, pi), alpha2), t_sqr(t, cos2)));
 }
 
-/* Of v projected along the surface, in units of the roughness: tan^2 of its angle times the roughness that v meets, squared. */
+/* Of v projected along the surface, in units of the roughness: tan^2 of its angle times the roughness that v
+ * meets, squared. */
 static ir_ref rough_slope(tracer *t, vec2 alpha, vec3 v)
 {
     ir_func *f = t->f;
@@ -191,17 +205,21 @@ static vec3 sample_cap(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
     ir_ref z = ir_sub(f, ir_mul(f, ir_sub(f, one, u2), ir_add(f, one, stretched.z)), stretched.z);
     ir_ref r = microfacet_root(t, ir_sub(f, one, t_sqr(t, z)));
     vec3 m = v3_add(t, v3(ir_mul(f, r, ir_cos(f, phi)), ir_mul(f, r, ir_sin(f, phi)), z), stretched);
-    return v3_normalize(t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
+    return v3_normalize(
+        t, v3(ir_mul(f, alpha.x, m.x), ir_mul(f, alpha.y, m.y), ir_max(f, m.z, t_f32(t, 1e-7f))));
 }
 
-/* The part of wi along the surface, in units of the roughness: its length, and its direction, which is x where there is none. */
+/* The part of wi along the surface, in units of the roughness: its length, and its direction, which is x
+ * where there is none. */
 static ir_ref scaled_sine(tracer *t, vec2 alpha, vec3 wi, vec2 *direction)
 {
     ir_func *f = t->f;
     vec2 v = {ir_mul(f, alpha.x, wi.x), ir_mul(f, alpha.y, wi.y)};
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), square = t_mad(t, v.x, v.x, t_sqr(t, v.y)), there = ir_gt(f, square, zero);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), square = t_mad(t, v.x, v.x, t_sqr(t, v.y)),
+           there = ir_gt(f, square, zero);
     ir_ref length = ir_sqrt(f, ir_select(f, there, square, one));
-    *direction = (vec2){ir_select(f, there, ir_div(f, v.x, length), one), ir_select(f, there, ir_div(f, v.y, length), zero)};
+    *direction = (vec2){ir_select(f, there, ir_div(f, v.x, length), one),
+                        ir_select(f, there, ir_div(f, v.y, length), zero)};
     return ir_select(f, there, length, zero);
 }
 
@@ -211,23 +229,29 @@ static vec3 sample_slopes(tracer *t, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
     vec2 to;
     ir_ref sine = scaled_sine(t, alpha, wi, &to), length = ir_sqrt(f, t_mad(t, sine, sine, t_sqr(t, wi.z)));
     vec2 slope = beckmann_slopes(t, ir_div(f, sine, length), ir_div(f, wi.z, length), u1, u2);
-    ir_ref x = ir_sub(f, ir_mul(f, slope.x, to.x), ir_mul(f, slope.y, to.y)), y = t_mad(t, slope.x, to.y, ir_mul(f, slope.y, to.x));
-    return v3_normalize(t, v3(ir_neg(f, ir_mul(f, alpha.x, x)), ir_neg(f, ir_mul(f, alpha.y, y)), t_f32(t, 1)));
+    ir_ref x = ir_sub(f, ir_mul(f, slope.x, to.x), ir_mul(f, slope.y, to.y)),
+           y = t_mad(t, slope.x, to.y, ir_mul(f, slope.y, to.x));
+    return v3_normalize(t,
+                        v3(ir_neg(f, ir_mul(f, alpha.x, x)), ir_neg(f, ir_mul(f, alpha.y, y)), t_f32(t, 1)));
 }
 
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2)
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1,
+                       ir_ref u2)
 {
     ir_func *f = t->f;
     if (visible)
         return (kind == MICROFACET_GGX ? sample_cap : sample_slopes)(t, alpha, wi, u1, u2);
     ir_ref one = t_f32(t, 1), left = ir_sub(f, one, u2), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
-    ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)), x = ir_cos(f, phi), y = ir_sin(f, phi);
+    ir_ref square = kind == MICROFACET_GGX ? ir_div(f, u2, left) : ir_neg(f, ir_log(f, left)),
+           x = ir_cos(f, phi), y = ir_sin(f, phi);
     if (!isotropic(alpha)) {
         ir_ref r = microfacet_root(t, square);
-        return v3_normalize(t, v3(ir_mul(f, ir_mul(f, r, alpha.x), x), ir_mul(f, ir_mul(f, r, alpha.y), y), one));
+        return v3_normalize(
+            t, v3(ir_mul(f, ir_mul(f, r, alpha.x), x), ir_mul(f, ir_mul(f, r, alpha.y), y), one));
     }
     ir_ref slope2 = ir_mul(f, t_sqr(t, alpha.x), square);
-    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))), sine = ir_mul(f, cosine, microfacet_root(t, slope2));
+    ir_ref cosine = ir_div(f, one, ir_sqrt(f, ir_add(f, one, slope2))),
+           sine = ir_mul(f, cosine, microfacet_root(t, slope2));
     return v3(ir_mul(f, sine, x), ir_mul(f, sine, y), cosine);
 }
 
@@ -239,7 +263,8 @@ ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha,
         return ir_mul(f, d, m.z);
     if (kind == MICROFACET_BECKMANN) {
         vec2 direction;
-        ir_ref sine = scaled_sine(t, alpha, wi, &direction), area = beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z));
+        ir_ref sine = scaled_sine(t, alpha, wi, &direction),
+               area = beckmann_area(t, sine, wi.z, beckmann_edge(t, sine, wi.z));
         return ir_div(f, ir_mul(f, ir_mul(f, d, t_f32(t, root_pi)), v3_dot(t, wi, m)), area);
     }
     return ir_mul(f, d, ir_mul(f, microfacet_visible(t, kind, alpha, wi), ir_div(f, v3_dot(t, wi, m), wi.z)));

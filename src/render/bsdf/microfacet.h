@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough surfaces of microfacets (Walter, Marschner, Li and Torrance 2007; with two roughnesses Heitz 2014). Local frame; alpha is the
- * roughness along x and y, at least MICROFACET_LEAST_ALPHA. */
+ * Rough surfaces of microfacets (Walter, Marschner, Li and Torrance 2007; with two roughnesses Heitz 2014).
+ * Local frame; alpha is the roughness along x and y, at least MICROFACET_LEAST_ALPHA. */
 #ifndef BL_RENDER_MICROFACET_H
 #define BL_RENDER_MICROFACET_H
 
@@ -12,27 +12,34 @@ typedef enum microfacet_kind { MICROFACET_BECKMANN, MICROFACET_GGX } microfacet_
 
 /* Of the parameters that rough materials share: "distribution", a name in any case. */
 bl_result microfacet_check(const scene_object *o, bl_error *err);
-/* And "alpha", or "alpha_u" and "alpha_v" in its place: the class of a material that has these shows it, so others are not the slower for it. */
+/* And "alpha", or "alpha_u" and "alpha_v" in its place: the class of a material that has these shows it, so
+ * others are not the slower for it. */
 bl_result microfacet_check_alpha(const scene_object *o, bl_error *err);
 microfacet_kind microfacet_named(const scene_object *o);
 /* The variant of their classes is which distribution, and whether visible normals are sampled. */
 uint32_t microfacet_variant(const render_scene *s, const scene_object *o);
 /* Of materials with attached sampling (bsdf_class.attached): "attached", and its part of their variant. */
 #define MICROFACET_ATTACHED_PARAM                                                                            \
-    {"attached", PLUGIN_STRING, 0, "auto", 0, 0,                                                             \
-     "gradients follow its samples: never, always, or (auto) where it is smooth"}
+    {                                                                                                        \
+        "attached", PLUGIN_STRING, 0, "auto", 0, 0,                                                          \
+            "gradients follow its samples: never, always, or (auto) where it is smooth"                      \
+    }
 bl_result microfacet_check_attached(const scene_object *o, bl_error *err);
 uint32_t microfacet_attached_choice(const scene_object *o); /* that part alone: bits 4 and 8 */
 uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o);
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
 bool microfacet_turns_by_uv(const scene_object *o);
-/* Of materials whose roughness is not a texture: `attaches`, if they are smooth enough or not; `roughness`. */
+/* Of materials whose roughness is not a texture: `attaches`, if they are smooth enough or not;
+ * `roughness`. */
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
 ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
 ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha); /* bool: too rough to be attached there */
-static inline microfacet_kind microfacet_kind_of(const class_node *n) { return (microfacet_kind)(n->variant & 1); }
+static inline microfacet_kind microfacet_kind_of(const class_node *n)
+{
+    return (microfacet_kind)(n->variant & 1);
+}
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 /* Directions matter where there are two roughnesses (render_class.needs). */
 uint32_t microfacet_needs(const class_node *n);
@@ -42,8 +49,10 @@ vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);
 /* Share of the facets of normal m that v sees (Smith); v.z > 0 and v.m > 0. */
 ir_ref microfacet_visible(tracer *t, microfacet_kind kind, vec2 alpha, vec3 v);
-/* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of all, by their area seen along z. */
-vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1, ir_ref u2);
+/* A normal to reflect wi about, and its density in solid angle at wi. visible: of those that wi sees, else of
+ * all, by their area seen along z. */
+vec3 microfacet_sample(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, ir_ref u1,
+                       ir_ref u2);
 /* A square root: where derivatives are wanted, not of 0, where there is none. */
 ir_ref microfacet_root(tracer *t, ir_ref v);
 ir_ref microfacet_pdf(tracer *t, microfacet_kind kind, bool visible, vec2 alpha, vec3 wi, vec3 m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Normals from a texture: 2 rgb - 1, normalised, in the frame whose first axis is dp/du and whose third is the shading normal. Textures of
- * normals are not colours, so bitmaps want raw = true. */
+ * Normals from a texture: 2 rgb - 1, normalised, in the frame whose first axis is dp/du and whose third is
+ * the shading normal. Textures of normals are not colours, so bitmaps want raw = true. */
 #include "render/bsdf/perturbed.h"
 
 static vec3 mapped_normal(tracer *t, const class_node *n, ir_ref record, vec2 uv)
@@ -8,7 +8,8 @@ static vec3 mapped_normal(tracer *t, const class_node *n, ir_ref record, vec2 uv
     ir_func *f = t->f;
     color c = plan_texture(t, n, record, "normalmap", uv);
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
-    return v3_normalize(t, v3(ir_sub(f, ir_mul(f, two, c.c[0]), one), ir_sub(f, ir_mul(f, two, c.c[1]), one), ir_sub(f, ir_mul(f, two, c.c[2]), one)));
+    return v3_normalize(t, v3(ir_sub(f, ir_mul(f, two, c.c[0]), one), ir_sub(f, ir_mul(f, two, c.c[1]), one),
+                              ir_sub(f, ir_mul(f, two, c.c[2]), one)));
 }
 
 static const plugin_param normalmap_params[] = {
@@ -16,7 +17,8 @@ static const plugin_param normalmap_params[] = {
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_normalmap = {
-    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", normalmap_params, 3, &perturbed_slot, 1, "a material with normals from a texture"},
+    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", normalmap_params, 3, &perturbed_slot, 1,
+                                 "a material with normals from a texture"},
                       .mark = perturbed_mark,
                       .variant = perturbed_variant,
                       .needs = perturbed_needs},

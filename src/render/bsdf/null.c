@@ -26,21 +26,30 @@ color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 
     return cls->value(t, n, record, wi, v3_neg(t, wi), uv, ir_bool(t->f, true), t_u32(t, LOBE_NULL));
 }
 
-static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                               ir_ref u1, ir_ref u2)
 {
     (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;
     ir_ref one = t_f32(t, 1);
-    return (bsdf_sample){.wo = v3_neg(t, wi), .pdf = one, .eta = one, .delta = ir_bool(t->f, true), .lobe = t_u32(t, LOBE_NULL)};
+    return (bsdf_sample){
+        .wo = v3_neg(t, wi),
+        .pdf = one,
+        .eta = one,
+        .delta = ir_bool(t->f, true),
+        .lobe = t_u32(t, LOBE_NULL),
+    };
 }
 
-static color null_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color null_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                        ir_ref delta, ir_ref lobe)
 {
     (void)n, (void)record, (void)wi, (void)wo, (void)uv, (void)lobe;
     return color_all(ir_select(t->f, delta, t_f32(t, 1), t_f32(t, 0)));
 }
 
 const bsdf_class bsdf_null = {
-    .base.plugin = {PLUGIN_BSDF, "null", NULL, 0, NULL, 0, "lets everything through, as if there were no surface"},
+    .base.plugin = {PLUGIN_BSDF, "null", NULL, 0, NULL, 0,
+                    "lets everything through, as if there were no surface"},
     .transmits = true,
     .null = true,
     .sample = null_sample,

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A material in a turned frame, for normal and bump maps. The nested material sees wi and wo in the frame of the new normal n', whose first
- * axis is that of the shading frame made orthogonal to n' (Mitsuba 3.9). Its rules:
+ * A material in a turned frame, for normal and bump maps. The nested material sees wi and wo in the frame of
+ * the new normal n', whose first axis is that of the shading frame made orthogonal to n' (Mitsuba 3.9). Its
+ * rules:
  *
- *   flip    where wi lies on different sides of the two normals' planes, n' is turned half round the old normal;
+ *   flip    where wi lies on different sides of the two normals' planes, n' is turned half round the old
+ *           normal;
  *   sides   a direction wo on different sides of the two planes is no sample, and its value is 0;
- *   shadow  values are multiplied by 2 / (1 + sqrt(1 + a^2 tan^2 wo)) with a^2 = min(1, tan^2 n' / 8), both angles to the old normal: the
- *           shadowing of a rough surface that would spread its normals as far (Estevez, Lecocq and Stein 2019, Ray Tracing Gems, chapter 12).
+ *   shadow  values are multiplied by 2 / (1 + sqrt(1 + a^2 tan^2 wo)) with a^2 = min(1, tan^2 n' / 8), both
+ *           angles to the old normal: the
+ *           shadowing of a rough surface that would spread its normals as far (Estevez, Lecocq and Stein
+ *           2019, Ray Tracing Gems, chapter 12).
  *
- * Derivatives with respect to the texture are those of the nested value, of the shadow and of the frame at fixed directions. Where the nested
- * lobe is discrete its direction turns with n', too (integrator/follow.c). */
+ * Derivatives with respect to the texture are those of the nested value, of the shadow and of the frame at
+ * fixed directions. Where the nested lobe is discrete its direction turns with n', too
+ * (integrator/follow.c). */
 #include "render/bsdf/perturbed.h"
 
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };
@@ -26,20 +31,28 @@ static turned turn(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 
     vec3 normal = ((const perturbed_class *)(const void *)n->cls)->normal(t, n, record, uv);
     if (n->variant & VARIANT_FLIP) {
         ir_ref away = ir_le(f, ir_mul(f, wi.z, v3_dot(t, wi, normal)), t_f32(t, 0));
-        normal.x = ir_select(f, away, ir_neg(f, normal.x), normal.x), normal.y = ir_select(f, away, ir_neg(f, normal.y), normal.y);
+        normal.x = ir_select(f, away, ir_neg(f, normal.x), normal.x),
+        normal.y = ir_select(f, away, ir_neg(f, normal.y), normal.y);
     }
     /* e_x - n' (n' . e_x), of length sqrt(1 - n'.x^2); an n' along the first axis has no first axis left */
     vec3 s = v3_sub(t, v3(t_f32(t, 1), t_f32(t, 0), t_f32(t, 0)), v3_scale(t, normal, normal.x));
     ir_ref square = v3_dot(t, s, s), good = ir_gt(f, square, t_f32(t, 1e-12f));
     ir_ref inverse = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, good, square, t_f32(t, 1))));
     s = v3_select(t, good, v3_scale(t, s, inverse), v3(t_f32(t, 0), t_f32(t, 1), t_f32(t, 0)));
-    turned r = {.nested = n->child[0], .record = t_offset(t, record, n->child_word[0]), .frame = {s, v3_cross(t, normal, s), normal}};
+    turned r = {
+        .nested = n->child[0],
+        .record = t_offset(t, record, n->child_word[0]),
+        .frame = {s, v3_cross(t, normal, s), normal},
+    };
     r.wi = frame_to_local(t, r.frame, wi);
     return r;
 }
 
 /* bool: on the same side of both planes */
-static ir_ref same_side(tracer *t, vec3 a, vec3 b) { return ir_gt(t->f, ir_mul(t->f, a.z, b.z), t_f32(t, 0)); }
+static ir_ref same_side(tracer *t, vec3 a, vec3 b)
+{
+    return ir_gt(t->f, ir_mul(t->f, a.z, b.z), t_f32(t, 0));
+}
 
 /* tan^2 of the angle to the z axis of a direction of unit length */
 static ir_ref square_tangent(tracer *t, ir_ref cosine)
@@ -52,12 +65,14 @@ static ir_ref square_tangent(tracer *t, ir_ref cosine)
 static ir_ref shadow(tracer *t, vec3 normal, vec3 wo)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), alpha2 = ir_min(f, one, ir_mul(f, t_f32(t, 0.125f), square_tangent(t, normal.z)));
+    ir_ref one = t_f32(t, 1),
+           alpha2 = ir_min(f, one, ir_mul(f, t_f32(t, 0.125f), square_tangent(t, normal.z)));
     ir_ref root = ir_sqrt(f, t_mad(t, alpha2, square_tangent(t, wo.z), one));
     return ir_div(f, t_f32(t, 2), ir_add(f, one, root));
 }
 
-bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                             ir_ref u1, ir_ref u2)
 {
     turned r = turn(t, n, record, wi, uv);
     bsdf_sample s = bsdf_of(r.nested)->sample(t, r.nested, r.record, r.wi, uv, u_lobe, u1, u2);
@@ -75,7 +90,8 @@ ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec
     return ir_select(t->f, same_side(t, inner, wo), pdf, t_f32(t, 0));
 }
 
-color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
+                      ir_ref lobe)
 {
     turned r = turn(t, n, record, wi, uv);
     vec3 inner = frame_to_local(t, r.frame, wo);
@@ -111,7 +127,8 @@ void perturbed_mark(render_scene *s, const scene_object *o)
         render_turns_all(s, o);
 }
 
-bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                 const bsdf_draw *draw)
 {
     turned r = turn(t, n, record, wi, uv);
     bsdf_draw inner = *draw;

@@ -12,20 +12,33 @@ typedef struct perturbed_class {
 } perturbed_class;
 
 /* What every perturbed_class has for its functions; the nested material is its one child. */
-bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                             ir_ref u1, ir_ref u2);
 ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
-color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe);
+color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
+                      ir_ref lobe);
 vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw);
+bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                 const bsdf_draw *draw);
 bool perturbed_turns_by_uv(const scene_object *o);
 ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);
 uint32_t perturbed_needs(const class_node *n); /* tangents */
-extern const plugin_slot perturbed_slot; /* the nested material */
+extern const plugin_slot perturbed_slot;       /* the nested material */
 extern const perturbed_class bsdf_bumpmap, bsdf_normalmap;
-#define PERTURBED_PARAMS                                                                                      \
-    {"flip_invalid_normals", PLUGIN_BOOLEAN, 0, "true", 0, 0, "turn normals that face away from the viewer"}, \
-        {"use_shadowing_function", PLUGIN_BOOLEAN, 0, "true", 0, 0, "darken grazing light as a rough surface would"}
+#define PERTURBED_PARAMS                                                                                     \
+    {                                                                                                        \
+        "flip_invalid_normals",                                                                              \
+        PLUGIN_BOOLEAN,                                                                                      \
+        0,                                                                                                   \
+        "true",                                                                                              \
+        0,                                                                                                   \
+        0,                                                                                                   \
+        "turn normals that face away from the viewer"},                                                      \
+    {                                                                                                        \
+        "use_shadowing_function", PLUGIN_BOOLEAN, 0, "true", 0, 0,                                           \
+            "darken grazing light as a rough surface would"                                                  \
+    }
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Smooth plastic, one-sided: a dielectric coat over a diffuse base. One discrete lobe, the coat's mirror direction, with the coefficient
- * specular_reflectance * F(wi); and a diffuse one,
+ * Smooth plastic, one-sided: a dielectric coat over a diffuse base. One discrete lobe, the coat's mirror
+ * direction, with the coefficient specular_reflectance * F(wi); and a diffuse one,
  *
  *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi,
  *
- * where internal is how much of the base's light the coat sends back to it, a derived value (estimators.md 2): the sum over all such
- * round trips. r is the reflectance where `nonlinear` (colours deepen with each trip), else 1. */
+ * where internal is how much of the base's light the coat sends back to it, a derived value (estimators.md
+ * 2): the sum over all such round trips. r is the reflectance where `nonlinear` (colours deepen with each
+ * trip), else 1. */
 #include "render/bsdf/fresnel.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -19,7 +20,10 @@ static uint32_t plastic_variant(const render_scene *s, const scene_object *o)
     return scene_number(o, "nonlinear") != 0;
 }
 
-static bl_result plastic_load(render_scene *s, const scene_object *o, bl_error *err) { return interface_load(s, o, NULL, err); }
+static bl_result plastic_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    return interface_load(s, o, NULL, err);
+}
 
 static void plastic_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
 {
@@ -39,41 +43,53 @@ static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
 
 static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
 
-/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated (estimators.md 4). */
+/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
+ * (estimators.md 4). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_func *f = t->f;
     ir_ref reflectance = reflectance_at(t, n, record, wi.z);
     ir_ref coat = ir_mul(f, reflectance, sum_of(t, plan_texture(t, n, record, "specular_reflectance", uv)));
-    ir_ref base = ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), sum_of(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
+    ir_ref base = ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance),
+                         sum_of(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
-    return plan_probability(t, n, "specular_reflectance", plan_probability(t, n, "diffuse_reflectance", share));
+    return plan_probability(t, n, "specular_reflectance",
+                            plan_probability(t, n, "diffuse_reflectance", share));
 }
 
 static ir_ref plastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
     ir_ref diffuse = ir_sub(f, t_f32(t, 1), specular_probability(t, n, record, wi, uv));
-    return ir_select(f, both_above(t, wi, wo), ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))), t_f32(t, 0));
+    return ir_select(f, both_above(t, wi, wo), ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))),
+                     t_f32(t, 0));
 }
 
-static bsdf_sample plastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample plastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                  ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref p = specular_probability(t, n, record, wi, uv), specular = ir_lt(f, u_lobe, p);
-    bsdf_sample s = {.wo = v3_select(t, specular, fresnel_reflected(t, wi), warp_cosine_hemisphere(t, u1, u2)), .eta = t_f32(t, 1),
-                     .delta = specular, .lobe = t_u32(t, 0)};
+    bsdf_sample s = {
+        .wo = v3_select(t, specular, fresnel_reflected(t, wi), warp_cosine_hemisphere(t, u1, u2)),
+        .eta = t_f32(t, 1),
+        .delta = specular,
+        .lobe = t_u32(t, 0),
+    };
     ir_ref discrete = ir_select(f, ir_gt(f, wi.z, t_f32(t, 0)), p, t_f32(t, 0));
     s.pdf = ir_select(f, specular, discrete, plastic_pdf(t, n, record, wi, s.wo, uv));
     return s;
 }
 
-static color plastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color plastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                           ir_ref delta, ir_ref lobe)
 {
     (void)lobe;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), eta = interface_eta(t, n, record), enters = reflectance_at(t, n, record, wi.z);
-    ir_ref leaves = ir_sub(f, one, reflectance_at(t, n, record, wo.z)), internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
+    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), eta = interface_eta(t, n, record),
+           enters = reflectance_at(t, n, record, wi.z);
+    ir_ref leaves = ir_sub(f, one, reflectance_at(t, n, record, wo.z)),
+           internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
     ir_ref crosses = ir_div(f, ir_mul(f, ir_sub(f, one, enters), leaves), t_sqr(t, eta));
     ir_ref scale = ir_mul(f, crosses, ir_mul(f, wo.z, t_f32(t, inverse_pi)));
     color base = plan_texture(t, n, record, "diffuse_reflectance", uv);
@@ -88,9 +104,11 @@ static color plastic_value(tracer *t, const class_node *n, ir_ref record, vec3 w
 static const plugin_param plastic_params[] = {
     {"diffuse_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo of the base"},
     {"nonlinear", PLUGIN_BOOLEAN, 0, "false", 0, 0, "colours deepen with internal reflection"},
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "polypropylene", 1e-3, 1e3, "index of refraction of the coat, or the name of a material"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "polypropylene", 1e-3, 1e3,
+     "index of refraction of the coat, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction outside"},
-    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the coat's reflection"},
+    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0,
+     "factor of the coat's reflection"},
 };
 const bsdf_class bsdf_plastic = {
     .base = {.plugin = {PLUGIN_BSDF, "plastic", plastic_params, 5, NULL, 0, "smooth plastic, one-sided"},

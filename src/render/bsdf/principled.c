@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Disney's principled material, as Mitsuba arranges it (terms: principled_lobes.h). Seen from above, f cos is the sum of
+ * Disney's principled material, as Mitsuba arranges it (terms: principled_lobes.h). Seen from above, f cos is
+ * the sum of
  *
- *     reflection    F D G / (4 cos wi), F mixed of a dielectric's, a metal's (base_color at normal incidence) and a tinted one;
- *     transmission  sqrt(base_color) glass (1 - F) D G |wi.m wo.m| / (cos wi |h|^2), for radiance, as in roughdielectric.c;
- *     clearcoat     clearcoat / 4 F D G cos wo with a fixed index, D of Berry's kind (GTR1), G of a fixed roughness;
+ *     reflection    F D G / (4 cos wi), F mixed of a dielectric's, a metal's (base_color at normal incidence)
+ *                   and a tinted one;
+ *     transmission  sqrt(base_color) glass (1 - F) D G |wi.m wo.m| / (cos wi |h|^2), for radiance, as in
+ *                   roughdielectric.c;
+ *     clearcoat     clearcoat / 4 F D G cos wo with a fixed index, D of Berry's kind (GTR1), G of a fixed
+ *                   roughness;
  *     base          (1 - metallic) (1 - spec_trans) diffuse + (1 - metallic) sheen,
  *
  * with glass = (1 - metallic) spec_trans; from below it is glass, nothing else.
  *
- * Sampled: a facet, the base by its cosine, or the coat, by the rates and weights; a facet then reflects or transmits by glass and F. The weights
- * of parts may be 0 while they are differentiated: then no part is left out (estimators.md 4).
+ * Sampled: a facet, the base by its cosine, or the coat, by the rates and weights; a facet then reflects or
+ * transmits by glass and F. The weights of parts may be 0 while they are differentiated: then no part is left
+ * out (estimators.md 4).
  *
- * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the choices between them keep their
- * probabilities (integrator/attached.c).
+ * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the
+ * choices between them keep their probabilities (integrator/attached.c).
  *
- * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at normal incidence: 0.08 specular. */
+ * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at
+ * normal incidence: 0.08 specular. */
 #include "render/bsdf/principled_lobes.h"
 #include "render/bsdf/rim.h"
 
@@ -32,16 +38,19 @@ enum { LOBE_BASE = 1, LOBE_COAT = 2 };
 
 static bool principled_attaches(const render_scene *s, const scene_object *o)
 {
-    double roughness = principled_constant_or(o, "roughness", 0), gloss = principled_constant_or(o, "clearcoat_gloss", 1);
+    double roughness = principled_constant_or(o, "roughness", 0),
+           gloss = principled_constant_or(o, "clearcoat_gloss", 1);
     double least = roughness * roughness;
     if (!plan_part_is_zero(o, "clearcoat"))
-        least = fmin(least, (double)PRINCIPLED_COAT_ROUGH + (double)(PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH) * gloss);
+        least = fmin(least, (double)PRINCIPLED_COAT_ROUGH +
+                                (double)(PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH) * gloss);
     return microfacet_attaches_if(s, o, least <= (double)s->attach_below);
 }
 
 static uint32_t principled_variant(const render_scene *s, const scene_object *o)
 {
-    return (scene_get(o, "eta")->given ? INDEX_IS_ETA : 0u) | microfacet_attached_choice(o) | (principled_attaches(s, o) ? ATTACHES : 0u);
+    return (scene_get(o, "eta")->given ? INDEX_IS_ETA : 0u) | microfacet_attached_choice(o) |
+           (principled_attaches(s, o) ? ATTACHES : 0u);
 }
 
 static const char *const turning[] = {"roughness", "anisotropic", "clearcoat_gloss"};
@@ -55,7 +64,8 @@ static void principled_mark(render_scene *s, const scene_object *o)
     for (uint32_t k = 0; k < TURNING; k++)
         render_turns_all(s, scene_get(o, turning[k])->object);
     for (uint32_t i = 0; i < s->parameters.count && !plan_part_is_zero(o, "spec_trans"); i++)
-        if (s->parameters.data[i].object == o->index && s->parameters.data[i].slot == PLAN_DATA_SLOT) /* the index */
+        if (s->parameters.data[i].object == o->index &&
+            s->parameters.data[i].slot == PLAN_DATA_SLOT) /* the index */
             render_turns(s, i);
 }
 
@@ -64,14 +74,16 @@ static bool principled_turns_by_uv(const scene_object *o)
     return principled_turn_by_uv(o, turning, TURNING);
 }
 
-/* An index of 1 has no refraction to speak of: as Mitsuba does, it is moved a little where there is transmission. */
+/* An index of 1 has no refraction to speak of: as Mitsuba does, it is moved a little where there is
+ * transmission. */
 static bl_result principled_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     static const uint32_t one = 1;
     TRY(microfacet_check_attached(o, err));
     const scene_value *eta = scene_get(o, "eta"), *specular = scene_get(o, "specular");
     if (eta->given && specular->given)
-        return scene_error(err, BL_ERROR_SCENE, specular->where, "principled: give either \"eta\" or \"specular\", not both");
+        return scene_error(err, BL_ERROR_SCENE, specular->where,
+                           "principled: give either \"eta\" or \"specular\", not both");
     bool transmits = !plan_part_is_zero(o, "spec_trans");
     float index = eta->given ? (float)eta->number : specular->given ? (float)specular->number : 0.5f;
     if (eta->given) {
@@ -102,12 +114,14 @@ typedef struct index_of {
     ir_ref matched; /* bool: exactly 1, so that nothing is reflected */
 } index_of;
 
-/* With the reflectance at normal incidence q^2, eta = (1 + q) / (1 - q). At specular 0 the reflectance still has a derivative, which the
- * root would hide; the shift of 1e-7 keeps it, and is below the resolution of f32 where it matters. */
+/* With the reflectance at normal incidence q^2, eta = (1 + q) / (1 - q). At specular 0 the reflectance still
+ * has a derivative, which the root would hide; the shift of 1e-7 keeps it, and is below the resolution of f32
+ * where it matters. */
 static index_of index_at(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), v = plan_load(t, n, record, n->extra_word + WORD_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
+    ir_ref one = t_f32(t, 1),
+           v = plan_load(t, n, record, n->extra_word + WORD_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
     if (n->variant & INDEX_IS_ETA)
         return (index_of){v, ir_eq(f, v, one)};
     ir_ref q = ir_sqrt(f, ir_mul(f, t_f32(t, 0.08f), ir_add(f, v, t_f32(t, 1e-7f))));
@@ -151,7 +165,8 @@ static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 /* The share, but within bounds where it depends on a weight that is differentiated. */
 static ir_ref kept(tracer *t, const class_node *n, ir_ref share)
 {
-    return plan_probability(t, n, "metallic", plan_probability(t, n, "spec_trans", plan_probability(t, n, "clearcoat", share)));
+    return plan_probability(t, n, "metallic",
+                            plan_probability(t, n, "spec_trans", plan_probability(t, n, "clearcoat", share)));
 }
 
 typedef struct choice {
@@ -168,7 +183,8 @@ static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, 
     ir_ref base = ir_mul(f, weights_at(t, n, record, uv).base, rate[2]), others = base;
     choice c = {.base = one};
     if (has_coat(n)) {
-        others = t_mad(t, ir_mul(f, t_f32(t, 0.25f), plan_weight(t, n, record, "clearcoat", uv)), rate[1], base);
+        others =
+            t_mad(t, ir_mul(f, t_f32(t, 0.25f), plan_weight(t, n, record, "clearcoat", uv)), rate[1], base);
         c.base = kept(t, n, t_ratio(t, base, others));
     }
     c.facet = kept(t, n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
@@ -178,17 +194,20 @@ static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, 
 }
 
 /* Probability that a facet reflects. Where light begins to cross see roughdielectric.c. */
-static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 wi, const fresnel *at)
+static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 wi,
+                                     const fresnel *at)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), glass = weights_at(t, n, record, uv).glass;
     ir_ref above = ir_sub(f, one, ir_mul(f, glass, ir_sub(f, one, at->reflectance)));
     ir_ref share = ir_select(f, ir_gt(f, wi.z, t_f32(t, 0)), above, at->reflectance);
-    ir_ref bounded = plan_probability(t, n, "metallic", plan_probability(t, n, "spec_trans", plan_probability(t, n, "eta", share)));
+    ir_ref bounded = plan_probability(
+        t, n, "metallic", plan_probability(t, n, "spec_trans", plan_probability(t, n, "eta", share)));
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
-/* Whether normals near total reflection get a share (facet.h), and the rim of what is refracted (rim.h); and where: not of facets that are attached. */
+/* Whether normals near total reflection get a share (facet.h), and the rim of what is refracted (rim.h); and
+ * where: not of facets that are attached. */
 static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
 static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
@@ -202,13 +221,16 @@ static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 
     return ir_mul(t->f, chance, weights_at(t, n, record, uv).glass);
 }
 
-static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 from, vec2 uv, ir_ref u1, ir_ref u2)
+static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 from,
+                           vec2 uv, ir_ref u1, ir_ref u2)
 {
     vec2 alpha = alpha_at(t, n, record, uv);
     if (!bends(n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, held_facets(t, n, record, uv), facet_index(t, eta, wi), from, u1, u2);
-    return v3_select(t, near.chosen, near.m, microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
+    facet_critical near =
+        facet_critical_normal(t, held_facets(t, n, record, uv), facet_index(t, eta, wi), from, u1, u2);
+    return v3_select(t, near.chosen, near.m,
+                     microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
@@ -217,27 +239,31 @@ static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, cons
     return bends(n) ? facet_critical_density(t, held_facets(t, n, record, uv), a, usual) : usual;
 }
 
-/* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it reflects, or refracts. */
+/* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it
+ * reflects, or refracts. */
 enum part { FACET, COAT, BASE, PARTS };
 typedef struct part_density {
     ir_ref chance, own;
 } part_density;
 
 /* Returns whether the direction can be sampled: bool. */
-static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, part_density out[PARTS])
+static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                       part_density out[PARTS])
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     facet a = facet_of(t, n, record, index_at(t, n, record).eta, wi, wo);
     choice c = choice_at(t, n, record, uv, wi);
-    ir_ref normal = normal_density(t, n, record, &a, uv), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
+    ir_ref normal = normal_density(t, n, record, &a, uv), no_facet = ir_sub(f, one, c.facet),
+           cosine = ir_abs(f, a.wo_m);
     if (t->tracked) /* exactly 0 only of what is refracted along the facet, where it says nothing */
         cosine = ir_select(f, ir_gt(f, cosine, zero), cosine, one);
     ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), cosine);
     out[FACET] = (part_density){c.facet, ir_mul(f, normal, mirrored)};
     out[COAT] = (part_density){zero, zero};
     if (has_coat(n)) {
-        ir_ref facing = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a.m), a.m.z);
+        ir_ref facing =
+            ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a.m), a.m.z);
         out[COAT] = (part_density){ir_mul(f, no_facet, ir_sub(f, one, c.base)), ir_mul(f, facing, mirrored)};
     }
     out[BASE] = (part_density){ir_mul(f, no_facet, c.base), ir_mul(f, a.wo.z, t_f32(t, inverse_pi))};
@@ -261,7 +287,9 @@ static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3
         sum = t_mad(t, part[k].chance, part[k].own, sum);
     if (bends(n)) {
         ir_ref index = facet_index(t, index_at(t, n, record).eta, wi);
-        sum = ir_mul(t->f, sum, ir_sub(t->f, t_f32(t, 1), chance_of_rim(t, n, record, uv, facet_turned(t, wi, wi), index)));
+        sum = ir_mul(
+            t->f, sum,
+            ir_sub(t->f, t_f32(t, 1), chance_of_rim(t, n, record, uv, facet_turned(t, wi, wi), index)));
     }
     return ir_select(t->f, valid, sum, t_f32(t, 0));
 }
@@ -272,17 +300,19 @@ typedef struct scattered {
     ir_ref reflects, eta;
 } scattered;
 
-static scattered scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref is_coat, ir_ref reflects,
-                         ir_ref u_reflects, ir_ref u1, ir_ref u2)
+static scattered scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref is_coat,
+                         ir_ref reflects, ir_ref u_reflects, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 from = has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, one));
+    vec3 from =
+        has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, one));
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     ir_ref eta = index_at(t, n, record).eta;
     vec3 m = sampled_normal(t, n, record, eta, wi, from, uv, u1, u2);
     if (has_coat(n))
-        m = v3_select(t, is_coat, principled_coat_normal(t, principled_coat_alpha2(t, n, record, uv), u1, u2), m);
+        m = v3_select(t, is_coat, principled_coat_normal(t, principled_coat_alpha2(t, n, record, uv), u1, u2),
+                      m);
     ir_ref cosine = v3_dot(t, from, m);
     fresnel at = {.eta_it = one, .eta_ti = one, .cos_t = zero};
     if (!has_glass(n)) {
@@ -290,15 +320,18 @@ static scattered scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     } else {
         at = fresnel_dielectric(t, cosine, facet_index(t, eta, wi));
         if (ir_is_none(reflects))
-            reflects = ir_or(f, is_coat, ir_lt(f, u_reflects, reflection_probability(t, n, record, uv, wi, &at)));
+            reflects =
+                ir_or(f, is_coat, ir_lt(f, u_reflects, reflection_probability(t, n, record, uv, wi, &at)));
     }
-    scattered s = {facet_scatter(t, from, m, cosine, &at, reflects), reflects, ir_select(f, reflects, one, at.eta_it)};
+    scattered s = {facet_scatter(t, from, m, cosine, &at, reflects), reflects,
+                   ir_select(f, reflects, one, at.eta_it)};
     if (has_glass(n))
         s.to.wo = facet_turned(t, wi, s.to.wo);
     return s;
 }
 
-static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                     ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), number = t_u32(t, 0);
@@ -310,7 +343,8 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
         chance = chance_of_rim(t, n, record, uv, from, index);
         is_rim = rim_choose(t, chance, &u_lobe);
     }
-    ir_ref is_facet = ir_lt(f, u_lobe, c.facet), left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
+    ir_ref is_facet = ir_lt(f, u_lobe, c.facet),
+           left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
     if (has_coat(n))
         is_base = ir_and(f, no_facet, ir_lt(f, left, c.base));
@@ -318,8 +352,15 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
     vec3 wo = v3_select(t, is_base, warp_cosine_hemisphere(t, u1, u2), s.to.wo);
     ir_ref pdf = principled_pdf(t, n, record, wi, wo, uv);
     if (n->variant & ATTACHES)
-        number = ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
-    bsdf_sample r = {.wo = wo, .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero), .eta = s.eta, .delta = is_rim, .lobe = number};
+        number =
+            ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
+    bsdf_sample r = {
+        .wo = wo,
+        .pdf = ir_select(f, ir_or(f, is_base, s.to.right), pdf, zero),
+        .eta = s.eta,
+        .delta = is_rim,
+        .lobe = number,
+    };
     if (bends(n))
         rim_instead(t, &r, chance, index, wi, from, u1);
     return r;
@@ -327,11 +368,13 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
 
 /* ---- attached sampling ---- */
 
-static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                         const bsdf_draw *draw)
 {
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe);
-    ir_ref chosen[PARTS] = {[COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
+    ir_ref chosen[PARTS] = {
+        [COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
     ir_ref reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
     scattered s = scatter(t, n, record, wi, uv, chosen[COAT], reflects, none, draw->u1, draw->u2);
     bsdf_attached r = {.wo = v3_select(t, held, draw->wo, s.to.wo)};
@@ -352,7 +395,8 @@ static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref 
     return r;
 }
 
-static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                   ir_ref lobe)
 {
     (void)wi;
     ir_func *f = t->f;
@@ -366,13 +410,16 @@ static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record
     }
     if (ir_is_none(lobe))
         return ir_min(f, facets, coat);
-    return ir_select(f, t_has_bit(t, lobe, LOBE_BASE), never, ir_select(f, t_has_bit(t, lobe, LOBE_COAT), coat, facets));
+    return ir_select(f, t_has_bit(t, lobe, LOBE_BASE), never,
+                     ir_select(f, t_has_bit(t, lobe, LOBE_COAT), coat, facets));
 }
 
 /* ---- value ---- */
 
-/* Of facets seen from above. Mitsuba's metals and tints reflect nothing, either, where the index is exactly 1. */
-static color reflectance_above(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, ir_ref dielectric, index_of index)
+/* Of facets seen from above. Mitsuba's metals and tints reflect nothing, either, where the index is exactly
+ * 1. */
+static color reflectance_above(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
+                               color base, ir_ref dielectric, index_of index)
 {
     ir_func *f = t->f;
     bool metal = plan_has(n, "metallic"), tint = plan_has(n, "spec_tint");
@@ -382,7 +429,8 @@ static color reflectance_above(tracer *t, const class_node *n, ir_ref record, ve
     color r = color_all(dielectric);
     if (tint) {
         ir_ref amount = plan_weight(t, n, record, "spec_tint", uv);
-        color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, index.eta)), tinted = schlick_reflectance(t, normal, weight);
+        color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, index.eta)),
+              tinted = schlick_reflectance(t, normal, weight);
         tinted = color_select(t, index.matched, color_all(zero), tinted);
         for (uint32_t c = 0; c < 3; c++)
             r.c[c] = t_mad(t, ir_sub(f, tinted.c[c], r.c[c]), amount, r.c[c]);
@@ -397,9 +445,13 @@ static color reflectance_above(tracer *t, const class_node *n, ir_ref record, ve
 }
 
 /* A root that has a derivative at 0 as well: below 1e-6 a line. */
-static ir_ref root(tracer *t, ir_ref v) { return ir_div(t->f, v, ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-6f)))); }
+static ir_ref root(tracer *t, ir_ref v)
+{
+    return ir_div(t->f, v, ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-6f))));
+}
 
-static color base_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, const weights *w)
+static color base_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
+                        const weights *w)
 {
     ir_ref roughness = plan_texture_1(t, n, record, "roughness", uv);
     color sum = color_scale(t, principled_diffuse(t, n, record, uv, a, base, roughness), w->base);
@@ -425,13 +477,16 @@ static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     tracer still = t_deciding(t);
     wi = v3_detach(t, wi), wo = v3_detach(t, wo);
     facet a = rim_facet(t, facet_index(t, index_at(&still, n, record).eta, wi), wi, wo);
-    ir_ref glass = ir_mul(t->f, weights_at(&still, n, record, uv).glass, principled_facets(t, alpha_at(&still, n, record, uv), &a));
-    color refracted = refracted_at(t, &a, plan_texture(&still, n, record, "base_color", uv), glass, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
+    ir_ref glass = ir_mul(t->f, weights_at(&still, n, record, uv).glass,
+                          principled_facets(t, alpha_at(&still, n, record, uv), &a));
+    color refracted = refracted_at(t, &a, plan_texture(&still, n, record, "base_color", uv), glass,
+                                   fresnel_dielectric(t, a.wi_m, a.n).reflectance);
     ir_ref growth = rim_growth(t, &a, facet_index(t, index_at(t, n, record).eta, wi));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
-static color principled_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color principled_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                              ir_ref delta, ir_ref lobe)
 {
     (void)lobe;
     ir_func *f = t->f;
@@ -466,17 +521,23 @@ static const plugin_param principled_params[] = {
     PRINCIPLED_PARAMS,
     PRINCIPLED_WEIGHT("metallic", "from a dielectric to a metal"),
     PRINCIPLED_WEIGHT("spec_trans", "from an opaque base to glass"),
-    {"eta", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 1e3, "index of refraction below the surface over that above it; differentiated under this name"},
-    {"specular", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1, "in place of eta, 0.5 if neither is given: reflectance at normal incidence over 0.08; then differentiated as `specular`"},
-    {"clearcoat", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1e6, "weight of a second specular lobe"},
-    {"clearcoat_gloss", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_HELD, "0", 0, 1, "the coat's roughness is 0.1 at 0 and 0.001 at 1"},
+    {"eta", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 1e3,
+     "index of refraction below the surface over that above it; differentiated under this name"},
+    {"specular", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1,
+     "in place of eta, 0.5 if neither is given: reflectance at normal incidence over 0.08; then "
+     "differentiated as `specular`"},
+    {"clearcoat", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1e6,
+     "weight of a second specular lobe"},
+    {"clearcoat_gloss", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_HELD, "0", 0, 1,
+     "the coat's roughness is 0.1 at 0 and 0.001 at 1"},
     PRINCIPLED_RATE("main_specular_sampling_rate", "how often facets are sampled"),
     PRINCIPLED_RATE("clearcoat_sampling_rate", "how often the coat is"),
     PRINCIPLED_RATE("diffuse_reflectance_sampling_rate", "how often the diffuse lobe is"),
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principled = {
-    .base = {.plugin = {PLUGIN_BSDF, "principled", principled_params, sizeof principled_params / sizeof *principled_params, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "principled", principled_params,
+                        sizeof principled_params / sizeof *principled_params, NULL, 0,
                         "Disney's principled material"},
              .extra_words = WORDS,
              .data_name = "eta",

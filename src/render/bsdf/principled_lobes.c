@@ -73,8 +73,10 @@ color principled_tint(tracer *t, color base)
 ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a)
 {
     ir_func *f = t->f;
-    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, alpha, a->wi), microfacet_visible(t, MICROFACET_GGX, alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, MICROFACET_GGX, alpha, a->m), seen), ir_mul(f, t_f32(t, 4), a->wi.z));
+    ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, alpha, a->wi),
+                         microfacet_visible(t, MICROFACET_GGX, alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, MICROFACET_GGX, alpha, a->m), seen),
+                  ir_mul(f, t_f32(t, 4), a->wi.z));
 }
 
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
@@ -85,11 +87,13 @@ ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
 /* With F the Schlick weights of wi and wo and R = 2 roughness (m.wo)^2:
  *
  *     diffuse (1 - Fi / 2)(1 - Fo / 2),   retro-reflection R (Fo + Fi + Fo Fi (R - 1)),
- *     flat    1.25 (S (1 / (cos wi + cos wo) - 1/2) + 1/2)   with   S = mix(1, R / 2, Fi) mix(1, R / 2, Fo). */
-color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, ir_ref roughness)
+ *     flat    1.25 (S (1 / (cos wi + cos wo) - 1/2) + 1/2) with S = mix(1, R / 2, Fi) mix(1, R / 2, Fo). */
+color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
+                         ir_ref roughness)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), fi = schlick_weight(t, a->wi.z), fo = schlick_weight(t, a->wo.z);
+    ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), fi = schlick_weight(t, a->wi.z),
+           fo = schlick_weight(t, a->wo.z);
     ir_ref r = ir_mul(f, ir_add(f, roughness, roughness), t_sqr(t, a->wo_m));
     ir_ref lambert = ir_mul(f, ir_sub(f, one, ir_mul(f, half, fi)), ir_sub(f, one, ir_mul(f, half, fo)));
     ir_ref both = ir_mul(f, ir_mul(f, fo, fi), ir_sub(f, r, one));
@@ -123,7 +127,8 @@ color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, c
 ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_ref gloss = plan_texture_1(t, n, record, "clearcoat_gloss", uv);
-    return t_sqr(t, t_mad(t, gloss, t_f32(t, PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH), t_f32(t, PRINCIPLED_COAT_ROUGH)));
+    return t_sqr(t, t_mad(t, gloss, t_f32(t, PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH),
+                          t_f32(t, PRINCIPLED_COAT_ROUGH)));
 }
 
 ir_ref principled_coat_distribution(tracer *t, ir_ref alpha2, vec3 m)
@@ -139,18 +144,22 @@ vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2)
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     ir_ref power = ir_exp(f, ir_mul(f, ir_sub(f, one, u2), ir_log(f, alpha2)));
-    ir_ref cos2 = ir_div(f, ir_sub(f, one, power), ir_sub(f, one, alpha2)), sine = microfacet_root(t, ir_sub(f, one, cos2));
+    ir_ref cos2 = ir_div(f, ir_sub(f, one, power), ir_sub(f, one, alpha2)),
+           sine = microfacet_root(t, ir_sub(f, one, cos2));
     return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), microfacet_root(t, cos2));
 }
 
-ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref eta)
+ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
+                             ir_ref eta)
 {
     ir_func *f = t->f;
     ir_ref rough = t_f32(t, 0.25f);
     ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wi),
                          microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wo));
-    ir_ref reflectance = schlick_reflectance(t, color_all(t_f32(t, 0.04f)), schlick_weight_between(t, a->wi_m, eta)).c[0];
-    ir_ref facets = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a->m), seen);
+    ir_ref reflectance =
+        schlick_reflectance(t, color_all(t_f32(t, 0.04f)), schlick_weight_between(t, a->wi_m, eta)).c[0];
+    ir_ref facets =
+        ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a->m), seen);
     ir_ref amount = ir_mul(f, plan_weight(t, n, record, "clearcoat", uv), t_f32(t, 0.25f));
     return ir_mul(f, ir_mul(f, amount, reflectance), ir_mul(f, facets, a->wo.z));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the principled materials, thick and thin, share: Disney's terms (Burley 2012, Physically Based Shading at Disney; Burley 2015, Extending the
- * Disney BRDF to a BSDF with Integrated Subsurface Scattering), in Mitsuba's arrangement. Local frame, wi.z > 0. A term whose weight is a plain 0
- * and not differentiated leaves nothing in the trace (plan_has). */
+ * What the principled materials, thick and thin, share: Disney's terms (Burley 2012, Physically Based Shading
+ * at Disney; Burley 2015, Extending the Disney BRDF to a BSDF with Integrated Subsurface Scattering), in
+ * Mitsuba's arrangement. Local frame, wi.z > 0. A term whose weight is a plain 0 and not differentiated
+ * leaves nothing in the trace (plan_has). */
 #ifndef BL_RENDER_PRINCIPLED_LOBES_H
 #define BL_RENDER_PRINCIPLED_LOBES_H
 
@@ -9,18 +10,25 @@
 #include "render/bsdf/microfacet.h"
 
 /* Rows of the parameter table that both have. */
-#define PRINCIPLED_WEIGHT(name, help) {name, PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1, help}
+#define PRINCIPLED_WEIGHT(name, help)                                                                        \
+    {                                                                                                        \
+        name, PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1, help                    \
+    }
 #define PRINCIPLED_PARAMS                                                                                    \
     {"base_color", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "colour of the material"},              \
-        {"roughness", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_HELD, "0.5", 0, 1, "of the specular lobes"}, \
+        {"roughness", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_HELD, "0.5", 0, 1, "of the specular lobes"},   \
         PRINCIPLED_WEIGHT("anisotropic", "0: as rough along the surface's u as along its v"),                \
         PRINCIPLED_WEIGHT("spec_tint", "how much of base_color there is in the dielectric reflection"),      \
-        {"sheen", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 1e6, "weight of the sheen"},         \
+        {"sheen", PLUGIN_TEXTURED,      PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0,                   \
+         1e6,     "weight of the sheen"},                                                                    \
         PRINCIPLED_WEIGHT("sheen_tint", "how much of base_color there is in the sheen"),                     \
         PRINCIPLED_WEIGHT("flatness", "from the diffuse lobe to an approximation of subsurface scattering")
 
 /* A factor of the probability with which lobes are chosen. */
-#define PRINCIPLED_RATE(name, help) {name, PLUGIN_FLOAT, 0, "1", 0, 1e6, help}
+#define PRINCIPLED_RATE(name, help)                                                                          \
+    {                                                                                                        \
+        name, PLUGIN_FLOAT, 0, "1", 0, 1e6, help                                                             \
+    }
 
 /* Of the class: an axis along which it is less rough, if it has one. */
 uint32_t principled_needs(const class_node *n);
@@ -31,12 +39,14 @@ double principled_constant_or(const scene_object *o, const char *param, double e
 /* bsdf_class.turns_by_uv, of lobes that these parameters shape. */
 bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count);
 
-/* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section 5.4), at least 0.001. */
+/* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section
+ * 5.4), at least 0.001. */
 vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness);
 
 /* (1 - cos)^5, of cos >= 0 (Schlick 1994). */
 ir_ref schlick_weight(tracer *t, ir_ref cosine);
-/* The same for reflection between media of relative index eta: of the angle on the thinner medium's side, 1 beyond the critical angle. cosine > 0. */
+/* The same for reflection between media of relative index eta: of the angle on the thinner medium's side, 1
+ * beyond the critical angle. cosine > 0. */
 ir_ref schlick_weight_between(tracer *t, ir_ref cosine, ir_ref eta);
 /* Schlick's reflectance: f0 + (1 - f0) weight. */
 color schlick_reflectance(tracer *t, color f0, ir_ref weight);
@@ -51,18 +61,21 @@ ir_ref principled_facets(tracer *t, vec2 alpha, const facet *a);
 /* Density of the facet's normal, among those that wi sees. */
 ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a);
 
-/* Diffuse reflection with retro-reflection, and its flat variant (Burley 2012, section 5.3; 2015, section 4), times base and cos(wo). */
-color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, ir_ref roughness);
+/* Diffuse reflection with retro-reflection, and its flat variant (Burley 2012, section 5.3; 2015, section 4),
+ * times base and cos(wo). */
+color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
+                         ir_ref roughness);
 /* Sheen (Burley 2012, section 5.3), times cos(wo); of classes that have it. */
 color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base);
 
-/* Clearcoat, of `principled` alone: its roughness at a gloss of 0 and of 1, and where it is, squared; D(m) of Berry's kind; a normal by the
- * density D(m) m.z; the value. */
+/* Clearcoat, of `principled` alone: its roughness at a gloss of 0 and of 1, and where it is, squared; D(m) of
+ * Berry's kind; a normal by the density D(m) m.z; the value. */
 #define PRINCIPLED_COAT_ROUGH 0.1f
 #define PRINCIPLED_COAT_GLOSS 0.001f
 ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 ir_ref principled_coat_distribution(tracer *t, ir_ref alpha2, vec3 m);
 vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2);
-ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref eta);
+ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
+                             ir_ref eta);
 
 #endif

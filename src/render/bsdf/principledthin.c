@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Disney's principled material for thin sheets (Burley 2015, section 5; terms: principled_lobes.h), as Mitsuba arranges it. It has no sides: wi is
- * turned to lie above. With wo' = (wo.x, wo.y, |wo.z|) and m halfway between wi and wo', f cos is the sum of
+ * Disney's principled material for thin sheets (Burley 2015, section 5; terms: principled_lobes.h), as
+ * Mitsuba arranges it. It has no sides: wi is turned to lie above. With wo' = (wo.x, wo.y, |wo.z|) and m
+ * halfway between wi and wo', f cos is the sum of
  *
  *     reflection    spec_trans F D G / (4 cos wi), F from a dielectric's to a tinted one;
- *     transmission  spec_trans base_color (1 - F) D' G' / (4 cos wi), without bending, but of another roughness: (0.65 eta - 0.35) times it;
+ *     transmission  spec_trans base_color (1 - F) D' G' / (4 cos wi), without bending, but of another
+ *                   roughness: (0.65 eta - 0.35) times it;
  *     base          (1 - spec_trans) (1 - diff_trans / 2) (diffuse + sheen);
  *     through       (1 - spec_trans) diff_trans / 2 base_color |cos wo| / pi.
  *
- * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then no part is left out
- * (estimators.md 4).
+ * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then
+ * no part is left out (estimators.md 4).
  *
- * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held (integrator/attached.c). Transmission ends in
- * a step, where m is at right angles to wo, over which attached samples would move. So near there a share of its samples is held, which grows to
- * 1 at the step: to the integrator another part of the mixture. */
+ * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held
+ * (integrator/attached.c). Transmission ends in a step, where m is at right angles to wo, over which attached
+ * samples would move. So near there a share of its samples is held, which grows to 1 at the step: to the
+ * integrator another part of the mixture. */
 #include "render/bsdf/principled_lobes.h"
 
 #include <math.h>
@@ -35,8 +38,10 @@ enum { TURNING = sizeof turning / sizeof *turning };
 static bool thin_attaches(const render_scene *s, const scene_object *o)
 {
     double roughness = principled_constant_or(o, "roughness", 0), eta = principled_constant_or(o, "eta", 0);
-    double crossing = (0.65 * eta - 0.35) * roughness, least = eta > 0 ? fmin(roughness * roughness, crossing * crossing) : 0;
-    return !plan_part_is_zero(o, "spec_trans") && microfacet_attaches_if(s, o, least <= (double)s->attach_below);
+    double crossing = (0.65 * eta - 0.35) * roughness,
+           least = eta > 0 ? fmin(roughness * roughness, crossing * crossing) : 0;
+    return !plan_part_is_zero(o, "spec_trans") &&
+           microfacet_attaches_if(s, o, least <= (double)s->attach_below);
 }
 
 static uint32_t thin_variant(const render_scene *s, const scene_object *o)
@@ -53,10 +58,7 @@ static void thin_mark(render_scene *s, const scene_object *o)
         render_turns_all(s, scene_get(o, turning[k])->object);
 }
 
-static bool thin_turns_by_uv(const scene_object *o)
-{
-    return principled_turn_by_uv(o, turning, TURNING);
-}
+static bool thin_turns_by_uv(const scene_object *o) { return principled_turn_by_uv(o, turning, TURNING); }
 
 static bl_result thin_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -67,8 +69,9 @@ static bl_result thin_load(render_scene *s, const scene_object *o, bl_error *err
 static void thin_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)p;
-    static const char *const names[RATES] = {"specular_reflectance_sampling_rate", "specular_transmittance_sampling_rate",
-                                             "diffuse_reflectance_sampling_rate", "diffuse_transmittance_sampling_rate"};
+    static const char *const names[RATES] = {
+        "specular_reflectance_sampling_rate", "specular_transmittance_sampling_rate",
+        "diffuse_reflectance_sampling_rate", "diffuse_transmittance_sampling_rate"};
     for (int k = 0; k < RATES; k++)
         words[k] = float_word((float)scene_number(o, names[k]));
 }
@@ -91,13 +94,19 @@ static sheet sheet_between(tracer *t, vec3 wi, vec3 wo)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
     vec3 up = facet_turned(t, wi, wi), out = facet_turned(t, wi, wo);
-    sheet s = {.a = facet_reflecting(t, up, v3(out.x, out.y, ir_abs(f, out.z))), .crosses = ir_lt(f, out.z, zero)};
+    sheet s = {
+        .a = facet_reflecting(t, up, v3(out.x, out.y, ir_abs(f, out.z))),
+        .crosses = ir_lt(f, out.z, zero),
+    };
     ir_ref facing = v3_dot(t, mirrored(t, s.a.wo), s.a.m);
     s.behind = ir_lt(f, facing, zero), s.beyond = ir_neg(f, ir_div(f, facing, s.a.wi_m));
     return s;
 }
 
-static ir_ref roughness_at(tracer *t, const class_node *n, ir_ref record, vec2 uv) { return plan_texture_1(t, n, record, "roughness", uv); }
+static ir_ref roughness_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+{
+    return plan_texture_1(t, n, record, "roughness", uv);
+}
 
 /* crosses: bool. */
 static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref crosses)
@@ -142,7 +151,8 @@ static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
         c.stays = kept(t, n, t_ratio(t, stays, diffuse));
     }
     if (has_glass(n)) {
-        ir_ref weight = plan_weight(t, n, record, "spec_trans", uv), both = ir_add(f, rate[RATE_REFLECTION], rate[RATE_TRANSMISSION]);
+        ir_ref weight = plan_weight(t, n, record, "spec_trans", uv),
+               both = ir_add(f, rate[RATE_REFLECTION], rate[RATE_TRANSMISSION]);
         ir_ref specular = ir_mul(f, weight, ir_mul(f, both, t_f32(t, 0.5f)));
         c.facet = kept(t, n, t_ratio(t, specular, t_mad(t, ir_sub(f, one, weight), diffuse, specular)));
         c.reflects = t_ratio(t, rate[RATE_REFLECTION], both);
@@ -156,14 +166,16 @@ static ir_ref side(tracer *t, ir_ref crosses, ir_ref stays)
     return ir_select(t->f, crosses, ir_sub(t->f, t_f32(t, 1), stays), stays);
 }
 
-/* How likely a facet is chosen that may lead to a direction, or what is diffuse, and their densities there. */
+/* How likely a facet is chosen that may lead to a direction, or what is diffuse, and their densities
+ * there. */
 typedef struct parts {
     ir_ref facet, facet_own, diffuse, diffuse_own;
     ir_ref valid, sees; /* bool: the direction can be sampled; facets lead there */
     ir_ref step;        /* share of what facets transmit that is held */
 } parts;
 
-/* 1 at the step and 0 from step_width on, and at both ends as flat as a parabola: the variance of what derivatives of shares add is then finite. */
+/* 1 at the step and 0 from step_width on, and at both ends as flat as a parabola: the variance of what
+ * derivatives of shares add is then finite. */
 static ir_ref held_share(tracer *t, ir_ref beyond)
 {
     ir_ref at = t_clamp(t, ir_mul(t->f, beyond, t_f32(t, 1 / step_width)), 0, 1);
@@ -177,10 +189,12 @@ static parts parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
     sheet s = sheet_between(t, wi, wo);
     choice c = choice_at(t, n, record, uv);
     parts p = {.facet = zero, .facet_own = zero, .valid = s.a.valid, .sees = ir_bool(f, false), .step = zero};
-    p.diffuse = ir_mul(f, ir_sub(f, one, c.facet), side(t, s.crosses, c.stays)), p.diffuse_own = ir_mul(f, s.a.wo.z, t_f32(t, inverse_pi));
+    p.diffuse = ir_mul(f, ir_sub(f, one, c.facet), side(t, s.crosses, c.stays)),
+    p.diffuse_own = ir_mul(f, s.a.wo.z, t_f32(t, inverse_pi));
     if (has_glass(n)) {
         ir_ref normal = principled_normal_pdf(t, alpha_at(t, n, record, uv, s.crosses), &s.a);
-        p.facet = ir_mul(f, c.facet, side(t, s.crosses, c.reflects)), p.facet_own = ir_div(f, normal, ir_mul(f, t_f32(t, 4), s.a.wo_m));
+        p.facet = ir_mul(f, c.facet, side(t, s.crosses, c.reflects)),
+        p.facet_own = ir_div(f, normal, ir_mul(f, t_f32(t, 4), s.a.wo_m));
         p.sees = ir_or(f, ir_not(f, s.crosses), s.behind);
         p.step = ir_select(f, s.crosses, held_share(t, s.beyond), zero);
     }
@@ -198,7 +212,8 @@ static ir_ref thin_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
 }
 
 /* Where a facet leads, before transmission mirrors that. */
-static facet_sample scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref crosses, ir_ref u1, ir_ref u2)
+static facet_sample scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref crosses,
+                            ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
@@ -208,24 +223,35 @@ static facet_sample scatter(tracer *t, const class_node *n, ir_ref record, vec3 
     ir_ref cosine = v3_dot(t, from, m);
     vec3 out = v3_sub(t, v3_scale(t, m, ir_add(f, cosine, cosine)), from);
     ir_ref seen = ir_or(f, ir_not(f, crosses), ir_lt(f, v3_dot(t, mirrored(t, out), m), zero));
-    return (facet_sample){.wo = out, .right = ir_and(f, seen, ir_and(f, ir_gt(f, cosine, zero), ir_gt(f, out.z, zero)))};
+    return (facet_sample){
+        .wo = out,
+        .right = ir_and(f, seen, ir_and(f, ir_gt(f, cosine, zero), ir_gt(f, out.z, zero))),
+    };
 }
 
-static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo) { return facet_turned(t, wi, v3_select(t, crosses, mirrored(t, wo), wo)); }
+static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo)
+{
+    return facet_turned(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
+}
 
 /* u: a number for the choice between what is held of transmission and what is not. */
-static ir_ref number_of(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref is_facet, ir_ref crosses, ir_ref u)
+static ir_ref number_of(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                        ir_ref is_facet, ir_ref crosses, ir_ref u)
 {
     ir_func *f = t->f;
-    ir_ref none = t_u32(t, 0), held = ir_and(f, crosses, ir_lt(f, u, parts_at(t, n, record, wi, wo, uv).step));
+    ir_ref none = t_u32(t, 0),
+           held = ir_and(f, crosses, ir_lt(f, u, parts_at(t, n, record, wi, wo, uv).step));
     ir_ref of_facet = ir_select(f, held, t_u32(t, LOBE_STEP), none);
-    return ir_or(f, ir_select(f, is_facet, of_facet, t_u32(t, LOBE_DIFFUSE)), ir_select(f, crosses, t_u32(t, LOBE_THROUGH), none));
+    return ir_or(f, ir_select(f, is_facet, of_facet, t_u32(t, LOBE_DIFFUSE)),
+                 ir_select(f, crosses, t_u32(t, LOBE_THROUGH), none));
 }
 
-static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
+                               ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), right = ir_bool(f, true), number = t_u32(t, 0), u_step = zero;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), right = ir_bool(f, true), number = t_u32(t, 0),
+           u_step = zero;
     choice c = choice_at(t, n, record, uv);
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet);
     ir_ref left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
@@ -242,13 +268,19 @@ static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, ve
     wo = to_side(t, wi, crosses, wo);
     if (n->variant & ATTACHES)
         number = number_of(t, n, record, wi, wo, uv, is_facet, crosses, u_step);
-    return (bsdf_sample){.wo = wo, .pdf = ir_select(f, right, thin_pdf(t, n, record, wi, wo, uv), zero), .eta = one, .delta = ir_bool(f, false),
-                         .lobe = number};
+    return (bsdf_sample){
+        .wo = wo,
+        .pdf = ir_select(f, right, thin_pdf(t, n, record, wi, wo, uv), zero),
+        .eta = one,
+        .delta = ir_bool(f, false),
+        .lobe = number,
+    };
 }
 
 /* ---- attached sampling ---- */
 
-static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                   const bsdf_draw *draw)
 {
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
@@ -257,9 +289,11 @@ static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record
     vec3 out = scatter(t, n, record, wi, uv, crosses, draw->u1, draw->u2).wo;
     bsdf_attached r = {.wo = v3_select(t, held, draw->wo, to_side(t, wi, crosses, out))};
     parts p = parts_at(t, n, record, wi, r.wo, uv);
-    ir_ref facet_own = ir_select(f, p.sees, p.facet_own, zero), own = ir_select(f, diffuse, p.diffuse_own, facet_own);
+    ir_ref facet_own = ir_select(f, p.sees, p.facet_own, zero),
+           own = ir_select(f, diffuse, p.diffuse_own, facet_own);
     ir_ref of_facet = ir_mul(f, p.facet, facet_own), of_diffuse = ir_mul(f, p.diffuse, p.diffuse_own);
-    ir_ref chance = ir_select(f, diffuse, p.diffuse, p.facet), others = ir_select(f, diffuse, of_facet, of_diffuse);
+    ir_ref chance = ir_select(f, diffuse, p.diffuse, p.facet),
+           others = ir_select(f, diffuse, of_facet, of_diffuse);
     ir_ref density = ir_add(f, own, t_ratio(t, others, chance));
     density = ir_select(f, held, t_ratio(t, density, own), density);
     ir_ref share = ir_select(f, t_has_bit(t, draw->lobe, LOBE_STEP), p.step, ir_sub(f, one, p.step));
@@ -278,12 +312,14 @@ static ir_ref thin_roughness(tracer *t, const class_node *n, ir_ref record, vec3
         of[crosses] = microfacet_roughness_of(t, n, alpha_at(t, n, record, uv, ir_bool(f, crosses)));
     if (ir_is_none(lobe))
         return ir_min(f, of[0], of[1]);
-    return ir_select(f, t_has_bit(t, lobe, LOBE_DIFFUSE | LOBE_STEP), never, ir_select(f, t_has_bit(t, lobe, LOBE_THROUGH), of[1], of[0]));
+    return ir_select(f, t_has_bit(t, lobe, LOBE_DIFFUSE | LOBE_STEP), never,
+                     ir_select(f, t_has_bit(t, lobe, LOBE_THROUGH), of[1], of[0]));
 }
 
 /* ---- value ---- */
 
-static color facet_reflectance(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base, ir_ref eta, ir_ref dielectric)
+static color facet_reflectance(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
+                               color base, ir_ref eta, ir_ref dielectric)
 {
     ir_func *f = t->f;
     color r = color_all(dielectric);
@@ -304,7 +340,8 @@ static color facet_value(tracer *t, const class_node *n, ir_ref record, vec2 uv,
     ir_ref eta = plan_texture_1(t, n, record, "eta", uv), zero = t_f32(t, 0);
     ir_ref dielectric = fresnel_dielectric(t, s->a.wi_m, eta).reflectance;
     ir_ref facets = principled_facets(t, alpha_at(t, n, record, uv, s->crosses), &s->a);
-    color reflected = color_scale(t, facet_reflectance(t, n, record, uv, &s->a, base, eta, dielectric), facets);
+    color reflected =
+        color_scale(t, facet_reflectance(t, n, record, uv, &s->a, base, eta, dielectric), facets);
     ir_ref bright = ir_select(f, s->behind, ir_mul(f, facets, ir_sub(f, t_f32(t, 1), dielectric)), zero);
     return color_select(t, s->crosses, color_scale(t, base, bright), reflected);
 }
@@ -326,12 +363,14 @@ static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec2 u
     return color_select(t, s->crosses, crossing, color_scale(t, r, ir_sub(f, t_f32(t, 1), through)));
 }
 
-static color thin_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color thin_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                        ir_ref delta, ir_ref lobe)
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
     sheet s = sheet_between(t, wi, wo);
-    color base = plan_texture(t, n, record, "base_color", uv), value = diffuse_value(t, n, record, uv, &s, base);
+    color base = plan_texture(t, n, record, "base_color", uv),
+          value = diffuse_value(t, n, record, uv, &s, base);
     if (has_glass(n)) {
         color facets = facet_value(t, n, record, uv, &s, base);
         ir_ref weight = plan_weight(t, n, record, "spec_trans", uv);
@@ -344,8 +383,10 @@ static color thin_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
 static const plugin_param thin_params[] = {
     PRINCIPLED_PARAMS,
     PRINCIPLED_WEIGHT("spec_trans", "from a diffuse sheet to a pane"),
-    {"diff_trans", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 2, "twice the share of diffuse light that goes through"},
-    {"eta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "1.5", 1e-3, 1e3, "index of refraction of the sheet over that around it"},
+    {"diff_trans", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_PART | PLUGIN_HELD, "0", 0, 2,
+     "twice the share of diffuse light that goes through"},
+    {"eta", PLUGIN_TEXTURED, PLUGIN_SCALAR, "1.5", 1e-3, 1e3,
+     "index of refraction of the sheet over that around it"},
     PRINCIPLED_RATE("specular_reflectance_sampling_rate", "how often specular reflection is sampled"),
     PRINCIPLED_RATE("specular_transmittance_sampling_rate", "how often specular transmission is"),
     PRINCIPLED_RATE("diffuse_reflectance_sampling_rate", "how often diffuse reflection is"),
@@ -353,8 +394,8 @@ static const plugin_param thin_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principledthin = {
-    .base = {.plugin = {PLUGIN_BSDF, "principledthin", thin_params, sizeof thin_params / sizeof *thin_params, NULL, 0,
-                        "Disney's principled material for thin sheets"},
+    .base = {.plugin = {PLUGIN_BSDF, "principledthin", thin_params, sizeof thin_params / sizeof *thin_params,
+                        NULL, 0, "Disney's principled material for thin sheets"},
              .extra_words = RATES,
              .load = thin_load,
              .extra = thin_extra,

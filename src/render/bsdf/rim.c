@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See rim.h. With s the sine of wi and n r that of wo times n, (n r)^2 = n^2 - cos^2 wi, the facet is seen from the right sides, wi.m > 0 > wo.m, where
- * wo's azimuth is off that opposite to wi by less than the angle whose cosine is the lesser of s and n r over the greater. At its ends F is 1. */
+ * See rim.h. With s the sine of wi and n r that of wo times n, (n r)^2 = n^2 - cos^2 wi, the facet is seen
+ * from the right sides, wi.m > 0 > wo.m, where wo's azimuth is off that opposite to wi by less than the angle
+ * whose cosine is the lesser of s and n r over the greater. At its ends F is 1. */
 #include "render/bsdf/rim.h"
 
 /* Samples of the rim for each of alpha^2, as its value goes; and the most. */
 static const float rate = 1, most = 0.2f;
 
 /* n times the sine of wo, squared; not positive: no direction lies on the circle. */
-static ir_ref far_square(tracer *t, ir_ref n, vec3 from) { return ir_sub(t->f, t_sqr(t, n), t_sqr(t, from.z)); }
+static ir_ref far_square(tracer *t, ir_ref n, vec3 from)
+{
+    return ir_sub(t->f, t_sqr(t, n), t_sqr(t, from.z));
+}
 
 ir_ref rim_chance(tracer *t, ir_ref held, ir_ref n, vec2 alpha, vec3 from)
 {
@@ -32,14 +36,18 @@ typedef struct rim_sample {
 static rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
 {
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-10f), near2 = t_mad(t, from.x, from.x, t_sqr(t, from.y)), upright = ir_le(f, near2, t_f32(t, 0));
-    ir_ref near = ir_sqrt(f, ir_select(f, upright, least, near2)), far = ir_sqrt(f, ir_max(f, far_square(t, n, from), least));
+    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-10f), near2 = t_mad(t, from.x, from.x, t_sqr(t, from.y)),
+           upright = ir_le(f, near2, t_f32(t, 0));
+    ir_ref near = ir_sqrt(f, ir_select(f, upright, least, near2)),
+           far = ir_sqrt(f, ir_max(f, far_square(t, n, from), least));
     ir_ref width = ir_acos(f, ir_div(f, ir_min(f, near, far), ir_max(f, near, far)));
-    ir_ref azimuth = ir_mul(f, width, t_mad(t, u, t_f32(t, 2), t_f32(t, -1))), x = ir_cos(f, azimuth), y = ir_sin(f, azimuth);
-    vec2 back = {ir_select(f, upright, one, ir_div(f, from.x, near)), ir_select(f, upright, t_f32(t, 0), ir_div(f, from.y, near))};
+    ir_ref azimuth = ir_mul(f, width, t_mad(t, u, t_f32(t, 2), t_f32(t, -1))), x = ir_cos(f, azimuth),
+           y = ir_sin(f, azimuth);
+    vec2 back = {ir_select(f, upright, one, ir_div(f, from.x, near)),
+                 ir_select(f, upright, t_f32(t, 0), ir_div(f, from.y, near))};
     ir_ref sine = ir_neg(f, ir_div(f, far, n));
-    vec3 wo = {ir_mul(f, sine, ir_sub(f, ir_mul(f, back.x, x), ir_mul(f, back.y, y))), ir_mul(f, sine, t_mad(t, back.x, y, ir_mul(f, back.y, x))),
-               ir_neg(f, ir_div(f, from.z, n))};
+    vec3 wo = {ir_mul(f, sine, ir_sub(f, ir_mul(f, back.x, x), ir_mul(f, back.y, y))),
+               ir_mul(f, sine, t_mad(t, back.x, y, ir_mul(f, back.y, x))), ir_neg(f, ir_div(f, from.z, n))};
     return (rim_sample){v3_normalize(t, wo), ir_div(f, t_f32(t, 0.5f), ir_max(f, width, least))};
 }
 
@@ -57,13 +65,18 @@ facet rim_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = {.reflects = ir_bool(f, false), .n = n, .wi = facet_turned(t, wi, wi), .wo = facet_turned(t, wi, wo)};
+    facet a = {
+        .reflects = ir_bool(f, false), .n = n, .wi = facet_turned(t, wi, wi), .wo = facet_turned(t, wi, wo)};
     ir_ref sign = ir_select(f, ir_gt(f, n, one), t_f32(t, -1), one);
-    vec3 h = {ir_mul(f, sign, t_mad(t, n, a.wo.x, a.wi.x)), ir_mul(f, sign, t_mad(t, n, a.wo.y, a.wi.y)), zero};
-    ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h), some = ir_gt(f, v3_dot(t, h, h), t_f32(t, 1e-12f));
-    a.valid = ir_and(f, ir_and(f, some, ir_gt(f, a.wi.z, zero)), ir_and(f, ir_gt(f, wi_h, zero), ir_lt(f, wo_h, zero)));
+    vec3 h = {ir_mul(f, sign, t_mad(t, n, a.wo.x, a.wi.x)), ir_mul(f, sign, t_mad(t, n, a.wo.y, a.wi.y)),
+              zero};
+    ir_ref wi_h = v3_dot(t, a.wi, h), wo_h = v3_dot(t, a.wo, h),
+           some = ir_gt(f, v3_dot(t, h, h), t_f32(t, 1e-12f));
+    a.valid = ir_and(f, ir_and(f, some, ir_gt(f, a.wi.z, zero)),
+                     ir_and(f, ir_gt(f, wi_h, zero), ir_lt(f, wo_h, zero)));
     vec3 up = v3(zero, zero, one); /* elsewhere all is finite */
-    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up), h = v3_select(t, a.valid, h, up);
+    a.wi = v3_select(t, a.valid, a.wi, up), a.wo = v3_select(t, a.valid, a.wo, up),
+    h = v3_select(t, a.valid, h, up);
     a.h2 = v3_dot(t, h, h);
     a.m = v3_scale(t, h, ir_div(f, one, ir_sqrt(f, a.h2)));
     a.wi_m = v3_dot(t, a.wi, a.m), a.wo_m = v3_dot(t, a.wo, a.m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A rough metal, one-sided: microfacets m that are mirrors (Walter et al. 2007),
  *
- *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi),   m halfway between wi and wo.
+ *     f cos = specular_reflectance * Fresnel(wi.m) * D(m) * G(wi) G(wo) / (4 cos wi), m halfway between wi
+ *     and wo.
  *
  * Sampled by a normal and the reflection about it; density that of the normal over 4 wi.m. */
 #include "render/bsdf/facet.h"
@@ -21,7 +22,8 @@ static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, 
 {
     ir_func *f = t->f;
     facet a = facet_reflecting(t, wi, wo);
-    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n),
+                                microfacet_alpha(t, n, record, uv), a.wi, a.m);
     return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
@@ -30,36 +32,48 @@ static vec3 sampled(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2
 {
     ir_ref zero = t_f32(t, 0);
     vec3 from = v3_select(t, ir_gt(t->f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
-    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n), microfacet_alpha(t, n, record, uv), from, u1, u2);
+    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n),
+                               microfacet_alpha(t, n, record, uv), from, u1, u2);
     return v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
 }
 
-static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                         ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)u_lobe;
     vec3 wo = sampled(t, n, record, wi, uv, u1, u2);
-    return (bsdf_sample){.wo = wo, .pdf = roughconductor_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
-                         .lobe = t_u32(t, 0)};
+    return (bsdf_sample){
+        .wo = wo,
+        .pdf = roughconductor_pdf(t, n, record, wi, wo, uv),
+        .eta = t_f32(t, 1),
+        .delta = ir_bool(t->f, false),
+        .lobe = t_u32(t, 0),
+    };
 }
 
-static bsdf_attached roughconductor_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached roughconductor_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                             const bsdf_draw *draw)
 {
     vec3 wo = sampled(t, n, record, wi, uv, draw->u1, draw->u2);
     return (bsdf_attached){wo, roughconductor_pdf(t, n, record, wi, wo, uv)};
 }
 
-static color roughconductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color roughconductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                                  ir_ref delta, ir_ref lobe)
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
     microfacet_kind kind = microfacet_kind_of(n);
     vec2 alpha = microfacet_alpha(t, n, record, uv);
     facet a = facet_reflecting(t, wi, wo);
-    ir_ref visible = ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
-    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible), ir_mul(f, t_f32(t, 4), a.wi.z));
+    ir_ref visible =
+        ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
+    ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible),
+                           ir_mul(f, t_f32(t, 4), a.wi.z));
     color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
     COLOR_EACH(reflectance, fresnel_conductor(t, a.wi_m, eta.c[c], k.c[c]));
-    color value = color_scale(t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
+    color value = color_scale(
+        t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
 
@@ -70,13 +84,15 @@ static const plugin_param roughconductor_params[] = {
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
     {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_OR_NEXT, "0.1", 0, 1e6, "roughness, at least 0.0001"},
-    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
+    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6,
+     "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughconductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 10, NULL, 0, "rough metal, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 10, NULL, 0,
+                        "rough metal, one-sided"},
              .load = roughconductor_load,
              .mark = microfacet_mark,
              .variant = microfacet_attached_variant,

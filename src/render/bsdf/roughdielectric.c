@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rough interface between two dielectrics: microfacets m that are smooth interfaces (Walter et al. 2007). Seen from the side of wi, where
- * n is the index of the other side over that of this one and F the Fresnel reflectance at wi.m,
+ * A rough interface between two dielectrics: microfacets m that are smooth interfaces (Walter et al. 2007).
+ * Seen from the side of wi, where n is the index of the other side over that of this one and F the Fresnel
+ * reflectance at wi.m,
  *
- *     reflection    f cos = specular_reflectance   * F(m)     D(m) G(wi) G(wo) / (4 cos wi),                m along wi + wo;
- *     transmission  f cos = specular_transmittance * (1-F(m)) D(m) G(wi) G(wo) |wi.m wo.m| / (cos wi |h|^2),  m along h = wi + n wo.
+ *     reflection    f cos = specular_reflectance * F(m) D(m) G(wi) G(wo) / (4 cos wi), m along wi + wo;
+ *     transmission  f cos = specular_transmittance * (1-F(m)) D(m) G(wi) G(wo) |wi.m wo.m| / (cos wi |h|^2),
+ *                   m along h = wi + n wo.
  *
- * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed solid angle. Sampled
- * by a normal, then by F there. At given directions all is smooth in alpha and eta, but for the step at GGX's vertical facets, whose place moves with eta:
- * while that is differentiated, the step is a discrete lobe of value 0 (rim.h), so that gradients are complete. */
+ * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed
+ * solid angle. Sampled by a normal, then by F there. At given directions all is smooth in alpha and eta, but
+ * for the step at GGX's vertical facets, whose place moves with eta: while that is differentiated, the step
+ * is a discrete lobe of value 0 (rim.h), so that gradients are complete. */
 #include "render/bsdf/rim.h"
 
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -18,7 +21,10 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
     TRY(interface_load(s, o, microfacet_attaches(s, o), err));
     const render_parameter *eta = &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
     if (s->values.data[eta->offset] == 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: \"int_ior\" and \"ext_ior\" must differ; a surface that is not there is \"null\"", o->cls->name);
+        return scene_error(
+            err, BL_ERROR_SCENE, o->where,
+            "%s: \"int_ior\" and \"ext_ior\" must differ; a surface that is not there is \"null\"",
+            o->cls->name);
     return BL_OK;
 }
 
@@ -34,8 +40,9 @@ static facet facet_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
     return facet_between(t, index, t->frozen ? eta_seen_from(&deciding, n, record, wi) : index, wi, wo);
 }
 
-/* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a root: from 0, but with a derivative by
- * eta without bound. Chosen by its share alone that would have an infinite variance (estimators.md 4). */
+/* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a
+ * root: from 0, but with a derivative by eta without bound. Chosen by its share alone that would have an
+ * infinite variance (estimators.md 4). */
 static ir_ref reflection_probability(tracer *t, const class_node *n, const fresnel *at)
 {
     ir_ref crosses = ir_ne(t->f, at->cos_t, t_f32(t, 0));
@@ -43,7 +50,10 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, const fresn
 }
 
 /* Whether the rim of the lobe is sampled, and how likely. from: wi, on the side of +z. */
-static bool has_rim(const class_node *n) { return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX; }
+static bool has_rim(const class_node *n)
+{
+    return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX;
+}
 
 static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
 {
@@ -52,14 +62,16 @@ static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 
 }
 
 /* from: wi, on the side of +z; index: that over there. */
-static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 from, ir_ref index, vec2 uv, ir_ref u1, ir_ref u2)
+static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 from, ir_ref index, vec2 uv,
+                           ir_ref u1, ir_ref u2)
 {
     microfacet_kind kind = microfacet_kind_of(n);
     vec2 alpha = microfacet_alpha(t, n, record, uv);
     if (!plan_wants(n, "eta"))
         return microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, u1, u2);
     facet_critical near = facet_critical_normal(t, microfacet_held(t, n, alpha), index, from, u1, u2);
-    return v3_select(t, near.chosen, near.m, microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
+    return v3_select(t, near.chosen, near.m,
+                     microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
 }
 
 static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
@@ -69,8 +81,9 @@ static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, cons
     return plan_wants(n, "eta") ? facet_critical_density(t, microfacet_held(t, n, alpha), a, usual) : usual;
 }
 
-/* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the facet can have exactly 0 there, where the
- * density is not that of a reflection; its derivative would be 0 / 0 all the same. */
+/* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the
+ * facet can have exactly 0 there, where the density is not that of a reflection; its derivative would be 0 /
+ * 0 all the same. */
 static ir_ref leaving_cosine(tracer *t, const facet *a)
 {
     ir_ref cosine = ir_abs(t->f, a->wo_m);
@@ -85,14 +98,16 @@ static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record,
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
     ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
     ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), leaving_cosine(t, &a)));
-    ir_ref refracted = ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
+    ir_ref refracted =
+        ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     ir_ref density = ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted));
     if (has_rim(n))
         density = ir_mul(f, density, ir_sub(f, one, chance_of_rim(t, n, record, uv, a.wi, a.n)));
     return ir_select(f, a.valid, density, t_f32(t, 0));
 }
 
-/* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples, beside which there is no rim. */
+/* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples,
+ * beside which there is no rim. */
 static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
 {
     ir_func *f = t->f;
@@ -100,10 +115,12 @@ static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 
     ir_ref of_normal = normal_density(t, n, record, &a, uv);
     ir_ref reflected = ir_div(f, t_f32(t, 0.25f), leaving_cosine(t, &a));
     ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
-    return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)), t_f32(t, 0));
+    return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)),
+                     t_f32(t, 0));
 }
 
-static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                              const bsdf_draw *draw)
 {
     ir_func *f = t->f;
     vec3 from = facet_turned(t, wi, wi);
@@ -116,7 +133,8 @@ static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir
     return (bsdf_attached){wo, density_given(t, n, record, wi, wo, uv)};
 }
 
-static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                          ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_func *f = t->f;
     vec3 from = facet_turned(t, wi, wi);
@@ -146,15 +164,19 @@ static ir_ref facets_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, 
 {
     ir_func *f = t->f;
     vec2 alpha = microfacet_alpha(t, n, record, uv);
-    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a->wi), microfacet_visible(t, microfacet_kind_of(n), alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a->m), seen), a->wi.z);
+    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a->wi),
+                         microfacet_visible(t, microfacet_kind_of(n), alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a->m), seen),
+                  a->wi.z);
 }
 
-static color refracted_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, ir_ref reflectance)
+static color refracted_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
+                          ir_ref reflectance)
 {
     ir_func *f = t->f;
     ir_ref bent = ir_div(f, ir_abs(f, ir_mul(f, a->wi_m, a->wo_m)), a->h2);
-    return color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), bent));
+    return color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv),
+                       ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), bent));
 }
 
 /* 0, but for its derivative by eta: all but that is as it stays. */
@@ -164,37 +186,44 @@ static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     wi = v3_detach(t, wi), wo = v3_detach(t, wo);
     facet a = rim_facet(t, eta_seen_from(&still, n, record, wi), wi, wo);
     color refracted = refracted_at(&still, n, record, uv, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth = ir_mul(t->f, facets_at(&still, n, record, uv, &a), rim_growth(t, &a, eta_seen_from(t, n, record, wi)));
+    ir_ref growth = ir_mul(t->f, facets_at(&still, n, record, uv, &a),
+                           rim_growth(t, &a, eta_seen_from(t, n, record, wi)));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
-static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                                   ir_ref delta, ir_ref lobe)
 {
     (void)lobe;
     ir_func *f = t->f;
     facet a = facet_at(t, n, record, wi, wo);
     ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance;
-    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), ir_mul(f, reflectance, t_f32(t, 0.25f)));
+    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv),
+                                  ir_mul(f, reflectance, t_f32(t, 0.25f)));
     color refracted = refracted_at(t, n, record, uv, &a, reflectance);
-    color value = color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(t, n, record, uv, &a));
+    color value =
+        color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(t, n, record, uv, &a));
     value = color_select(t, a.valid, value, color_all(t_f32(t, 0)));
     return has_rim(n) ? color_select(t, delta, rim_value(t, n, record, wi, wo, uv), value) : value;
 }
 
 static const plugin_param roughdielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3, "index of refraction below the surface, or the name of a material"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
+     "index of refraction below the surface, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on the side of the normal"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
     {"alpha", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_OR_NEXT, "0.1", 0, 1e6, "roughness, at least 0.0001"},
-    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "in place of alpha, with alpha_v: roughness along dp/du"},
+    {"alpha_u", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6,
+     "in place of alpha, with alpha_v: roughness along dp/du"},
     {"alpha_v", PLUGIN_TEXTURED, PLUGIN_SCALAR | PLUGIN_ABSENT, NULL, 0, 1e6, "roughness across that"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughdielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 10, NULL, 0, "rough glass, such as ground glass"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 10, NULL, 0,
+                        "rough glass, such as ground glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughdielectric_load,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough plastic, one-sided: a coat of microfacets over a diffuse base (Walter et al. 2007; the base as in plastic.c). With m halfway between wi
- * and wo, and T(mu) what such a coat lets through of light at cosine mu,
+ * Rough plastic, one-sided: a coat of microfacets over a diffuse base (Walter et al. 2007; the base as in
+ * plastic.c). With m halfway between wi and wo, and T(mu) what such a coat lets through of light at cosine
+ * mu,
  *
  *     f cos = specular_reflectance * F(wi.m) D(m) G(wi) G(wo) / (4 cos wi)
  *           + diffuse_reflectance / (1 - r * internal) * T(cos wi) T(cos wo) / eta^2 * cos / pi,
  *
- * r being the reflectance where `nonlinear`, else 1. T, at TABLE cosines and straight between them, and internal, how much of the base's light
- * the coat sends back, are derived values with their gradients (estimators.md 2): without these the derivative by alpha would be wrong. */
+ * r being the reflectance where `nonlinear`, else 1. T, at TABLE cosines and straight between them, and
+ * internal, how much of the base's light the coat sends back, are derived values with their gradients
+ * (estimators.md 2): without these the derivative by alpha would be wrong. */
 #include "render/bsdf/coat.h"
 #include "render/bsdf/rough_interface.h"
 
@@ -54,21 +56,26 @@ static vec2 alpha_of(tracer *t, const class_node *n, ir_ref record)
 static ir_ref roughplastic_update(tracer *t, const class_node *n, ir_ref record, ir_ref element)
 {
     ir_func *f = t->f;
-    ir_ref eta = interface_eta(t, n, record), alpha = alpha_of(t, n, record).x, internal = ir_ge(f, element, t_u32(t, TABLE));
+    ir_ref eta = interface_eta(t, n, record), alpha = alpha_of(t, n, record).x,
+           internal = ir_ge(f, element, t_u32(t, TABLE));
     ir_ref crosses = rough_transmittance(t, microfacet_kind_of(n), alpha, eta, element, ir_not(f, internal));
-    return ir_add(f, crosses, rough_mean_reflectance(t, microfacet_kind_of(n), alpha, ir_div(f, t_f32(t, 1), eta), internal)); /* one of them is 0 */
+    return ir_add(f, crosses,
+                  rough_mean_reflectance(t, microfacet_kind_of(n), alpha, ir_div(f, t_f32(t, 1), eta),
+                                         internal)); /* one of them is 0 */
 }
 
 /* T at cosine >= 0. */
 static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_ref cosine)
 {
     ir_func *f = t->f;
-    ir_ref at = ir_mul(f, ir_max(f, cosine, t_f32(t, 0)), t_f32(t, TABLE - 1)), k = ir_min(f, ir_to_u32(f, at), t_u32(t, TABLE - 2));
+    ir_ref at = ir_mul(f, ir_max(f, cosine, t_f32(t, 0)), t_f32(t, TABLE - 1)),
+           k = ir_min(f, ir_to_u32(f, at), t_u32(t, TABLE - 2));
     ir_ref low = plan_derived(t, n, record, k), high = plan_derived(t, n, record, t_offset(t, k, 1));
     return t_mad(t, ir_sub(f, high, low), ir_sub(f, at, ir_to_f32(f, k)), low);
 }
 
-/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated (estimators.md 4). */
+/* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
+ * (estimators.md 4). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_func *f = t->f;
@@ -76,7 +83,8 @@ static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record
     ir_ref coat = ir_mul(f, stays, coat_sum(t, plan_texture(t, n, record, "specular_reflectance", uv)));
     ir_ref base = ir_mul(f, enters, coat_sum(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
-    return plan_probability(t, n, "specular_reflectance", plan_probability(t, n, "diffuse_reflectance", share));
+    return plan_probability(t, n, "specular_reflectance",
+                            plan_probability(t, n, "diffuse_reflectance", share));
 }
 
 static ir_ref roughplastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
@@ -85,37 +93,49 @@ static ir_ref roughplastic_pdf(tracer *t, const class_node *n, ir_ref record, ve
     return coat_pdf(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), &a);
 }
 
-static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                       ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_ref p = specular_probability(t, n, record, wi, uv);
     vec3 wo = coat_sample(t, n, alpha_of(t, n, record), p, wi, u_lobe, u1, u2);
-    return (bsdf_sample){.wo = wo, .pdf = roughplastic_pdf(t, n, record, wi, wo, uv), .eta = t_f32(t, 1), .delta = ir_bool(t->f, false),
-                         .lobe = coat_lobe(t, n, p, u_lobe)};
+    return (bsdf_sample){
+        .wo = wo,
+        .pdf = roughplastic_pdf(t, n, record, wi, wo, uv),
+        .eta = t_f32(t, 1),
+        .delta = ir_bool(t->f, false),
+        .lobe = coat_lobe(t, n, p, u_lobe),
+    };
 }
 
-static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                           const bsdf_draw *draw)
 {
     return coat_attached(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), wi, draw);
 }
 
-static ir_ref roughplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref roughplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                     ir_ref lobe)
 {
     (void)wi, (void)uv;
     return coat_roughness(t, n, alpha_of(t, n, record), lobe);
 }
 
-static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                                ir_ref delta, ir_ref lobe)
 {
     (void)delta, (void)lobe;
     ir_func *f = t->f;
     facet a = facet_reflecting(t, wi, wo);
     ir_ref one = t_f32(t, 1), eta = interface_eta(t, n, record);
-    ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance, coat_facets(t, n, alpha_of(t, n, record), &a));
+    ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
+                         coat_facets(t, n, alpha_of(t, n, record), &a));
     ir_ref crosses = ir_mul(f, transmittance(t, n, record, a.wi.z), transmittance(t, n, record, a.wo.z));
     ir_ref scale = ir_mul(f, ir_div(f, crosses, t_sqr(t, eta)), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));
     ir_ref internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
-    color base = plan_texture(t, n, record, "diffuse_reflectance", uv), specular = plan_texture(t, n, record, "specular_reflectance", uv);
-    COLOR_EACH(trips, ir_sub(f, one, n->variant & VARIANT_NONLINEAR ? ir_mul(f, base.c[c], internal) : internal));
+    color base = plan_texture(t, n, record, "diffuse_reflectance", uv),
+          specular = plan_texture(t, n, record, "specular_reflectance", uv);
+    COLOR_EACH(trips,
+               ir_sub(f, one, n->variant & VARIANT_NONLINEAR ? ir_mul(f, base.c[c], internal) : internal));
     COLOR_EACH(value, t_mad(t, ir_div(f, base.c[c], trips.c[c]), scale, ir_mul(f, specular.c[c], coat)));
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
@@ -123,16 +143,19 @@ static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, v
 static const plugin_param roughplastic_params[] = {
     {"diffuse_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo of the base"},
     {"nonlinear", PLUGIN_BOOLEAN, 0, "false", 0, 0, "colours deepen with internal reflection"},
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "polypropylene", 1e-3, 1e3, "index of refraction of the coat, or the name of a material"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "polypropylene", 1e-3, 1e3,
+     "index of refraction of the coat, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction outside"},
-    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the coat's reflection"},
+    {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0,
+     "factor of the coat's reflection"},
     {"distribution", PLUGIN_STRING, 0, "beckmann", 0, 0, "of the normals: beckmann or ggx"},
     {"alpha", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0.1", 0, 1e6, "roughness, at least 0.0001"},
     {"sample_visible", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample only the normals that are seen"},
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 9, NULL, 0, "rough plastic, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 9, NULL, 0,
+                        "rough plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = roughplastic_load,

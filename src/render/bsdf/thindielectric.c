@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thin pane between two surfaces, from either side: reflection and, as if there were no surface, transmission. With F the reflectance of one
- * interface, light goes to and fro inside, and all of its reflections together are F + (1-F)^2 F + (1-F)^2 F^3 + .. = 2 F / (1 + F).
+ * A thin pane between two surfaces, from either side: reflection and, as if there were no surface,
+ * transmission. With F the reflectance of one interface, light goes to and fro inside, and all of its
+ * reflections together are F + (1-F)^2 F + (1-F)^2 F^3 + .. = 2 F / (1 + F).
  *
  * No direction depends on eta, so its gradient is complete. */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION };
 
-static bl_result thindielectric_load(render_scene *s, const scene_object *o, bl_error *err) { return interface_load(s, o, false, err); }
+static bl_result thindielectric_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    return interface_load(s, o, false, err);
+}
 
 static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
 {
@@ -15,35 +19,43 @@ static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, vec3
     return ir_div(t->f, ir_add(t->f, one_side, one_side), ir_add(t->f, t_f32(t, 1), one_side));
 }
 
-static bsdf_sample thindielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample thindielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                         ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     (void)uv, (void)u1, (void)u2;
     ir_func *f = t->f;
-    ir_ref reflectance = reflectance_at(t, n, record, wi), reflects = ir_lt(f, u_lobe, reflectance), one = t_f32(t, 1);
-    return (bsdf_sample){.wo = v3_select(t, reflects, fresnel_reflected(t, wi), v3_neg(t, wi)),
-                         .pdf = ir_select(f, reflects, reflectance, ir_sub(f, one, reflectance)),
-                         .eta = one,
-                         .delta = ir_bool(f, true),
-                         .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_NULL))};
+    ir_ref reflectance = reflectance_at(t, n, record, wi), reflects = ir_lt(f, u_lobe, reflectance),
+           one = t_f32(t, 1);
+    return (bsdf_sample){
+        .wo = v3_select(t, reflects, fresnel_reflected(t, wi), v3_neg(t, wi)),
+        .pdf = ir_select(f, reflects, reflectance, ir_sub(f, one, reflectance)),
+        .eta = one,
+        .delta = ir_bool(f, true),
+        .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_NULL)),
+    };
 }
 
-static color thindielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color thindielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                                  ir_ref delta, ir_ref lobe)
 {
     (void)wo;
     ir_func *f = t->f;
     ir_ref reflectance = reflectance_at(t, n, record, wi);
     ir_ref crosses = ir_sub(f, t_f32(t, 1), reflectance);
-    return interface_value(t, n, record, uv, reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
+    return interface_value(t, n, record, uv, reflectance, crosses, delta,
+                           ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param thindielectric_params[] = {
-    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3, "index of refraction of the pane, or the name of a material"},
+    {"int_ior", PLUGIN_FLOAT_OR_NAME, 0, "bk7", 1e-3, 1e3,
+     "index of refraction of the pane, or the name of a material"},
     {"ext_ior", PLUGIN_FLOAT_OR_NAME, 0, "air", 1e-3, 1e3, "index of refraction on both sides of it"},
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_thindielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", thindielectric_params, 4, NULL, 0, "a thin pane of glass"},
+    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", thindielectric_params, 4, NULL, 0,
+                        "a thin pane of glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = thindielectric_load,

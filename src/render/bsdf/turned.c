@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sampled directions as functions of parameters, for materials and those that hold some: mirrored and refracted
- * ones, and those of rough lobes whose sampling is attached. */
+ * Sampled directions as functions of parameters, for materials and those that hold some: mirrored and
+ * refracted ones, and those of rough lobes whose sampling is attached. */
 #include "render/classes.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv
                        : v3_neg(t, wi); /* nobody asks: it has no such lobe */
 }
 
-bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                          const bsdf_draw *draw)
 {
     const bsdf_class *cls = bsdf_of(n);
     return cls->attached ? cls->attached(t, n, record, wi, uv, draw) : (bsdf_attached){draw->wo, t_f32(t, 1)};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes one-sided materials scatter on both sides: on the back the local frame is turned over (z of wi and wo changes sign) and the second
- * nested material, or the first if there is one only, answers. With two different materials both are evaluated and one is selected; their
- * lobes need no common numbering, because the side is not a choice. */
+ * Makes one-sided materials scatter on both sides: on the back the local frame is turned over (z of wi and wo
+ * changes sign) and the second nested material, or the first if there is one only, answers. With two
+ * different materials both are evaluated and one is selected; their lobes need no common numbering, because
+ * the side is not a choice. */
 #include "render/classes.h"
 
 typedef struct side {
@@ -15,17 +16,22 @@ static side side_of(tracer *t, const class_node *n, ir_ref record, uint32_t k)
     return (side){n->child[k], t_offset(t, record, n->child_word[k])};
 }
 
-static vec3 turned(tracer *t, ir_ref back, vec3 v) { return v3(v.x, v.y, ir_select(t->f, back, ir_neg(t->f, v.z), v.z)); }
+static vec3 turned(tracer *t, ir_ref back, vec3 v)
+{
+    return v3(v.x, v.y, ir_select(t->f, back, ir_neg(t->f, v.z), v.z));
+}
 static ir_ref is_back(tracer *t, vec3 wi) { return ir_lt(t->f, wi.z, t_f32(t, 0)); }
 
 static bsdf_sample choose(tracer *t, ir_ref c, bsdf_sample a, bsdf_sample b)
 {
     ir_func *f = t->f;
-    return (bsdf_sample){v3_select(t, c, a.wo, b.wo), ir_select(f, c, a.pdf, b.pdf), ir_select(f, c, a.eta, b.eta),
-                         ir_select(f, c, a.delta, b.delta), ir_select(f, c, a.lobe, b.lobe)};
+    return (bsdf_sample){v3_select(t, c, a.wo, b.wo), ir_select(f, c, a.pdf, b.pdf),
+                         ir_select(f, c, a.eta, b.eta), ir_select(f, c, a.delta, b.delta),
+                         ir_select(f, c, a.lobe, b.lobe)};
 }
 
-static bsdf_sample twosided_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample twosided_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                   ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     ir_ref back = is_back(t, wi);
     wi = turned(t, back, wi);
@@ -50,7 +56,8 @@ static ir_ref twosided_pdf(tracer *t, const class_node *n, ir_ref record, vec3 w
     return n->child_count == 2 ? ir_select(t->f, back, p[1], p[0]) : p[0];
 }
 
-static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta, ir_ref lobe)
+static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
+                            ir_ref delta, ir_ref lobe)
 {
     ir_ref back = is_back(t, wi);
     wi = turned(t, back, wi), wo = turned(t, back, wo);
@@ -74,7 +81,8 @@ static vec3 twosided_turned(tracer *t, const class_node *n, ir_ref record, vec3 
     return turned(t, back, n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
 }
 
-static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, const bsdf_draw *draw)
+static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
+                                       const bsdf_draw *draw)
 {
     ir_ref back = is_back(t, wi);
     bsdf_attached a[2];
@@ -85,7 +93,8 @@ static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref re
         a[k] = bsdf_attach(t, face.node, face.record, wi, uv, &inner);
     }
     if (n->child_count == 2)
-        a[0] = (bsdf_attached){v3_select(t, back, a[1].wo, a[0].wo), ir_select(t->f, back, a[1].density, a[0].density)};
+        a[0] = (bsdf_attached){v3_select(t, back, a[1].wo, a[0].wo),
+                               ir_select(t->f, back, a[1].density, a[0].density)};
     a[0].wo = turned(t, back, a[0].wo);
     return a[0];
 }
@@ -128,7 +137,8 @@ static bl_result twosided_load(render_scene *s, const scene_object *o, bl_error 
     for (uint32_t k = 0; k < o->child_count && scene_number(o, "allow_transmission") == 0; k++)
         if (transmits(o->children[k]))
             return scene_error(err, BL_ERROR_SCENE, o->children[k]->where,
-                               "twosided: \"%s\" transmits light and has two sides of its own; set \"allow_transmission\" to nest it all the same",
+                               "twosided: \"%s\" transmits light and has two sides of its own; set "
+                               "\"allow_transmission\" to nest it all the same",
                                o->children[k]->cls->name);
     return BL_OK;
 }
@@ -138,7 +148,8 @@ static const plugin_param twosided_params[] = {
 };
 static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "brdf_#", 1, 2}};
 const bsdf_class bsdf_twosided = {
-    .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1, "one or two one-sided materials, front and back"},
+    .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1,
+                        "one or two one-sided materials, front and back"},
              .load = twosided_load},
     .sample = twosided_sample,
     .pdf = twosided_pdf,

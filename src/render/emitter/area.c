@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shape that emits on the side its normals point to. Sampling is the shape's (uniform in area for most, in solid angle for spheres); the kind
- * of shape is the class's variant.
+ * A shape that emits on the side its normals point to. Sampling is the shape's (uniform in area for most, in
+ * solid angle for spheres); the kind of shape is the class's variant.
  *
- * A textured radiance is importance-sampled through the kind's map of the unit square to its area (shape_kind_class.point, unit): the square is cut into
- * SIDE x SIDE cells, a cell is chosen in proportion to the luminance it maps to, and the point in it goes through the map, which is uniform. So any
- * mesh will do, whatever its texture coordinates. The density is that of uniform points times that of the cell, relative to 1.
+ * A textured radiance is importance-sampled through the kind's map of the unit square to its area
+ * (shape_kind_class.point, unit): the square is cut into SIDE x SIDE cells, a cell is chosen in proportion to
+ * the luminance it maps to, and the point in it goes through the map, which is uniform. So any mesh will do,
+ * whatever its texture coordinates. The density is that of uniform points times that of the cell, relative to
+ * 1.
  *
- * What a cell maps to is measured at POINTS x POINTS places, and every cell keeps a share of the samples whatever was found there: something
- * bright may lie between the places, and what is black may be differentiated (estimators.md 4). The table follows the values (plan.h).
- * Attributes of the mesh and volumes are textures like others, read where the map leads to. */
+ * What a cell maps to is measured at POINTS x POINTS places, and every cell keeps a share of the samples
+ * whatever was found there: something bright may lie between the places, and what is black may be
+ * differentiated (estimators.md 4). The table follows the values (plan.h). Attributes of the mesh and volumes
+ * are textures like others, read where the map leads to. */
 #include "render/shape/area.h"
 
 enum { SIDE = 64, POINTS = 2 };
-/* In the table: the mean luminance; cumulative sums over the rows of cells, those over the cells of each row, densities of the cells. */
-enum { TABLE_MEAN, TABLE_ROWS, TABLE_CELLS = TABLE_ROWS + SIDE, TABLE_DENSITY = TABLE_CELLS + SIDE * SIDE, TABLE_WORDS = TABLE_DENSITY + SIDE * SIDE };
+/* In the table: the mean luminance; cumulative sums over the rows of cells, those over the cells of each row,
+ * densities of the cells. */
+enum {
+    TABLE_MEAN,
+    TABLE_ROWS,
+    TABLE_CELLS = TABLE_ROWS + SIDE,
+    TABLE_DENSITY = TABLE_CELLS + SIDE * SIDE,
+    TABLE_WORDS = TABLE_DENSITY + SIDE * SIDE
+};
 enum { STEP_LUMINANCE, STEP_ROW_SUMS, STEP_MEAN, STEP_CELLS, STEP_ROWS, STEP_COUNT };
 
 static const float least_share = 0.1f; /* of the samples go to all cells alike */
@@ -22,20 +32,31 @@ static const shape_kind_class *kind_of(const class_node *n) { return shape_kinds
 
 static ir_ref value(tracer *t, ir_ref word) { return ir_load(t->f, IR_F32, BUFFER_VALUES, word); }
 static void set_value(tracer *t, ir_ref word, ir_ref v) { ir_store(t->f, BUFFER_VALUES, word, v); }
-static ir_ref cell_of(tracer *t, ir_ref row, ir_ref column) { return ir_add(t->f, ir_mul(t->f, row, t_u32(t, SIDE)), column); }
+static ir_ref cell_of(tracer *t, ir_ref row, ir_ref column)
+{
+    return ir_add(t->f, ir_mul(t->f, row, t_u32(t, SIDE)), column);
+}
 
-static ir_ref shape_data(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->extra_word + AREA_SHAPE_DATA); }
-static ir_ref inverse_area(tracer *t, const class_node *n, ir_ref record) { return t_real(t, record, n->extra_word + AREA_INVERSE_AREA); }
+static ir_ref shape_data(tracer *t, const class_node *n, ir_ref record)
+{
+    return t_word(t, record, n->extra_word + AREA_SHAPE_DATA);
+}
+static ir_ref inverse_area(tracer *t, const class_node *n, ir_ref record)
+{
+    return t_real(t, record, n->extra_word + AREA_INVERSE_AREA);
+}
 
 /* (index + rest) / SIDE, below 1 */
 static ir_ref within_cell(tracer *t, ir_ref index, ir_ref rest)
 {
     ir_func *f = t->f;
-    return ir_min(f, ir_mul(f, ir_add(f, ir_to_f32(f, index), rest), t_f32(t, 1.0f / SIDE)), t_f32(t, 0x1.fffffep-1f));
+    return ir_min(f, ir_mul(f, ir_add(f, ir_to_f32(f, index), rest), t_f32(t, 1.0f / SIDE)),
+                  t_f32(t, 0x1.fffffep-1f));
 }
 
 /* A point, with its density relative to uniform ones. */
-static interaction area_point(tracer *t, const class_node *n, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *density)
+static interaction area_point(tracer *t, const class_node *n, ir_ref record, ir_ref u1, ir_ref u2,
+                              ir_ref *density)
 {
     *density = t_f32(t, 1);
     if (!n->tabled)
@@ -46,10 +67,12 @@ static interaction area_point(tracer *t, const class_node *n, ir_ref record, ir_
     ir_ref cells = ir_add(t->f, t_offset(t, table, TABLE_CELLS), ir_mul(t->f, row, side));
     ir_ref column = warp_discrete_rest(t, cells, side, value(t, t_offset(t, cells, SIDE - 1)), u2, &rest2);
     *density = value(t, ir_add(t->f, t_offset(t, table, TABLE_DENSITY), cell_of(t, row, column)));
-    return kind_of(n)->point(t, shape_data(t, n, record), within_cell(t, row, rest1), within_cell(t, column, rest2));
+    return kind_of(n)->point(t, shape_data(t, n, record), within_cell(t, row, rest1),
+                             within_cell(t, column, rest2));
 }
 
-static emitter_sample area_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample area_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                  ir_ref u2)
 {
     if (!n->tabled)
         return kind_of(n)->sample(t, shape_data(t, n, record), inverse_area(t, n, record), ref, u1, u2);
@@ -66,12 +89,23 @@ static emitter_ray area_ray(tracer *t, const class_node *n, ir_ref record, const
     interaction at = area_point(t, n, record, u[0], u[1], &density);
     ir_ref area = ir_div(t->f, t_f32(t, 1), ir_mul(t->f, inverse_area(t, n, record), density));
     vec3 d = frame_to_world(t, frame_around(t, at.ng), warp_cosine_hemisphere(t, u[2], u[3]));
-    d = v3_select(t, ir_lt(t->f, v3_dot(t, d, at.ns), t_f32(t, 0)), v3_neg(t, d), d); /* still by the cosine to ng, and to the side that shines */
-    return (emitter_ray){.p = at.p, .d = d, .n = at.ng, .ns = at.ns, .uv = at.uv,
-                         .face = at.face, .b = at.b, .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)), .point_weight = area};
+    d = v3_select(t, ir_lt(t->f, v3_dot(t, d, at.ns), t_f32(t, 0)), v3_neg(t, d),
+                  d); /* still by the cosine to ng, and to the side that shines */
+    return (emitter_ray){
+        .p = at.p,
+        .d = d,
+        .n = at.ng,
+        .ns = at.ns,
+        .uv = at.uv,
+        .face = at.face,
+        .b = at.b,
+        .weight = ir_mul(t->f, area, t_f32(t, 3.14159265358979323846f)),
+        .point_weight = area,
+    };
 }
 
-static color area_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color area_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                           ir_ref facing)
 {
     (void)distance;
     return color_select(t, facing, plan_texture(t, n, record, "radiance", uv), color_all(t_f32(t, 0)));
@@ -90,7 +124,8 @@ static ir_ref area_pdf(tracer *t, const class_node *n, ir_ref record, const emit
         return pdf;
     vec2 u = kind_of(n)->unit(t, data, hit);
     ir_ref cell = cell_of(t, cell_index(t, u.x), cell_index(t, u.y));
-    return ir_mul(t->f, pdf, value(t, ir_add(t->f, t_offset(t, plan_table_at(t, n, record), TABLE_DENSITY), cell)));
+    return ir_mul(t->f, pdf,
+                  value(t, ir_add(t->f, t_offset(t, plan_table_at(t, n, record), TABLE_DENSITY), cell)));
 }
 
 /* The radiance where the map of the unit square leads to. */
@@ -106,7 +141,8 @@ static color radiance_at(tracer *t, const class_node *n, ir_ref record, const ch
 
 static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 {
-    ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN)) : emitter_mean_over(t, n, record, "radiance", radiance_at);
+    ir_ref mean = n->tabled ? value(t, t_offset(t, plan_table_at(t, n, record), TABLE_MEAN))
+                            : emitter_mean_over(t, n, record, "radiance", radiance_at);
     ir_ref area = ir_div(t->f, t_f32(t, 3.14159265358979323846f), inverse_area(t, n, record));
     return ir_mul(t->f, mean, area);
 }
@@ -117,13 +153,16 @@ static ir_ref area_power(tracer *t, const class_node *n, ir_ref record)
 static void step_luminance(tracer *t, const class_node *n, ir_ref record, ir_ref table, ir_ref cell)
 {
     ir_func *f = t->f;
-    ir_ref side = t_u32(t, SIDE), row = ir_div(f, cell, side), column = ir_sub(f, cell, ir_mul(f, row, side)), sum = t_f32(t, 0);
+    ir_ref side = t_u32(t, SIDE), row = ir_div(f, cell, side), column = ir_sub(f, cell, ir_mul(f, row, side)),
+           sum = t_f32(t, 0);
     for (int k = 0; k < POINTS * POINTS; k++) {
-        ir_ref y = t_f32(t, ((float)(k / POINTS) + 0.5f) / POINTS), x = t_f32(t, ((float)(k % POINTS) + 0.5f) / POINTS);
+        ir_ref y = t_f32(t, ((float)(k / POINTS) + 0.5f) / POINTS),
+               x = t_f32(t, ((float)(k % POINTS) + 0.5f) / POINTS);
         vec2 u = {within_cell(t, row, y), within_cell(t, column, x)};
         sum = ir_add(f, sum, ir_abs(f, color_luminance(t, radiance_at(t, n, record, "radiance", u))));
     }
-    set_value(t, ir_add(f, t_offset(t, table, TABLE_DENSITY), cell), ir_mul(f, sum, t_f32(t, 1.0f / (POINTS * POINTS))));
+    set_value(t, ir_add(f, t_offset(t, table, TABLE_DENSITY), cell),
+              ir_mul(f, sum, t_f32(t, 1.0f / (POINTS * POINTS))));
 }
 
 /* Cumulative sums of SIDE numbers from word `from` on, to `to`; NULL: none are kept. Returns the sum. */
@@ -143,11 +182,15 @@ static ir_ref accumulate(tracer *t, ir_ref from, const ir_ref *to)
 static void step_cells(tracer *t, ir_ref table, ir_ref row)
 {
     ir_func *f = t->f;
-    ir_ref first = ir_mul(f, row, t_u32(t, SIDE)), density = ir_add(f, t_offset(t, table, TABLE_DENSITY), first);
-    ir_ref mean = value(t, t_offset(t, table, TABLE_MEAN)), lit = ir_gt(f, mean, t_f32(t, 0)), state = t_u32(t, 0), loop = ir_loop(f, &state, 1);
+    ir_ref first = ir_mul(f, row, t_u32(t, SIDE)),
+           density = ir_add(f, t_offset(t, table, TABLE_DENSITY), first);
+    ir_ref mean = value(t, t_offset(t, table, TABLE_MEAN)), lit = ir_gt(f, mean, t_f32(t, 0)),
+           state = t_u32(t, 0), loop = ir_loop(f, &state, 1);
     ir_while(f, ir_lt(f, state, t_u32(t, SIDE)));
     ir_ref at = ir_add(f, density, state), relative = t_ratio(t, value(t, at), mean);
-    set_value(t, at, ir_select(f, lit, t_mad(t, relative, t_f32(t, 1 - least_share), t_f32(t, least_share)), t_f32(t, 1)));
+    set_value(
+        t, at,
+        ir_select(f, lit, t_mad(t, relative, t_f32(t, 1 - least_share), t_f32(t, least_share)), t_f32(t, 1)));
     ir_ref next = ir_add(f, state, t_u32(t, 1));
     ir_endloop(f, loop, &next, 1);
     ir_ref cells = ir_add(f, t_offset(t, table, TABLE_CELLS), first);
@@ -160,15 +203,24 @@ static void area_table_step(tracer *t, const class_node *n, ir_ref record, uint3
     ir_func *f = t->f;
     ir_ref table = plan_table_at(t, n, record), rows = t_offset(t, table, TABLE_ROWS);
     switch (step) {
-    case STEP_LUMINANCE: step_luminance(t, n, record, table, lane); break;
+    case STEP_LUMINANCE:
+        step_luminance(t, n, record, table, lane);
+        break;
     case STEP_ROW_SUMS:
-        set_value(t, ir_add(f, rows, lane), accumulate(t, ir_add(f, t_offset(t, table, TABLE_DENSITY), ir_mul(f, lane, t_u32(t, SIDE))), NULL));
+        set_value(t, ir_add(f, rows, lane),
+                  accumulate(t, ir_add(f, t_offset(t, table, TABLE_DENSITY), ir_mul(f, lane, t_u32(t, SIDE))),
+                             NULL));
         break;
     case STEP_MEAN:
-        set_value(t, t_offset(t, table, TABLE_MEAN), ir_mul(f, accumulate(t, rows, NULL), t_f32(t, 1.0f / (SIDE * SIDE))));
+        set_value(t, t_offset(t, table, TABLE_MEAN),
+                  ir_mul(f, accumulate(t, rows, NULL), t_f32(t, 1.0f / (SIDE * SIDE))));
         break;
-    case STEP_CELLS: step_cells(t, table, lane); break;
-    case STEP_ROWS: accumulate(t, rows, &rows); break;
+    case STEP_CELLS:
+        step_cells(t, table, lane);
+        break;
+    case STEP_ROWS:
+        accumulate(t, rows, &rows);
+        break;
     }
 }
 
@@ -191,7 +243,8 @@ static const plugin_param area_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_area = {
-    .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, emitter_slots, EMITTER_SLOT_COUNT, "makes its shape a light"},
+    .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, emitter_slots, EMITTER_SLOT_COUNT,
+                        "makes its shape a light"},
              .extra_words = AREA_WORDS,
              .table_steps = STEP_COUNT,
              .table_words = area_table_words,

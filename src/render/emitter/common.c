@@ -20,16 +20,19 @@ bool emitter_plain(const class_node *n, const char *param)
     BL_ASSERT(false, "plugin %s has no parameter %s", n->cls->plugin.name, param);
 }
 
-ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param, emitter_light *light_at)
+ir_ref emitter_mean_over(tracer *t, const class_node *n, ir_ref record, const char *param,
+                         emitter_light *light_at)
 {
     ir_func *f = t->f;
     ir_ref half = t_f32(t, 0.5f);
     if (emitter_plain(n, param))
         return ir_abs(f, color_luminance(t, plan_texture(t, n, record, param, (vec2){half, half})));
-    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, side = t_u32(t, MEAN_SIDE), step = t_f32(t, 1.0f / MEAN_SIDE), loop = ir_loop(f, state, 2);
+    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, side = t_u32(t, MEAN_SIDE),
+           step = t_f32(t, 1.0f / MEAN_SIDE), loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], t_u32(t, MEAN_SIDE * MEAN_SIDE)));
     ir_ref row = ir_div(f, state[0], side), column = ir_sub(f, state[0], ir_mul(f, row, side));
-    vec2 uv = {ir_mul(f, ir_add(f, ir_to_f32(f, column), half), step), ir_mul(f, ir_add(f, ir_to_f32(f, row), half), step)};
+    vec2 uv = {ir_mul(f, ir_add(f, ir_to_f32(f, column), half), step),
+               ir_mul(f, ir_add(f, ir_to_f32(f, row), half), step)};
     ir_ref light = ir_abs(f, color_luminance(t, light_at(t, n, record, param, uv)));
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), ir_add(f, state[1], light)}, 2);
     return ir_mul(f, state[1], t_f32(t, 1.0f / (MEAN_SIDE * MEAN_SIDE)));
@@ -45,14 +48,21 @@ emitter_ray emitter_far_ray(tracer *t, const class_node *n, ir_ref record, const
     const render_scene *s = t->plan->scene;
     const float pi = 3.14159265358979323846f, radius = s->radius * 1.0001f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), r = t_f32(t, radius);
-    vec3 none = v3(zero, zero, zero), center = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
+    vec3 none = v3(zero, zero, zero),
+         center = v3(t_f32(t, s->center[0]), t_f32(t, s->center[1]), t_f32(t, s->center[2]));
     emitter_sample toward = emitter_of(n)->sample(t, n, record, none, u[0], u[1]);
     frame fr = frame_around(t, toward.d);
     vec2 disk = warp_disk_concentric(t, u[2], u[3]);
     vec3 p = v3_add(t, center, v3_scale(t, frame_to_world(t, fr, v3(disk.x, disk.y, one)), r));
     ir_ref inverse = t_ratio(t, one, toward.pdf);
-    return (emitter_ray){.p = p, .d = v3_neg(t, toward.d), .n = none, .uv = toward.uv, .weight = ir_mul(t->f, inverse, t_f32(t, pi * radius * radius)),
-                         .point_weight = emitter_of(n)->delta ? zero : inverse};
+    return (emitter_ray){
+        .p = p,
+        .d = v3_neg(t, toward.d),
+        .n = none,
+        .uv = toward.uv,
+        .weight = ir_mul(t->f, inverse, t_f32(t, pi * radius * radius)),
+        .point_weight = emitter_of(n)->delta ? zero : inverse,
+    };
 }
 
 ir_ref emitter_far_power(tracer *t, ir_ref radiance, ir_ref far)

@@ -4,15 +4,23 @@
 
 static const float inverse_four_pi = 0.07957747154594766788f;
 
-static emitter_sample constant_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample constant_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                      ir_ref u2)
 {
     (void)ref;
     ir_ref zero = t_f32(t, 0);
-    return (emitter_sample){warp_uniform_sphere(t, u1, u2), t_real(t, record, n->extra_word), t_f32(t, inverse_four_pi), {zero, zero},
-                            ir_bool(t->f, true), .n = v3_none()};
+    return (emitter_sample){
+        warp_uniform_sphere(t, u1, u2),
+        t_real(t, record, n->extra_word),
+        t_f32(t, inverse_four_pi),
+        {zero, zero},
+        ir_bool(t->f, true),
+        .n = v3_none(),
+    };
 }
 
-static color constant_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color constant_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                               ir_ref facing)
 {
     (void)distance, (void)facing;
     return plan_texture(t, n, record, "radiance", uv);
@@ -50,7 +58,8 @@ static const plugin_param constant_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_constant = {
-    .base = {.plugin = {PLUGIN_EMITTER, "constant", constant_params, 3, emitter_slots, EMITTER_SLOT_COUNT, "constant environment"},
+    .base = {.plugin = {PLUGIN_EMITTER, "constant", constant_params, 3, emitter_slots, EMITTER_SLOT_COUNT,
+                        "constant environment"},
              .extra_words = 1,
              .load = constant_load,
              .extra = constant_extra},

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An image as environment, latitude by longitude (Mitsuba's conventions): in the emitter's own space +y is up and
+ * An image as environment, latitude by longitude (Mitsuba's conventions): in the emitter's own space +y is up
+ * and
  *
  *     u = atan2(x, -z) / 2 pi, around;   v = acos(y) / pi, from the upper pole to the lower one.
  *
- * Column i of W has its centre at u = (i + 1/2) / W, the first follows the last; row j of H stands at v = j / (H - 1), so that the first and
- * the last row are the poles. Radiance is scale times the bilinear interpolant. A sample's uv are these coordinates.
+ * Column i of W has its centre at u = (i + 1/2) / W, the first follows the last; row j of H stands at v = j /
+ * (H - 1), so that the first and the last row are the poles. Radiance is scale times the bilinear
+ * interpolant. A sample's uv are these coordinates.
  *
- * Directions are sampled from the bilinear interpolant of weights c = luminance * sin(pi v) at the texels, exactly: a row of cells by the
- * cumulative sum of rows, a cell by that of its row, and what is left of both numbers by inverting the linear densities within the cell. Both sums
- * have guides, so that a search takes a step or two.
- * Density in solid angle: c(u, v) / sum * W (H - 1) / (2 pi^2 sin(pi v)), with `sum` that of the cells' means.
+ * Directions are sampled from the bilinear interpolant of weights c = luminance * sin(pi v) at the texels,
+ * exactly: a row of cells by the cumulative sum of rows, a cell by that of its row, and what is left of both
+ * numbers by inverting the linear densities within the cell. Both sums have guides, so that a search takes a
+ * step or two. Density in solid angle: c(u, v) / sum * W (H - 1) / (2 pi^2 sin(pi v)), with `sum` that of the
+ * cells' means.
  *
- * Where to_world is a parameter it is any regular matrix A, and a direction d of the world shows what stands at A^-1 d, which locate's derivatives
- * follow: a sample's direction stays, whatever found it, so its density is detached. That is in solid angle of the world, by |A l|^3 / |det A| of
- * the map's at l. Elsewhere it is a rotation (or with a reflection) that stands in the record.
+ * Where to_world is a parameter it is any regular matrix A, and a direction d of the world shows what stands
+ * at A^-1 d, which locate's derivatives follow: a sample's direction stays, whatever found it, so its density
+ * is detached. That is in solid angle of the world, by |A l|^3 / |det A| of the map's at l. Elsewhere it is a
+ * rotation (or with a reflection) that stands in the record.
  *
- * The weights follow the texels through tables that are built on the device (plan.h). With mis_compensation (Karlik et al. 2019) the mean
- * luminance is taken off first: what is darker is left to materials' samples. Where the texels' gradient is wanted, or that of to_world, every
- * texel keeps a share of the samples, also a black one (estimators.md 4). */
+ * The weights follow the texels through tables that are built on the device (plan.h). With mis_compensation
+ * (Karlik et al. 2019) the mean luminance is taken off first: what is darker is left to materials' samples.
+ * Where the texels' gradient is wanted, or that of to_world, every texel keeps a share of the samples, also a
+ * black one (estimators.md 4). */
 #include "render/emitter/envmap.h"
 
 #include "render/emitter/pose.h"
@@ -31,14 +36,18 @@ static const float pi = 3.14159265358979323846f;
 envmap envmap_open(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
-    envmap m = {.width = t_word(t, record, n->extra_word + EXTRA_WIDTH), .height = t_word(t, record, n->extra_word + EXTRA_HEIGHT)};
+    envmap m = {
+        .width = t_word(t, record, n->extra_word + EXTRA_WIDTH),
+        .height = t_word(t, record, n->extra_word + EXTRA_HEIGHT),
+    };
     m.cell_rows = ir_sub(f, m.height, t_u32(t, 1));
     m.width_f = ir_to_f32(f, m.width), m.cell_rows_f = ir_to_f32(f, m.cell_rows);
     m.table = plan_table_at(t, n, record);
     m.rows = t_offset(t, m.table, TABLE_ROWS);
     m.cells = ir_add(f, m.rows, m.cell_rows);
     m.weights = ir_add(f, m.cells, ir_mul(f, m.cell_rows, m.width));
-    m.row_steps = t_word(t, record, n->extra_word + EXTRA_ROW_STEPS), m.cell_steps = t_word(t, record, n->extra_word + EXTRA_CELL_STEPS);
+    m.row_steps = t_word(t, record, n->extra_word + EXTRA_ROW_STEPS),
+    m.cell_steps = t_word(t, record, n->extra_word + EXTRA_CELL_STEPS);
     m.row_guide = ir_add(f, m.weights, ir_mul(f, m.height, m.width));
     m.cell_guides = ir_add(f, m.row_guide, t_offset(t, m.row_steps, 1));
     return m;
@@ -47,16 +56,19 @@ envmap envmap_open(tracer *t, const class_node *n, ir_ref record)
 corners envmap_corners(tracer *t, const envmap *m, ir_ref x0, ir_ref y0)
 {
     ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), next = ir_add(f, x0, one), first = ir_mul(f, y0, m->width), second = ir_add(f, first, m->width);
+    ir_ref one = t_u32(t, 1), next = ir_add(f, x0, one), first = ir_mul(f, y0, m->width),
+           second = ir_add(f, first, m->width);
     ir_ref x1 = ir_select(f, ir_lt(f, next, m->width), next, t_u32(t, 0));
-    return (corners){.index = {ir_add(f, first, x0), ir_add(f, first, x1), ir_add(f, second, x0), ir_add(f, second, x1)}};
+    return (corners){
+        .index = {ir_add(f, first, x0), ir_add(f, first, x1), ir_add(f, second, x0), ir_add(f, second, x1)}};
 }
 
 /* u may lie up to one texel outside of [0, 1]. */
 static corners corners_around(tracer *t, const envmap *m, vec2 uv)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), x = ir_sub(f, ir_mul(f, uv.x, m->width_f), t_f32(t, 0.5f)), y = ir_mul(f, uv.y, m->cell_rows_f);
+    ir_ref zero = t_f32(t, 0), x = ir_sub(f, ir_mul(f, uv.x, m->width_f), t_f32(t, 0.5f)),
+           y = ir_mul(f, uv.y, m->cell_rows_f);
     ir_ref column = ir_floor(f, x);
     ir_ref row = ir_max(f, zero, ir_min(f, ir_floor(f, y), ir_sub(f, m->cell_rows_f, t_f32(t, 1))));
     ir_ref fx = ir_sub(f, x, column), fy = ir_sub(f, y, row);
@@ -77,7 +89,10 @@ void envmap_load_weights(tracer *t, const envmap *m, const corners *k, ir_ref c[
 
 /* ---- directions ---- */
 
-static vec3 world_row(tracer *t, const class_node *n, ir_ref record, uint32_t row) { return v3_load(t, record, n->extra_word + EXTRA_TO_WORLD + 3 * row); }
+static vec3 world_row(tracer *t, const class_node *n, ir_ref record, uint32_t row)
+{
+    return v3_load(t, record, n->extra_word + EXTRA_TO_WORLD + 3 * row);
+}
 
 /* to_world, where it is a parameter. */
 static affine_map to_world(tracer *t, const class_node *n, ir_ref record)
@@ -96,7 +111,8 @@ static vec3 to_map(tracer *t, const class_node *n, ir_ref record, vec3 d)
         return affine_vector(t, &back, d);
     }
     return v3_add(t, v3_scale(t, world_row(t, n, record, 0), d.x),
-                  v3_add(t, v3_scale(t, world_row(t, n, record, 1), d.y), v3_scale(t, world_row(t, n, record, 2), d.z)));
+                  v3_add(t, v3_scale(t, world_row(t, n, record, 1), d.y),
+                         v3_scale(t, world_row(t, n, record, 2), d.z)));
 }
 
 /* atan2 twice: acos would lose the neighbourhood of the poles. */
@@ -115,14 +131,18 @@ static vec3 direction(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir
 {
     ir_func *f = t->f;
     ir_ref phi = ir_mul(f, uv.x, t_f32(t, 2 * pi));
-    vec3 local = v3(ir_mul(f, ir_sin(f, phi), sine), ir_cos(f, ir_mul(f, uv.y, t_f32(t, pi))), ir_neg(f, ir_mul(f, ir_cos(f, phi), sine)));
+    vec3 local = v3(ir_mul(f, ir_sin(f, phi), sine), ir_cos(f, ir_mul(f, uv.y, t_f32(t, pi))),
+                    ir_neg(f, ir_mul(f, ir_cos(f, phi), sine)));
     if (envmap_turns(n))
         return pose_to_world(t, n, record, ENVMAP_TO_WORLD, local, length);
     return v3(v3_dot(t, world_row(t, n, record, 0), local), v3_dot(t, world_row(t, n, record, 1), local),
               v3_dot(t, world_row(t, n, record, 2), local));
 }
 
-static ir_ref sine_of(tracer *t, ir_ref v) { return ir_max(t->f, ir_sin(t->f, ir_mul(t->f, v, t_f32(t, pi))), t_f32(t, 1e-7f)); }
+static ir_ref sine_of(tracer *t, ir_ref v)
+{
+    return ir_max(t->f, ir_sin(t->f, ir_mul(t->f, v, t_f32(t, pi))), t_f32(t, 1e-7f));
+}
 
 /* Solid-angle density of a direction on the map whose weight is c. */
 static ir_ref density(tracer *t, const envmap *m, ir_ref c, ir_ref sine)
@@ -132,7 +152,8 @@ static ir_ref density(tracer *t, const envmap *m, ir_ref c, ir_ref sine)
     return ir_mul(f, t_ratio(t, c, envmap_value(t, m->table)), ir_div(f, cells, sine));
 }
 
-/* Of the world's solid angle and the map's, where to_world is a parameter: by what densities grow. length: as `direction` gives it */
+/* Of the world's solid angle and the map's, where to_world is a parameter: by what densities grow. length: as
+ * `direction` gives it */
 static ir_ref crowding(tracer *t, const class_node *n, ir_ref record, ir_ref length)
 {
     affine_map m = to_world(t, n, record);
@@ -142,7 +163,8 @@ static ir_ref crowding(tracer *t, const class_node *n, ir_ref record, ir_ref len
 
 /* ---- the emitter ---- */
 
-/* u to [0, 1] with a density that is linear from a to b: the root of a quadratic, in the form without cancellation. */
+/* u to [0, 1] with a density that is linear from a to b: the root of a quadratic, in the form without
+ * cancellation. */
 static ir_ref warp_linear(tracer *t, ir_ref a, ir_ref b, ir_ref u)
 {
     ir_func *f = t->f;
@@ -151,7 +173,10 @@ static ir_ref warp_linear(tracer *t, ir_ref a, ir_ref b, ir_ref u)
     return ir_min(f, one, t_ratio(t, u, ir_add(f, left, t_safe_sqrt(t, square))));
 }
 
-ir_ref envmap_guide(tracer *t, const envmap *m, ir_ref row) { return ir_add(t->f, m->cell_guides, ir_mul(t->f, row, t_offset(t, m->cell_steps, 1))); }
+ir_ref envmap_guide(tracer *t, const envmap *m, ir_ref row)
+{
+    return ir_add(t->f, m->cell_guides, ir_mul(t->f, row, t_offset(t, m->cell_steps, 1)));
+}
 
 ir_ref envmap_row_sum(tracer *t, const envmap *m, ir_ref row)
 {
@@ -159,7 +184,8 @@ ir_ref envmap_row_sum(tracer *t, const envmap *m, ir_ref row)
     return envmap_value(t, ir_add(t->f, m->cells, ir_sub(t->f, end, t_u32(t, 1))));
 }
 
-static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                    ir_ref u2)
 {
     (void)ref;
     ir_func *f = t->f;
@@ -179,7 +205,8 @@ static emitter_sample envmap_sample(tracer *t, const class_node *n, ir_ref recor
     vec3 d = direction(t, n, record, uv, sine, &length);
     if (envmap_turns(n))
         pdf = ir_mul(f, pdf, crowding(t, n, record, length));
-    return (emitter_sample){d, t_real(t, record, n->extra_word + EXTRA_FAR), pdf, uv, ir_bool(f, true), .n = v3_none()};
+    return (emitter_sample){
+        d, t_real(t, record, n->extra_word + EXTRA_FAR), pdf, uv, ir_bool(f, true), .n = v3_none()};
 }
 
 static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit)
@@ -188,7 +215,8 @@ static ir_ref envmap_pdf(tracer *t, const class_node *n, ir_ref record, const em
     corners k = corners_around(t, &m, hit->uv);
     ir_ref c[4];
     envmap_load_weights(t, &m, &k, c);
-    ir_ref pdf = density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx), sine_of(t, hit->uv.y));
+    ir_ref pdf = density(t, &m, mix(t, mix(t, c[0], c[2], k.fy), mix(t, c[1], c[3], k.fy), k.fx),
+                         sine_of(t, hit->uv.y));
     if (!envmap_turns(n))
         return pdf;
     ir_ref length = t_ratio(t, t_f32(t, 1), v3_length(t, to_map(t, n, record, hit->d)));
@@ -201,7 +229,8 @@ ir_ref envmap_texel(tracer *t, const class_node *n, ir_ref record, ir_ref index,
     return plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, channel));
 }
 
-static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color envmap_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                             ir_ref facing)
 {
     (void)distance, (void)facing;
     envmap m = envmap_open(t, n, record);
@@ -221,8 +250,10 @@ static ir_ref envmap_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
     envmap m = envmap_open(t, n, record);
-    ir_ref mean = ir_mul(f, t_ratio(t, envmap_value(t, m.table), ir_mul(f, m.width_f, m.cell_rows_f)), t_f32(t, pi / 2));
-    return emitter_far_power(t, ir_mul(f, mean, plan_number(t, n, record, "scale")), t_real(t, record, n->extra_word + EXTRA_FAR));
+    ir_ref mean = ir_mul(f, t_ratio(t, envmap_value(t, m.table), ir_mul(f, m.width_f, m.cell_rows_f)),
+                         t_f32(t, pi / 2));
+    return emitter_far_power(t, ir_mul(f, mean, plan_number(t, n, record, "scale")),
+                             t_real(t, record, n->extra_word + EXTRA_FAR));
 }
 
 /* ---- loading ---- */
@@ -253,12 +284,15 @@ static bl_result envmap_load(render_scene *s, const scene_object *o, bl_error *e
     double axes[9];
     if (!rotation(o, axes))
         return scene_error(err, BL_ERROR_SCENE, scene_get(o, "to_world")->where,
-                           "envmap: \"to_world\" must be made of rotations, reflections and the same scale in all directions");
+                           "envmap: \"to_world\" must be made of rotations, reflections and the same scale "
+                           "in all directions");
     bl_result r = image_load(file->path, false, &image, &reason);
     if (r != BL_OK)
         return scene_error(err, r, file->where, "envmap: %s", reason.text);
     if (image.width < 2 || image.height < 3) {
-        r = scene_error(err, BL_ERROR_SCENE, file->where, "envmap: an image of %u x %u pixels; at least 2 x 3 are needed", image.width, image.height);
+        r = scene_error(err, BL_ERROR_SCENE, file->where,
+                        "envmap: an image of %u x %u pixels; at least 2 x 3 are needed", image.width,
+                        image.height);
         image_free(&image);
         return r;
     }
@@ -267,7 +301,8 @@ static bl_result envmap_load(render_scene *s, const scene_object *o, bl_error *e
     BL_ASSERT(rgb, "out of memory");
     for (size_t i = 0; i < 3 * pixels; i++)
         rgb[i] = image.pixels[image.channels == 3 ? i : i / 3];
-    uint32_t data = render_add_parameter(s, o, PLAN_DATA_SLOT, 3, (uint32_t[4]){image.height, image.width, 3}, 0, INFINITY, rgb);
+    uint32_t data = render_add_parameter(s, o, PLAN_DATA_SLOT, 3, (uint32_t[4]){image.height, image.width, 3},
+                                         0, INFINITY, rgb);
     s->parameters.data[data].emits = true;
     s->parameters.data[data].factor = render_find_parameter(s, o, PARAM_SCALE);
     free(rgb);
@@ -283,8 +318,10 @@ static void envmap_extra(const plan *p, const scene_object *o, uint32_t *words)
     words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
     words[EXTRA_WIDTH] = envmap_shape(p->scene, o)[1];
     words[EXTRA_HEIGHT] = envmap_shape(p->scene, o)[0];
-    words[EXTRA_ROW_STEPS] = envmap_guide_steps(words[EXTRA_HEIGHT] - 1), words[EXTRA_CELL_STEPS] = envmap_guide_steps(words[EXTRA_WIDTH]);
-    words[EXTRA_FAR] = float_word(4 * p->scene->radius + 1); /* shadow rays that travel this far have left the scene */
+    words[EXTRA_ROW_STEPS] = envmap_guide_steps(words[EXTRA_HEIGHT] - 1),
+    words[EXTRA_CELL_STEPS] = envmap_guide_steps(words[EXTRA_WIDTH]);
+    words[EXTRA_FAR] =
+        float_word(4 * p->scene->radius + 1); /* shadow rays that travel this far have left the scene */
     for (int k = 0; k < 9; k++)
         words[EXTRA_TO_WORLD + k] = float_word((float)axes[k]);
 }
@@ -297,14 +334,18 @@ static uint32_t envmap_variant(const render_scene *s, const scene_object *o)
 }
 
 static const plugin_param envmap_params[] = {
-    [PARAM_FILENAME] = {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "latitude by longitude; EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
+    [PARAM_FILENAME] = {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+                        "latitude by longitude; EXR, PNG, JPEG, Radiance HDR, BMP or PFM"},
     [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
-    [PARAM_COMPENSATION] = {"mis_compensation", PLUGIN_BOOLEAN, 0, "false", 0, 0, "sample only what is brighter than the mean"},
-    [ENVMAP_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "turns the map, whose +y is up"},
+    [PARAM_COMPENSATION] = {"mis_compensation", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+                            "sample only what is brighter than the mean"},
+    [ENVMAP_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+                         "turns the map, whose +y is up"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_envmap = {
-    .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, emitter_slots, EMITTER_SLOT_COUNT, "an image as environment"},
+    .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, emitter_slots, EMITTER_SLOT_COUNT,
+                        "an image as environment"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
              .load = envmap_load,

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An environment map's places in memory, for the emitter (envmap.c) and for those who build its tables (envmap_tables.c). */
+ * An environment map's places in memory, for the emitter (envmap.c) and for those who build its tables
+ * (envmap_tables.c). */
 #ifndef BL_RENDER_ENVMAP_H
 #define BL_RENDER_ENVMAP_H
 
 #include "render/classes.h"
 
-enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_ROW_STEPS, EXTRA_CELL_STEPS, EXTRA_FAR, EXTRA_TO_WORLD, EXTRA_WORDS = EXTRA_TO_WORLD + 9 };
-/* In the table: sum of the cells, luminance to take off, luminance to add; then the cumulative sum over the H - 1 rows of cells, those
- * over the W cells of each row, the weights of the texels, and the guides of the rows and of each row's cells (warp_guided_rest). */
+enum {
+    EXTRA_VALUE,
+    EXTRA_GRADIENT,
+    EXTRA_WIDTH,
+    EXTRA_HEIGHT,
+    EXTRA_ROW_STEPS,
+    EXTRA_CELL_STEPS,
+    EXTRA_FAR,
+    EXTRA_TO_WORLD,
+    EXTRA_WORDS = EXTRA_TO_WORLD + 9
+};
+/* In the table: sum of the cells, luminance to take off, luminance to add; then the cumulative sum over the H
+ * - 1 rows of cells, those over the W cells of each row, the weights of the texels, and the guides of the
+ * rows and of each row's cells (warp_guided_rest). */
 enum { TABLE_SUM, TABLE_OFFSET, TABLE_FLOOR, TABLE_ROWS };
 enum { ENVMAP_STEPS = 6, ENVMAP_TO_WORLD = 3 /* slot of the parameter */ };
 
@@ -15,14 +27,17 @@ enum { ENVMAP_STEPS = 6, ENVMAP_TO_WORLD = 3 /* slot of the parameter */ };
 static inline bool envmap_turns(const class_node *n) { return n->requested >> ENVMAP_TO_WORLD & 1; }
 
 typedef struct envmap {
-    ir_ref width, height, cell_rows;           /* u32 */
-    ir_ref width_f, cell_rows_f;               /* the same as f32 */
-    ir_ref row_steps, cell_steps;              /* of the guides, u32 */
+    ir_ref width, height, cell_rows;                            /* u32 */
+    ir_ref width_f, cell_rows_f;                                /* the same as f32 */
+    ir_ref row_steps, cell_steps;                               /* of the guides, u32 */
     ir_ref table, rows, cells, weights, row_guide, cell_guides; /* words of BUFFER_VALUES */
 } envmap;
 
 envmap envmap_open(tracer *t, const class_node *n, ir_ref record);
-static inline ir_ref envmap_value(tracer *t, ir_ref word) { return ir_load(t->f, IR_F32, BUFFER_VALUES, word); }
+static inline ir_ref envmap_value(tracer *t, ir_ref word)
+{
+    return ir_load(t->f, IR_F32, BUFFER_VALUES, word);
+}
 ir_ref envmap_texel(tracer *t, const class_node *n, ir_ref record, ir_ref index, uint32_t channel);
 ir_ref envmap_row_sum(tracer *t, const envmap *m, ir_ref row); /* of cells */
 ir_ref envmap_guide(tracer *t, const envmap *m, ir_ref row);   /* of a row's cells */

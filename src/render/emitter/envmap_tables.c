@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sampling table of an environment map, built in steps on the device (plan.h): luminance of each row of texels, their mean, weights of texels, sums
- * over the cells of each row, over rows, and the guides of both. */
+ * The sampling table of an environment map, built in steps on the device (plan.h): luminance of each row of
+ * texels, their mean, weights of texels, sums over the cells of each row, over rows, and the guides of
+ * both. */
 #include "render/emitter/envmap.h"
 
 enum { STEP_LUMINANCE, STEP_MEAN, STEP_WEIGHTS, STEP_CELLS, STEP_ROWS, STEP_GUIDE, STEP_COUNT };
@@ -8,7 +9,8 @@ _Static_assert((int)STEP_COUNT == (int)ENVMAP_STEPS, "the class says how many");
 enum { STRIP = 64 }; /* texels of one lane */
 
 static const float pi = 3.14159265358979323846f;
-static const float least_share = 0.1f; /* of the mean luminance, added to every texel whose gradient, or place, is wanted */
+static const float least_share =
+    0.1f; /* of the mean luminance, added to every texel whose gradient, or place, is wanted */
 
 static void set_value(tracer *t, ir_ref word, ir_ref v) { ir_store(t->f, BUFFER_VALUES, word, v); }
 
@@ -58,25 +60,31 @@ static void step_mean(tracer *t, const class_node *n, const envmap *m)
     ir_ref zero = t_f32(t, 0);
     running r = running_begin(t, m->height, zero, t_f32(t, INFINITY));
     ir_ref at = ir_add(f, m->weights, ir_mul(f, r.k, m->width));
-    running_end(t, &r, ir_add(f, r.sum, envmap_value(t, at)), ir_min(f, r.other, envmap_value(t, t_offset(t, at, 1))));
+    running_end(t, &r, ir_add(f, r.sum, envmap_value(t, at)),
+                ir_min(f, r.other, envmap_value(t, t_offset(t, at, 1))));
     ir_ref mean = ir_div(f, r.sum, ir_mul(f, m->width_f, ir_to_f32(f, m->height)));
     /* a map that is nearly constant is not compensated (Mitsuba) */
     ir_ref uneven = ir_gt(f, ir_sub(f, mean, r.other), ir_mul(f, mean, t_f32(t, 0.01f)));
     set_value(t, t_offset(t, m->table, TABLE_OFFSET), n->variant ? ir_select(f, uneven, mean, zero) : zero);
     ir_ref share = ir_select(f, ir_gt(f, mean, zero), ir_mul(f, mean, t_f32(t, least_share)), t_f32(t, 1));
-    set_value(t, t_offset(t, m->table, TABLE_FLOOR), n->requested >> PLAN_DATA_SLOT & 1 || envmap_turns(n) ? share : zero);
+    set_value(t, t_offset(t, m->table, TABLE_FLOOR),
+              n->requested >> PLAN_DATA_SLOT & 1 || envmap_turns(n) ? share : zero);
 }
 
 /* A strip of texels. */
 static void step_weights(tracer *t, const class_node *n, ir_ref record, const envmap *m, ir_ref lane)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), first = ir_mul(f, lane, t_u32(t, STRIP)), texels = ir_mul(f, m->width, m->height);
-    ir_ref offset = envmap_value(t, t_offset(t, m->table, TABLE_OFFSET)), floor = envmap_value(t, t_offset(t, m->table, TABLE_FLOOR));
+    ir_ref zero = t_f32(t, 0), first = ir_mul(f, lane, t_u32(t, STRIP)),
+           texels = ir_mul(f, m->width, m->height);
+    ir_ref offset = envmap_value(t, t_offset(t, m->table, TABLE_OFFSET)),
+           floor = envmap_value(t, t_offset(t, m->table, TABLE_FLOOR));
     running r = running_begin(t, ir_min(f, t_u32(t, STRIP), ir_sub(f, texels, first)), zero, zero);
-    ir_ref index = ir_add(f, first, r.k), row = ir_div(f, index, m->width), last = ir_eq(f, row, m->cell_rows);
+    ir_ref index = ir_add(f, first, r.k), row = ir_div(f, index, m->width),
+           last = ir_eq(f, row, m->cell_rows);
     ir_ref bright = ir_add(f, ir_max(f, ir_sub(f, luminance(t, n, record, index), offset), zero), floor);
-    ir_ref sine = ir_max(f, ir_sin(f, ir_div(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, pi)), m->cell_rows_f)), zero);
+    ir_ref sine =
+        ir_max(f, ir_sin(f, ir_div(f, ir_mul(f, ir_to_f32(f, row), t_f32(t, pi)), m->cell_rows_f)), zero);
     set_value(t, ir_add(f, m->weights, index), ir_select(f, last, zero, ir_mul(f, bright, sine)));
     running_end(t, &r, r.sum, r.other);
 }
@@ -88,7 +96,8 @@ static void step_cells(tracer *t, const envmap *m, ir_ref row)
     running r = running_begin(t, m->width, t_f32(t, 0), t_f32(t, 0));
     corners k = envmap_corners(t, m, r.k, row);
     envmap_load_weights(t, m, &k, c);
-    ir_ref cell = ir_mul(f, ir_add(f, ir_add(f, c[0], c[1]), ir_add(f, c[2], c[3])), t_f32(t, 0.25f)), sum = ir_add(f, r.sum, cell);
+    ir_ref cell = ir_mul(f, ir_add(f, ir_add(f, c[0], c[1]), ir_add(f, c[2], c[3])), t_f32(t, 0.25f)),
+           sum = ir_add(f, r.sum, cell);
     set_value(t, ir_add(f, cells, r.k), sum);
     running_end(t, &r, sum, r.other);
 }
@@ -109,7 +118,8 @@ static void step_guide(tracer *t, const envmap *m, ir_ref lane)
     ir_func *f = t->f;
     ir_ref of_rows = ir_eq(f, lane, m->cell_rows), row = ir_select(f, of_rows, t_u32(t, 0), lane);
     ir_ref table = ir_select(f, of_rows, m->rows, ir_add(f, m->cells, ir_mul(f, row, m->width)));
-    ir_ref count = ir_select(f, of_rows, m->cell_rows, m->width), steps = ir_select(f, of_rows, m->row_steps, m->cell_steps);
+    ir_ref count = ir_select(f, of_rows, m->cell_rows, m->width),
+           steps = ir_select(f, of_rows, m->row_steps, m->cell_steps);
     ir_ref guide = ir_select(f, of_rows, m->row_guide, envmap_guide(t, m, row));
     ir_ref sum = ir_select(f, of_rows, envmap_value(t, m->table), envmap_row_sum(t, m, row));
     running r = running_begin(t, t_offset(t, steps, 1), sum, sum);
@@ -121,12 +131,24 @@ void envmap_table_step(tracer *t, const class_node *n, ir_ref record, uint32_t s
 {
     envmap m = envmap_open(t, n, record);
     switch (step) {
-    case STEP_LUMINANCE: step_luminance(t, n, record, &m, lane); break;
-    case STEP_MEAN: step_mean(t, n, &m); break;
-    case STEP_WEIGHTS: step_weights(t, n, record, &m, lane); break;
-    case STEP_CELLS: step_cells(t, &m, lane); break;
-    case STEP_ROWS: step_rows(t, &m); break;
-    case STEP_GUIDE: step_guide(t, &m, lane); break;
+    case STEP_LUMINANCE:
+        step_luminance(t, n, record, &m, lane);
+        break;
+    case STEP_MEAN:
+        step_mean(t, n, &m);
+        break;
+    case STEP_WEIGHTS:
+        step_weights(t, n, record, &m, lane);
+        break;
+    case STEP_CELLS:
+        step_cells(t, &m, lane);
+        break;
+    case STEP_ROWS:
+        step_rows(t, &m);
+        break;
+    case STEP_GUIDE:
+        step_guide(t, &m, lane);
+        break;
     }
 }
 
@@ -147,14 +169,21 @@ uint32_t envmap_table_words(const render_scene *s, const scene_object *o, const 
 {
     (void)shape_carries;
     const uint32_t *shape = envmap_shape(s, o);
-    uint32_t rows = shape[0] - 1, guides = envmap_guide_steps(rows) + 1 + rows * (envmap_guide_steps(shape[1]) + 1);
+    uint32_t rows = shape[0] - 1,
+             guides = envmap_guide_steps(rows) + 1 + rows * (envmap_guide_steps(shape[1]) + 1);
     return TABLE_ROWS + rows * (1 + shape[1]) + shape[0] * shape[1] + guides;
 }
 
 uint32_t envmap_table_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {
     const uint32_t *shape = envmap_shape(s, o);
-    const uint32_t lanes[STEP_COUNT] = {[STEP_LUMINANCE] = shape[0], [STEP_MEAN] = 1, [STEP_WEIGHTS] = (shape[0] * shape[1] + STRIP - 1) / STRIP,
-                                        [STEP_CELLS] = shape[0] - 1, [STEP_ROWS] = 1, [STEP_GUIDE] = shape[0]};
+    const uint32_t lanes[STEP_COUNT] = {
+        [STEP_LUMINANCE] = shape[0],
+        [STEP_MEAN] = 1,
+        [STEP_WEIGHTS] = (shape[0] * shape[1] + STRIP - 1) / STRIP,
+        [STEP_CELLS] = shape[0] - 1,
+        [STEP_ROWS] = 1,
+        [STEP_GUIDE] = shape[0],
+    };
     return lanes[step];
 }

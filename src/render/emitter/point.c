@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A point that radiates equally in all directions: intensity / distance^2. A delta light: sampled only. Its position is a parameter, whether it
- * was given as `position` or as the translation of `to_world`. */
+ * A point that radiates equally in all directions: intensity / distance^2. A delta light: sampled only. Its
+ * position is a parameter, whether it was given as `position` or as the translation of `to_world`. */
 #include "render/emitter/pose.h"
 
 enum { PARAM_POSITION };
 
-static emitter_sample point_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample point_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                   ir_ref u2)
 {
     (void)u1, (void)u2;
     color p = plan_color(t, n, record, "position");
     return pose_sample(t, v3(p.c[0], p.c[1], p.c[2]), ref);
 }
 
-static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color point_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                            ir_ref facing)
 {
     (void)facing;
-    return color_scale(t, plan_texture(t, n, record, "intensity", uv), ir_div(t->f, t_f32(t, 1), t_sqr(t, distance)));
+    return color_scale(t, plan_texture(t, n, record, "intensity", uv),
+                       ir_div(t->f, t_f32(t, 1), t_sqr(t, distance)));
 }
 
 static emitter_ray point_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     color p = plan_color(t, n, record, "position");
     ir_ref zero = t_f32(t, 0);
-    return (emitter_ray){.p = v3(p.c[0], p.c[1], p.c[2]), .d = warp_uniform_sphere(t, u[0], u[1]), .n = v3(zero, zero, zero), .uv = {zero, zero},
-                         .weight = t_f32(t, 4 * 3.14159265358979323846f), .point_weight = zero};
+    return (emitter_ray){
+        .p = v3(p.c[0], p.c[1], p.c[2]),
+        .d = warp_uniform_sphere(t, u[0], u[1]),
+        .n = v3(zero, zero, zero),
+        .uv = {zero, zero},
+        .weight = t_f32(t, 4 * 3.14159265358979323846f),
+        .point_weight = zero,
+    };
 }
 
 static ir_ref point_power(tracer *t, const class_node *n, ir_ref record)
@@ -35,7 +44,8 @@ static bl_result point_load(render_scene *s, const scene_object *o, bl_error *er
 {
     const scene_value *position = scene_get(o, "position"), *to_world = scene_get(o, "to_world");
     if (position->given && to_world->given)
-        return scene_error(err, BL_ERROR_SCENE, position->where, "point: give either \"position\" or \"to_world\", not both");
+        return scene_error(err, BL_ERROR_SCENE, position->where,
+                           "point: give either \"position\" or \"to_world\", not both");
     const scene_object *intensity = scene_get(o, "intensity")->object;
     if (!texture_is_constant(intensity))
         return scene_error(err, BL_ERROR_SCENE, o->where, "point: \"intensity\" must not be textured");
@@ -47,13 +57,16 @@ static bl_result point_load(render_scene *s, const scene_object *o, bl_error *er
 }
 
 static const plugin_param point_params[] = {
-    [PARAM_POSITION] = {"position", PLUGIN_POINT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "where it is"},
+    [PARAM_POSITION] = {"position", PLUGIN_POINT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 0, 0,
+                        "where it is"},
     {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "radiant intensity"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "its translation is the position"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_point = {
-    .base = {.plugin = {PLUGIN_EMITTER, "point", point_params, 4, emitter_slots, EMITTER_SLOT_COUNT, "isotropic point light"}, .load = point_load},
+    .base = {.plugin = {PLUGIN_EMITTER, "point", point_params, 4, emitter_slots, EMITTER_SLOT_COUNT,
+                        "isotropic point light"},
+             .load = point_load},
     .delta = true,
     .place_params = 1u << PARAM_POSITION,
     .sample = point_sample,

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a light stands and where it points, as a parameter: its `to_world`, 16 numbers, row-major. The inverse, which takes world directions to
- * the light's own, is derived (plan.h), so both carry derivatives (estimators.md 5: a point light's direction, distance and cosine follow it). */
+ * Where a light stands and where it points, as a parameter: its `to_world`, 16 numbers, row-major. The
+ * inverse, which takes world directions to the light's own, is derived (plan.h), so both carry derivatives
+ * (estimators.md 5: a point light's direction, distance and cosine follow it). */
 #include "render/emitter/pose.h"
 
-static ir_ref entry(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t row, uint32_t column)
+static ir_ref entry(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t row,
+                    uint32_t column)
 {
     return plan_load(t, n, record, n->field[slot], slot, t_u32(t, 4 * row + column));
 }
 
 vec3 pose_column(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t column)
 {
-    return v3(entry(t, n, record, slot, 0, column), entry(t, n, record, slot, 1, column), entry(t, n, record, slot, 2, column));
+    return v3(entry(t, n, record, slot, 0, column), entry(t, n, record, slot, 1, column),
+              entry(t, n, record, slot, 2, column));
 }
 
 void pose_inverse(tracer *t, const class_node *n, ir_ref record, uint32_t slot, ir_ref out[POSE_INVERSE])
@@ -33,13 +36,15 @@ vec3 pose_to_local(tracer *t, const class_node *n, ir_ref record, uint32_t first
     ir_ref r[POSE_INVERSE];
     for (uint32_t k = 0; k < POSE_INVERSE; k++)
         r[k] = plan_derived(t, n, record, t_u32(t, first + k));
-    return v3(v3_dot(t, v3(r[0], r[1], r[2]), d), v3_dot(t, v3(r[3], r[4], r[5]), d), v3_dot(t, v3(r[6], r[7], r[8]), d));
+    return v3(v3_dot(t, v3(r[0], r[1], r[2]), d), v3_dot(t, v3(r[3], r[4], r[5]), d),
+              v3_dot(t, v3(r[6], r[7], r[8]), d));
 }
 
 vec3 pose_to_world(tracer *t, const class_node *n, ir_ref record, uint32_t slot, vec3 local, ir_ref *length)
 {
     vec3 d = v3_add(t, v3_scale(t, pose_column(t, n, record, slot, 0), local.x),
-                    v3_add(t, v3_scale(t, pose_column(t, n, record, slot, 1), local.y), v3_scale(t, pose_column(t, n, record, slot, 2), local.z)));
+                    v3_add(t, v3_scale(t, pose_column(t, n, record, slot, 1), local.y),
+                           v3_scale(t, pose_column(t, n, record, slot, 2), local.z)));
     *length = v3_length(t, d);
     return v3_scale(t, d, t_ratio(t, t_f32(t, 1), *length));
 }
@@ -58,11 +63,18 @@ emitter_sample pose_sample(tracer *t, vec3 position, vec3 ref)
     ir_func *f = t->f;
     vec3 to = v3_sub(t, position, ref);
     ir_ref zero = t_f32(t, 0), distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    return (emitter_sample){v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), distance, t_f32(t, 1), {zero, zero}, ir_bool(f, true), .n = v3_none()};
+    return (emitter_sample){
+        v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)),
+        distance,
+        t_f32(t, 1),
+        {zero, zero},
+        ir_bool(f, true),
+        .n = v3_none(),
+    };
 }
 
 bool emitter_texture_smooth(const scene_object *texture)
 {
-    return texture_is_constant(texture) ||
-           (texture->cls == &texture_bitmap.base.plugin && strcmp(scene_get(texture, "filter_type")->text, "bilinear") == 0);
+    return texture_is_constant(texture) || (texture->cls == &texture_bitmap.base.plugin &&
+                                            strcmp(scene_get(texture, "filter_type")->text, "bilinear") == 0);
 }

@@ -7,11 +7,13 @@
 
 enum { POSE_INVERSE = 9 /* derived values: rows of the inverse of to_world's upper left 3x3 */ };
 
-/* slot: index of `to_world` in the class's parameters, differentiable. Columns 0 to 2: images of the axes; 3: the position. */
+/* slot: index of `to_world` in the class's parameters, differentiable. Columns 0 to 2: images of the axes; 3:
+ * the position. */
 vec3 pose_column(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t column);
 /* For `update`. What has no inverse gives finite numbers. */
 void pose_inverse(tracer *t, const class_node *n, ir_ref record, uint32_t slot, ir_ref out[POSE_INVERSE]);
-/* A direction of the world in the light's space; not normalised. first: of the derived values that pose_inverse filled. */
+/* A direction of the world in the light's space; not normalised. first: of the derived values that
+ * pose_inverse filled. */
 vec3 pose_to_local(tracer *t, const class_node *n, ir_ref record, uint32_t first, vec3 d);
 bl_result pose_check(const scene_object *o, bl_error *err); /* an error unless it has an inverse */
 

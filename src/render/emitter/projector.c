@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An image thrown from a point along local +z, as a slide projector does, by a perspective sensor's conventions (+x to the image's left, +y up).
- * A delta light: sampled only. With (x, y, z) the reference point in the projector's space and d the direction to it,
+ * An image thrown from a point along local +z, as a slide projector does, by a perspective sensor's
+ * conventions (+x to the image's left, +y up). A delta light: sampled only. With (x, y, z) the reference
+ * point in the projector's space and d the direction to it,
  *
- *     value = pi * scale * irradiance(1/2 - x c / z, 1/2 - y c a / z) / (z^2 n.d)   within the image, else 0          (Mitsuba)
+ *     value = pi * scale * irradiance(1/2 - x c / z, 1/2 - y c a / z) / (z^2 n.d) within the image, else 0
+ *     (Mitsuba)
  *
- * c = 1 / (2 tan(half the horizontal field of view)), a the image's aspect, n the image of the z axis: a screen at z = 1 that faces the
- * projector receives pi times the image. A sample's uv is (x, y) / z, so that z^2 n.d = distance^2 n.q / |q|^3 with q = to_world (uv, 1). */
+ * c = 1 / (2 tan(half the horizontal field of view)), a the image's aspect, n the image of the z axis: a
+ * screen at z = 1 that faces the projector receives pi times the image. A sample's uv is (x, y) / z, so that
+ * z^2 n.d = distance^2 n.q / |q|^3 with q = to_world (uv, 1). */
 #include "render/emitter/pose.h"
 
 enum { PARAM_IRRADIANCE, PARAM_SCALE, PARAM_FOV, PARAM_TO_WORLD };
@@ -38,7 +41,8 @@ static ir_ref within(tracer *t, ir_ref v)
     return ir_and(t->f, ir_ge(t->f, v, t_f32(t, 0)), ir_le(t->f, v, t_f32(t, 1)));
 }
 
-static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                       ir_ref u2)
 {
     (void)u1, (void)u2;
     ir_func *f = t->f;
@@ -51,28 +55,33 @@ static emitter_sample projector_sample(tracer *t, const class_node *n, ir_ref re
     return s;
 }
 
-/* Uniform on the image, which fills 1 / (X Y) of the plane z = 1 of its space; of that, dA is the solid angle |det| dA / r^3 in the world. */
+/* Uniform on the image, which fills 1 / (X Y) of the plane z = 1 of its space; of that, dA is the solid angle
+ * |det| dA / r^3 in the world. */
 static emitter_ray projector_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), half = t_f32(t, 0.5f), one = t_f32(t, 1), length;
-    ir_ref x = plan_derived(t, n, record, t_u32(t, DERIVED_X)), y = plan_derived(t, n, record, t_u32(t, DERIVED_Y));
+    ir_ref x = plan_derived(t, n, record, t_u32(t, DERIVED_X)),
+           y = plan_derived(t, n, record, t_u32(t, DERIVED_Y));
     emitter_ray r = {.p = pose_column(t, n, record, PARAM_TO_WORLD, 3), .n = v3(zero, zero, zero)};
     r.uv = (vec2){ir_div(f, ir_sub(f, half, u[0]), x), ir_div(f, ir_sub(f, half, u[1]), y)};
     r.d = pose_to_world(t, n, record, PARAM_TO_WORLD, v3(r.uv.x, r.uv.y, one), &length);
-    vec3 across = v3_cross(t, pose_column(t, n, record, PARAM_TO_WORLD, 0), pose_column(t, n, record, PARAM_TO_WORLD, 1));
+    vec3 across = v3_cross(t, pose_column(t, n, record, PARAM_TO_WORLD, 0),
+                           pose_column(t, n, record, PARAM_TO_WORLD, 1));
     ir_ref determinant = ir_abs(f, v3_dot(t, across, pose_column(t, n, record, PARAM_TO_WORLD, 2)));
     ir_ref cube = ir_mul(f, length, t_sqr(t, length));
     r.weight = ir_div(f, determinant, ir_mul(f, ir_mul(f, x, y), cube)), r.point_weight = zero;
     return r;
 }
 
-static color projector_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color projector_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                                ir_ref facing)
 {
     ir_func *f = t->f;
     vec3 axis = pose_column(t, n, record, PARAM_TO_WORLD, 2);
-    vec3 q = v3_add(t, axis, v3_add(t, v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 0), uv.x),
-                                    v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 1), uv.y)));
+    vec3 q = v3_add(t, axis,
+                    v3_add(t, v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 0), uv.x),
+                           v3_scale(t, pose_column(t, n, record, PARAM_TO_WORLD, 1), uv.y)));
     ir_ref square = v3_dot(t, q, q), toward = ir_mul(f, v3_dot(t, axis, q), t_sqr(t, distance));
     ir_ref by = t_ratio(t, ir_mul(f, ir_mul(f, square, ir_sqrt(f, square)), t_f32(t, pi)), toward);
     by = ir_select(f, facing, ir_mul(f, by, plan_number(t, n, record, "scale")), t_f32(t, 0));
@@ -83,15 +92,18 @@ static color projector_radiance(tracer *t, const class_node *n, ir_ref record, v
 static ir_ref projector_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
-    ir_ref size = ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_X)), plan_derived(t, n, record, t_u32(t, DERIVED_Y)));
-    ir_ref light = ir_mul(f, emitter_mean(t, n, record, "irradiance"), ir_mul(f, plan_number(t, n, record, "scale"), t_f32(t, pi)));
+    ir_ref size = ir_mul(f, plan_derived(t, n, record, t_u32(t, DERIVED_X)),
+                         plan_derived(t, n, record, t_u32(t, DERIVED_Y)));
+    ir_ref light = ir_mul(f, emitter_mean(t, n, record, "irradiance"),
+                          ir_mul(f, plan_number(t, n, record, "scale"), t_f32(t, pi)));
     return t_ratio(t, ir_abs(f, light), size);
 }
 
 static double aspect_of(const render_scene *s, const scene_object *o)
 {
     uint32_t data = render_find_parameter(s, scene_get(o, "irradiance")->object, PLAN_DATA_SLOT);
-    return data == PLAN_NONE ? 1 : (double)s->parameters.data[data].shape[1] / s->parameters.data[data].shape[0];
+    return data == PLAN_NONE ? 1
+                             : (double)s->parameters.data[data].shape[1] / s->parameters.data[data].shape[0];
 }
 
 static bl_result projector_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -102,7 +114,8 @@ static bl_result projector_load(render_scene *s, const scene_object *o, bl_error
     render_parameter *pose = &s->parameters.data[render_find_parameter(s, o, PARAM_TO_WORLD)];
     s->values.data[fov->offset] = (float)fov_read(o, 1).degrees; /* the degrees do not depend on the aspect */
     bool smooth = emitter_texture_smooth(scene_get(o, "irradiance")->object);
-    fov->reason = smooth ? "the image's border, which moves with it, is left out" : "steps and border of the image, which move with it, are left out";
+    fov->reason = smooth ? "the image's border, which moves with it, is left out"
+                         : "steps and border of the image, which move with it, are left out";
     pose->reason = smooth ? "shadows and the image's border, which move with it, are left out"
                           : "shadows, steps and border of the image, which move with it, are left out";
     return BL_OK;
@@ -116,16 +129,21 @@ static void projector_extra(const plan *p, const scene_object *o, uint32_t *word
 }
 
 static const plugin_param projector_params[] = {
-    [PARAM_IRRADIANCE] = {"irradiance", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "the image, over pi"},
+    [PARAM_IRRADIANCE] = {"irradiance", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0,
+                          "the image, over pi"},
     [PARAM_SCALE] = {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "multiplies the image"},
-    [PARAM_FOV] = {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-3, 179.99, "field of view in degrees"},
-    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "light goes along its +z"},
-    {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "instead of fov: 35 mm equivalent, e.g. 50mm (the default)"},
+    [PARAM_FOV] = {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-3, 179.99,
+                   "field of view in degrees"},
+    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+                        "light goes along its +z"},
+    {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0,
+     "instead of fov: 35 mm equivalent, e.g. 50mm (the default)"},
     {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_projector = {
-    .base = {.plugin = {PLUGIN_EMITTER, "projector", projector_params, 7, emitter_slots, EMITTER_SLOT_COUNT, "throws an image from a point"},
+    .base = {.plugin = {PLUGIN_EMITTER, "projector", projector_params, 7, emitter_slots, EMITTER_SLOT_COUNT,
+                        "throws an image from a point"},
              .extra_words = EXTRA_WORDS,
              .load = projector_load,
              .extra = projector_extra,

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A point that radiates into a cone around local +z: intensity * texture(uv) * falloff(theta) / distance^2, with theta the angle to the
- * axis and (Mitsuba)
+ * A point that radiates into a cone around local +z: intensity * texture(uv) * falloff(theta) / distance^2,
+ * with theta the angle to the axis and (Mitsuba)
  *
  *     falloff = 1 inside beam_width, 0 outside cutoff_angle, in between linear in the angle;
  *     uv = 1/2 + (x, y) / (2 z tan(cutoff_angle))  of the local direction.
  *
- * A delta light: sampled only. The sample's uv is (theta, 0), with a texture (x, y) / z. The angles are parameters in degrees; derived from
- * them are the angles in radians, the slope and the cotangent. That the falloff's kinks move contributes no gradient, because it is
- * continuous. With beam_width >= cutoff_angle it is a step at the cutoff, and its angles have no gradient. */
+ * A delta light: sampled only. The sample's uv is (theta, 0), with a texture (x, y) / z. The angles are
+ * parameters in degrees; derived from them are the angles in radians, the slope and the cotangent. That the
+ * falloff's kinks move contributes no gradient, because it is continuous. With beam_width >= cutoff_angle it
+ * is a step at the cutoff, and its angles have no gradient. */
 #include "render/emitter/pose.h"
 
-enum { DERIVED_CUTOFF, DERIVED_BEAM, DERIVED_SLOPE, DERIVED_COTANGENT, DERIVED_INVERSE, DERIVED_COUNT = DERIVED_INVERSE + POSE_INVERSE };
+enum {
+    DERIVED_CUTOFF,
+    DERIVED_BEAM,
+    DERIVED_SLOPE,
+    DERIVED_COTANGENT,
+    DERIVED_INVERSE,
+    DERIVED_COUNT = DERIVED_INVERSE + POSE_INVERSE
+};
 enum { PARAM_CUTOFF = 1, PARAM_BEAM, PARAM_TEXTURE, PARAM_TO_WORLD };
 
 static void spot_update(tracer *t, const class_node *n, ir_ref record, ir_ref *derived)
@@ -18,14 +26,19 @@ static void spot_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
     ir_ref radians = t_f32(t, 0.017453292519943295769f);
     derived[DERIVED_CUTOFF] = ir_mul(t->f, plan_number(t, n, record, "cutoff_angle"), radians);
     derived[DERIVED_BEAM] = ir_mul(t->f, plan_number(t, n, record, "beam_width"), radians);
-    derived[DERIVED_SLOPE] = t_ratio(t, t_f32(t, 1), ir_sub(t->f, derived[DERIVED_CUTOFF], derived[DERIVED_BEAM]));
-    derived[DERIVED_COTANGENT] = t_ratio(t, ir_cos(t->f, derived[DERIVED_CUTOFF]), ir_sin(t->f, derived[DERIVED_CUTOFF]));
+    derived[DERIVED_SLOPE] =
+        t_ratio(t, t_f32(t, 1), ir_sub(t->f, derived[DERIVED_CUTOFF], derived[DERIVED_BEAM]));
+    derived[DERIVED_COTANGENT] =
+        t_ratio(t, ir_cos(t->f, derived[DERIVED_CUTOFF]), ir_sin(t->f, derived[DERIVED_CUTOFF]));
     pose_inverse(t, n, record, PARAM_TO_WORLD, derived + DERIVED_INVERSE);
 }
 
 static bool textured(const class_node *n) { return n->param_child[PARAM_TEXTURE]; }
 
-static ir_ref derived_value(tracer *t, const class_node *n, ir_ref record, uint32_t k) { return plan_derived(t, n, record, t_u32(t, k)); }
+static ir_ref derived_value(tracer *t, const class_node *n, ir_ref record, uint32_t k)
+{
+    return plan_derived(t, n, record, t_u32(t, k));
+}
 
 /* Of a vector (x, y, z); without derivative on the axis, where it has none. */
 static ir_ref angle_to_axis(tracer *t, ir_ref x, ir_ref y, ir_ref z)
@@ -33,7 +46,8 @@ static ir_ref angle_to_axis(tracer *t, ir_ref x, ir_ref y, ir_ref z)
     return ir_atan2(t->f, ir_sqrt(t->f, ir_max(t->f, t_mad(t, x, x, t_sqr(t, y)), t_f32(t, 1e-20f))), z);
 }
 
-static emitter_sample spot_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample spot_sample(tracer *t, const class_node *n, ir_ref record, vec3 ref, ir_ref u1,
+                                  ir_ref u2)
 {
     (void)u1, (void)u2;
     ir_func *f = t->f;
@@ -53,9 +67,14 @@ static emitter_sample spot_sample(tracer *t, const class_node *n, ir_ref record,
 static emitter_ray spot_ray(tracer *t, const class_node *n, ir_ref record, const ir_ref u[4])
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), narrow = ir_sub(f, t_f32(t, 1), ir_cos(f, derived_value(t, n, record, DERIVED_CUTOFF))), length;
+    ir_ref zero = t_f32(t, 0),
+           narrow = ir_sub(f, t_f32(t, 1), ir_cos(f, derived_value(t, n, record, DERIVED_CUTOFF))), length;
     vec3 local = warp_uniform_cone(t, u[0], u[1], narrow);
-    emitter_ray r = {.p = pose_column(t, n, record, PARAM_TO_WORLD, 3), .n = v3(zero, zero, zero), .uv = {angle_to_axis(t, local.x, local.y, local.z), zero}};
+    emitter_ray r = {
+        .p = pose_column(t, n, record, PARAM_TO_WORLD, 3),
+        .n = v3(zero, zero, zero),
+        .uv = {angle_to_axis(t, local.x, local.y, local.z), zero},
+    };
     r.d = pose_to_world(t, n, record, PARAM_TO_WORLD, local, &length);
     if (textured(n))
         r.uv = (vec2){t_ratio(t, local.x, local.z), t_ratio(t, local.y, local.z)};
@@ -63,15 +82,19 @@ static emitter_ray spot_ray(tracer *t, const class_node *n, ir_ref record, const
     return r;
 }
 
-static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance, ir_ref facing)
+static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref distance,
+                           ir_ref facing)
 {
     ir_func *f = t->f;
-    ir_ref cutoff = derived_value(t, n, record, DERIVED_CUTOFF), slope = derived_value(t, n, record, DERIVED_SLOPE), theta = uv.x;
+    ir_ref cutoff = derived_value(t, n, record, DERIVED_CUTOFF),
+           slope = derived_value(t, n, record, DERIVED_SLOPE), theta = uv.x;
     color r = plan_texture(t, n, record, "intensity", uv);
     if (textured(n)) {
         ir_ref half = t_f32(t, 0.5f), by = ir_mul(f, derived_value(t, n, record, DERIVED_COTANGENT), half);
         theta = angle_to_axis(t, uv.x, uv.y, t_f32(t, 1));
-        r = color_mul(t, r, plan_texture(t, n, record, "texture", (vec2){t_mad(t, uv.x, by, half), t_mad(t, uv.y, by, half)}));
+        r = color_mul(t, r,
+                      plan_texture(t, n, record, "texture",
+                                   (vec2){t_mad(t, uv.x, by, half), t_mad(t, uv.y, by, half)}));
     }
     ir_ref falloff = ir_mul(f, ir_sub(f, cutoff, theta), slope);
     falloff = ir_select(f, ir_le(f, theta, derived_value(t, n, record, DERIVED_BEAM)), t_f32(t, 1), falloff);
@@ -83,7 +106,9 @@ static color spot_radiance(tracer *t, const class_node *n, ir_ref record, vec2 u
 static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
 {
     ir_func *f = t->f;
-    ir_ref middle = ir_mul(f, ir_add(f, derived_value(t, n, record, DERIVED_CUTOFF), derived_value(t, n, record, DERIVED_BEAM)), t_f32(t, 0.5f));
+    ir_ref middle = ir_mul(
+        f, ir_add(f, derived_value(t, n, record, DERIVED_CUTOFF), derived_value(t, n, record, DERIVED_BEAM)),
+        t_f32(t, 0.5f));
     ir_ref cone = ir_mul(f, ir_sub(f, t_f32(t, 1), ir_cos(f, middle)), t_f32(t, 2 * 3.14159265358979323846f));
     ir_ref power = ir_mul(f, emitter_mean(t, n, record, "intensity"), cone);
     return textured(n) ? ir_mul(f, power, emitter_mean(t, n, record, "texture")) : power;
@@ -91,38 +116,50 @@ static ir_ref spot_power(tracer *t, const class_node *n, ir_ref record)
 
 static bl_result spot_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    const scene_value *texture = scene_get(o, "texture"), *cutoff = scene_get(o, "cutoff_angle"), *beam = scene_get(o, "beam_width");
+    const scene_value *texture = scene_get(o, "texture"), *cutoff = scene_get(o, "cutoff_angle"),
+                      *beam = scene_get(o, "beam_width");
     if (texture->object && texture_is_constant(texture->object))
-        return scene_error(err, BL_ERROR_SCENE, texture->where, "spot: \"texture\" must be an image or a pattern; the light's colour is \"intensity\"");
+        return scene_error(
+            err, BL_ERROR_SCENE, texture->where,
+            "spot: \"texture\" must be an image or a pattern; the light's colour is \"intensity\"");
     if (texture->object && cutoff->number >= 90)
-        return scene_error(err, BL_ERROR_SCENE, cutoff->where, "spot: with a \"texture\", \"cutoff_angle\" must be below 90");
+        return scene_error(err, BL_ERROR_SCENE, cutoff->where,
+                           "spot: with a \"texture\", \"cutoff_angle\" must be below 90");
     if (!texture_is_constant(scene_get(o, "intensity")->object))
         return scene_error(err, BL_ERROR_SCENE, o->where, "spot: \"intensity\" must not be textured");
     TRY(pose_check(o, err));
     if (beam->given && beam->number > cutoff->number)
-        return scene_error(err, BL_ERROR_SCENE, beam->where, "spot: \"beam_width\" (%g) must not be above \"cutoff_angle\" (%g)", beam->number,
+        return scene_error(err, BL_ERROR_SCENE, beam->where,
+                           "spot: \"beam_width\" (%g) must not be above \"cutoff_angle\" (%g)", beam->number,
                            cutoff->number);
     if (!beam->given)
-        s->values.data[s->parameters.data[render_find_parameter(s, o, PARAM_BEAM)].offset] = (float)(0.75 * cutoff->number);
+        s->values.data[s->parameters.data[render_find_parameter(s, o, PARAM_BEAM)].offset] =
+            (float)(0.75 * cutoff->number);
     bool steps = texture->object && !emitter_texture_smooth(texture->object);
     if (steps)
-        s->parameters.data[render_find_parameter(s, o, PARAM_CUTOFF)].reason = "the texture has steps, which move with it";
+        s->parameters.data[render_find_parameter(s, o, PARAM_CUTOFF)].reason =
+            "the texture has steps, which move with it";
     s->parameters.data[render_find_parameter(s, o, PARAM_TO_WORLD)].reason =
         steps ? "shadows and the texture's steps, which move with it, are left out" : emitter_moving_shadows;
     return BL_OK;
 }
 
 static const plugin_param spot_params[] = {
-    {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0, "radiant intensity within the beam"},
-    [PARAM_CUTOFF] = {"cutoff_angle", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "20", 0, 180, "angle from the axis where the light ends, degrees"},
+    {"intensity", PLUGIN_TEXTURED, PLUGIN_EMISSION | PLUGIN_INTENSITY, "1", 0, 0,
+     "radiant intensity within the beam"},
+    [PARAM_CUTOFF] = {"cutoff_angle", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "20", 0, 180,
+                      "angle from the axis where the light ends, degrees"},
     [PARAM_BEAM] = {"beam_width", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE | PLUGIN_ABSENT, NULL, 0, 180,
                     "angle from the axis up to which it is full, degrees; 3/4 of cutoff_angle"},
-    [PARAM_TEXTURE] = {"texture", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_INTENSITY, NULL, 0, 0, "multiplies intensity; fills the square around the cone"},
-    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "light goes along its +z"},
+    [PARAM_TEXTURE] = {"texture", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_INTENSITY, NULL, 0, 0,
+                       "multiplies intensity; fills the square around the cone"},
+    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+                        "light goes along its +z"},
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_spot = {
-    .base = {.plugin = {PLUGIN_EMITTER, "spot", spot_params, 6, emitter_slots, EMITTER_SLOT_COUNT, "point light with a cone"},
+    .base = {.plugin = {PLUGIN_EMITTER, "spot", spot_params, 6, emitter_slots, EMITTER_SLOT_COUNT,
+                        "point light with a cone"},
              .load = spot_load,
              .derived_count = DERIVED_COUNT,
              .update = spot_update},

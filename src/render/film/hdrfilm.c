@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The film: size, window, and the formats in which its image goes to a file. Images are linear RGB everywhere else; luminance and XYZ are made
- * on the way out, alpha is a channel of the first hit (integrator/channels.c). Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
+ * The film: size, window, and the formats in which its image goes to a file. Images are linear RGB everywhere
+ * else; luminance and XYZ are made on the way out, alpha is a channel of the first hit
+ * (integrator/channels.c). Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
 #include "render/classes.h"
 
 static bool one_of(const char *name, const char *const *names, uint32_t count)
@@ -18,20 +19,26 @@ static const char *const file_formats[] = {"openexr", "exr", "rgbe", "pfm"};
 static bl_result film_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
-    const scene_value *pixel = scene_get(o, "pixel_format"), *component = scene_get(o, "component_format"), *file = scene_get(o, "file_format");
+    const scene_value *pixel = scene_get(o, "pixel_format"), *component = scene_get(o, "component_format"),
+                      *file = scene_get(o, "file_format");
     if (!one_of(pixel->text, pixel_formats, 6))
-        return scene_error(err, BL_ERROR_SCENE, pixel->where, "hdrfilm: \"pixel_format\" must be luminance, luminance_alpha, rgb, rgba, xyz or xyza");
+        return scene_error(
+            err, BL_ERROR_SCENE, pixel->where,
+            "hdrfilm: \"pixel_format\" must be luminance, luminance_alpha, rgb, rgba, xyz or xyza");
     if (component->given && !one_of(component->text, component_formats, 3))
-        return scene_error(err, BL_ERROR_SCENE, component->where, "hdrfilm: \"component_format\" must be float16, float32 or uint32");
+        return scene_error(err, BL_ERROR_SCENE, component->where,
+                           "hdrfilm: \"component_format\" must be float16, float32 or uint32");
     if (!one_of(file->text, file_formats, 4))
-        return scene_error(err, BL_ERROR_SCENE, file->where, "hdrfilm: \"file_format\" must be openexr, rgbe or pfm");
+        return scene_error(err, BL_ERROR_SCENE, file->where,
+                           "hdrfilm: \"file_format\" must be openexr, rgbe or pfm");
     return BL_OK;
 }
 
 /* ---- the image in a file ---- */
 
 /* Mitsuba's matrix from linear Rec. 709 to XYZ. */
-static const double to_xyz[3][3] = {{0.412453, 0.357580, 0.180423}, {0.212671, 0.715160, 0.072169}, {0.019334, 0.119193, 0.950227}};
+static const double to_xyz[3][3] = {
+    {0.412453, 0.357580, 0.180423}, {0.212671, 0.715160, 0.072169}, {0.019334, 0.119193, 0.950227}};
 
 static const char *film_text(const render_scene *s, const char *param, const char *otherwise)
 {
@@ -39,7 +46,10 @@ static const char *film_text(const render_scene *s, const char *param, const cha
     return v && v->text ? v->text : otherwise;
 }
 
-bool film_samples_border(const render_scene *s) { return s->film && scene_number(s->film, "sample_border") != 0; }
+bool film_samples_border(const render_scene *s)
+{
+    return s->film && scene_number(s->film, "sample_border") != 0;
+}
 
 bool film_has_alpha(const render_scene *s)
 {
@@ -66,11 +76,13 @@ static void put_colour(const char *const names[], uint32_t count, const float *r
         int row = names[k][0] - 'X';
         out[k] = rgb[k];
         if (row >= 0)
-            out[k] = (float)(to_xyz[row][0] * (double)rgb[0] + to_xyz[row][1] * (double)rgb[1] + to_xyz[row][2] * (double)rgb[2]);
+            out[k] = (float)(to_xyz[row][0] * (double)rgb[0] + to_xyz[row][1] * (double)rgb[1] +
+                             to_xyz[row][2] * (double)rgb[2]);
     }
 }
 
-bl_result film_write(const render_scene *s, const char *path, const float *image, const float *channels, bl_error *err)
+bl_result film_write(const render_scene *s, const char *path, const float *image, const float *channels,
+                     bl_error *err)
 {
     const char *names[3 + CHANNELS_MOST], *component = film_text(s, "component_format", "float32");
     uint32_t colours = colour_names(s, names), count = colours + (channels ? s->channels.count : 0);
@@ -85,7 +97,9 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
         for (uint32_t k = colours; k < count; k++)
             values[count * i + k] = channels[s->channels.count * i + k - colours];
     }
-    image_components type = strcmp(component, "float16") == 0 ? IMAGE_FLOAT16 : strcmp(component, "uint32") == 0 ? IMAGE_UINT32 : IMAGE_FLOAT32;
+    image_components type = strcmp(component, "float16") == 0  ? IMAGE_FLOAT16
+                            : strcmp(component, "uint32") == 0 ? IMAGE_UINT32
+                                                               : IMAGE_FLOAT32;
     bl_result r = image_save_channels(path, s->width, s->height, count, colours, names, values, type, err);
     free(values);
     return r;
@@ -96,10 +110,14 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
 static const plugin_param film_params[] = {
     {"width", PLUGIN_INTEGER, 0, "768", 1, 65536, "pixels"},
     {"height", PLUGIN_INTEGER, 0, "576", 1, 65536, "pixels"},
-    {"file_format", PLUGIN_STRING, 0, "openexr", 0, 0, "openexr, rgbe or pfm; the output's name decides where it has one of their endings"},
-    {"pixel_format", PLUGIN_STRING, 0, "rgb", 0, 0, "luminance, rgb, xyz; and each with alpha: luminance_alpha, rgba, xyza"},
-    {"component_format", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "float16, float32 (also if missing) or uint32 of an EXR file"},
-    {"sample_border", PLUGIN_BOOLEAN, 0, "false", 0, 0, "samples also beyond the window, where pixels near its border see through their filter"},
+    {"file_format", PLUGIN_STRING, 0, "openexr", 0, 0,
+     "openexr, rgbe or pfm; the output's name decides where it has one of their endings"},
+    {"pixel_format", PLUGIN_STRING, 0, "rgb", 0, 0,
+     "luminance, rgb, xyz; and each with alpha: luminance_alpha, rgba, xyza"},
+    {"component_format", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0,
+     "float16, float32 (also if missing) or uint32 of an EXR file"},
+    {"sample_border", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+     "samples also beyond the window, where pixels near its border see through their filter"},
     {"compensate", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted"},
     {"crop_offset_x", PLUGIN_INTEGER, 0, "0", 0, 65536, "the image is this window of the film"},
     {"crop_offset_y", PLUGIN_INTEGER, 0, "0", 0, 65536, "from the top"},
@@ -108,4 +126,6 @@ static const plugin_param film_params[] = {
 };
 static const plugin_slot film_slots[] = {{PLUGIN_RFILTER, "rfilter", 0, 1}};
 
-const render_class film_hdrfilm = {.plugin = {PLUGIN_FILM, "hdrfilm", film_params, 11, film_slots, 1, "high dynamic range image"}, .load = film_load};
+const render_class film_hdrfilm = {
+    .plugin = {PLUGIN_FILM, "hdrfilm", film_params, 11, film_slots, 1, "high dynamic range image"},
+    .load = film_load};

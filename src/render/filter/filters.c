@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reconstruction filters by importance sampling (estimators.md 10; Ernst, Stamminger and Greiner 2006): a sample belongs to one pixel and its
- * position is drawn from the filter around the pixel's centre, so its weight is 1 and an image is a sum in fixed order. All filters are products of
- * two of one dimension. Where such a filter is negative, positions are drawn from its magnitude, and the weight has its sign. */
+ * Reconstruction filters by importance sampling (estimators.md 10; Ernst, Stamminger and Greiner 2006): a
+ * sample belongs to one pixel and its position is drawn from the filter around the pixel's centre, so its
+ * weight is 1 and an image is a sum in fixed order. All filters are products of two of one dimension. Where
+ * such a filter is negative, positions are drawn from its magnitude, and the weight has its sign. */
 #include "render/classes.h"
 
 static vec2 box_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *weight)
@@ -17,13 +18,16 @@ const filter_class filter_box = {
 };
 
 /* Words of one side of the border. */
-static void load_edge(tracer *t, const filter_class *cls, ir_ref record, ir_ref pixels, uint32_t side, ir_ref out[2])
+static void load_edge(tracer *t, const filter_class *cls, ir_ref record, ir_ref pixels, uint32_t side,
+                      ir_ref out[2])
 {
-    ir_ref index = ir_mul(t->f, ir_min(t->f, pixels, t_u32(t, FILTER_EDGES - 1)), t_u32(t, 4)), at = ir_add(t->f, record, index);
+    ir_ref index = ir_mul(t->f, ir_min(t->f, pixels, t_u32(t, FILTER_EDGES - 1)), t_u32(t, 4)),
+           at = ir_add(t->f, record, index);
     out[0] = t_real(t, at, cls->edges + 2 * side), out[1] = t_real(t, at, cls->edges + 2 * side + 1);
 }
 
-ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u, ir_ref *weight)
+ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref at, ir_ref size, ir_ref u,
+                     ir_ref *weight)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), left[2], right[2];
@@ -35,8 +39,8 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref a
     return ir_min(f, t_mad(t, u, rest, left[0]), t_f32(t, 0x1.fffffep-1f));
 }
 
-/* The positive half of max(0, 1 - |x| / r) and its mirror image, each from half of the numbers, by the exact inverse of the quadratic
- * cumulative distribution. */
+/* The positive half of max(0, 1 - |x| / r) and its mirror image, each from half of the numbers, by the exact
+ * inverse of the quadratic cumulative distribution. */
 static void tent_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
     (void)p;
@@ -53,7 +57,8 @@ static ir_ref tent_axis(tracer *t, ir_ref record, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2), low = ir_lt(f, u, t_f32(t, 0.5f));
-    ir_ref rest = ir_sqrt(f, ir_mul(f, two, ir_select(f, low, u, ir_sub(f, one, u)))), x = ir_sub(f, one, rest);
+    ir_ref rest = ir_sqrt(f, ir_mul(f, two, ir_select(f, low, u, ir_sub(f, one, u)))),
+           x = ir_sub(f, one, rest);
     return ir_mul(f, t_real(t, record, 0), ir_select(f, low, ir_neg(f, x), x));
 }
 
@@ -72,7 +77,9 @@ static double tent_radius(const scene_object *filter) { return scene_number(filt
 
 static const plugin_param tent_params[] = {{"radius", PLUGIN_FLOAT, 0, "1", 1e-3, 1e3, "in pixels"}};
 const filter_class filter_tent = {
-    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"}, .extra_words = 1 + FILTER_EDGE_WORDS, .extra = tent_extra},
+    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"},
+             .extra_words = 1 + FILTER_EDGE_WORDS,
+             .extra = tent_extra},
     .sample = tent_sample,
     .value = tent_value,
     .radius = tent_radius,

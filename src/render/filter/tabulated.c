@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Filters that are sampled by a table: the inverse cumulative distribution of the filter's magnitude, at equal steps of probability, interpolated
- * linearly. The table's cells are so narrow that the error of the drawn density is below 1e-3 of its maximum, in the tails.
+ * Filters that are sampled by a table: the inverse cumulative distribution of the filter's magnitude, at
+ * equal steps of probability, interpolated linearly. The table's cells are so narrow that the error of the
+ * drawn density is below 1e-3 of its maximum, in the tails.
  *
- * A filter that changes its sign has cells on one side of a zero only: between two zeros lie n cells of equal mass m / n, each drawn with the
- * probability 1 / CELLS, so that a sample there has the weight (m / n) CELLS / (mass of the filter), m with its sign. The mean weight is 1, exactly.
- * Record: CELLS + 1 positions, then, of a filter that changes its sign, CELLS weights; last 1 over the radius and, for splats, VALUES + 1 values of the
- * filter from its middle to its end; and the words of filter_within, found in the table of positions. */
+ * A filter that changes its sign has cells on one side of a zero only: between two zeros lie n cells of equal
+ * mass m / n, each drawn with the probability 1 / CELLS, so that a sample there has the weight (m / n) CELLS
+ * / (mass of the filter), m with its sign. The mean weight is 1, exactly. Record: CELLS + 1 positions, then,
+ * of a filter that changes its sign, CELLS weights; last 1 over the radius and, for splats, VALUES + 1 values
+ * of the filter from its middle to its end; and the words of filter_within, found in the table of
+ * positions. */
 #include "render/classes.h"
 
-enum { CELLS = 1024, STEPS = 65536, ZEROS_MOST = 64, VALUES = 1024, VALUE_WORDS = VALUES + 2, LAST_WORDS = VALUE_WORDS + FILTER_EDGE_WORDS };
+enum {
+    CELLS = 1024,
+    STEPS = 65536,
+    ZEROS_MOST = 64,
+    VALUES = 1024,
+    VALUE_WORDS = VALUES + 2,
+    LAST_WORDS = VALUE_WORDS + FILTER_EDGE_WORDS
+};
 
 static const double pi = 3.14159265358979323846;
 
@@ -20,7 +30,10 @@ typedef struct profile {
     uint32_t zero_count;
 } profile;
 
-static double midpoint(double low, double high, int step) { return low + (high - low) * ((step + 0.5) / STEPS); }
+static double midpoint(double low, double high, int step)
+{
+    return low + (high - low) * ((step + 0.5) / STEPS);
+}
 
 static double mass(const profile *p, double low, double high)
 {
@@ -30,7 +43,8 @@ static double mass(const profile *p, double low, double high)
     return sum;
 }
 
-/* Positions of `cells` cells of equal mass between low and high, where the filter keeps its sign; the last border is the caller's. */
+/* Positions of `cells` cells of equal mass between low and high, where the filter keeps its sign; the last
+ * border is the caller's. */
 static void place_cells(const profile *p, double low, double high, int cells, uint32_t *words)
 {
     double total = mass(p, low, high), sum = 0;
@@ -48,7 +62,8 @@ static void place_cells(const profile *p, double low, double high, int cells, ui
         words[cell++] = float_word((float)high);
 }
 
-/* Cells of each stretch between zeros: CELLS in all, and enough of each that faint outer lobes keep their shape. */
+/* Cells of each stretch between zeros: CELLS in all, and enough of each that faint outer lobes keep their
+ * shape. */
 static void share_cells(const double *masses, uint32_t count, int *cells)
 {
     double total = 0;
@@ -100,7 +115,10 @@ static void share_below(const uint32_t *table, bool weighted, double x, double *
 {
     *numbers = *mass_share = 0;
     for (int i = 0; i < CELLS; i++) {
-        double low = word_real(table[i]), high = word_real(table[i + 1]), part = x >= high ? 1 : x > low ? (x - low) / (high - low) : 0;
+        double low = word_real(table[i]), high = word_real(table[i + 1]),
+               part = x >= high ? 1
+                      : x > low ? (x - low) / (high - low)
+                                : 0;
         *numbers += part / CELLS;
         *mass_share += part / CELLS * (weighted ? word_real(table[CELLS + 1 + i]) : 1);
     }
@@ -113,7 +131,8 @@ static void tabulate_edges(const uint32_t *table, bool weighted, uint32_t *words
         share_below(table, weighted, -(k + 0.5), &numbers, &share);
         words[4 * k] = float_word((float)numbers), words[4 * k + 1] = float_word((float)share);
         share_below(table, weighted, k + 0.5, &numbers, &share);
-        words[4 * k + 2] = float_word((float)(1 - numbers)), words[4 * k + 3] = float_word((float)(1 - share));
+        words[4 * k + 2] = float_word((float)(1 - numbers)),
+                      words[4 * k + 3] = float_word((float)(1 - share));
     }
 }
 
@@ -153,18 +172,28 @@ static vec2 signed_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref
 static ir_ref value_at(tracer *t, ir_ref record, uint32_t words, ir_ref distance)
 {
     ir_func *f = t->f;
-    ir_ref x = ir_min(f, ir_mul(f, ir_mul(f, distance, t_real(t, record, words)), t_f32(t, VALUES)), t_f32(t, VALUES));
+    ir_ref x = ir_min(f, ir_mul(f, ir_mul(f, distance, t_real(t, record, words)), t_f32(t, VALUES)),
+                      t_f32(t, VALUES));
     ir_ref base = ir_min(f, ir_floor(f, x), t_f32(t, VALUES - 1)), at = ir_add(f, record, ir_to_u32(f, base));
     ir_ref low = t_real(t, at, words + 1), high = t_real(t, at, words + 2);
     return t_mad(t, ir_sub(f, high, low), ir_sub(f, x, base), low);
 }
 
-static ir_ref positive_value(tracer *t, ir_ref record, ir_ref distance) { return value_at(t, record, CELLS + 1, distance); }
-static ir_ref signed_value(tracer *t, ir_ref record, ir_ref distance) { return value_at(t, record, 2 * CELLS + 1, distance); }
+static ir_ref positive_value(tracer *t, ir_ref record, ir_ref distance)
+{
+    return value_at(t, record, CELLS + 1, distance);
+}
+static ir_ref signed_value(tracer *t, ir_ref record, ir_ref distance)
+{
+    return value_at(t, record, 2 * CELLS + 1, distance);
+}
 
 /* ---- gaussian: exp(-x^2 / 2 s^2) - exp(-r^2 / 2 s^2), r = 4 s ---- */
 
-static double gaussian_value(const profile *p, double x) { return exp(-x * x / (2 * p->a * p->a)) - exp(-8.0); }
+static double gaussian_value(const profile *p, double x)
+{
+    return exp(-x * x / (2 * p->a * p->a)) - exp(-8.0);
+}
 
 static void gaussian_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
@@ -179,11 +208,17 @@ static void gaussian_extra(const plan *p, const scene_object *o, uint32_t *words
 static double gaussian_radius(const scene_object *filter) { return 4 * scene_number(filter, "stddev"); }
 
 static const plugin_param gaussian_params[] = {
-    {"stddev", PLUGIN_FLOAT, 0, "0.5", 1e-3, 1e3, "standard deviation in pixels; the radius is four times that"},
+    {"stddev", PLUGIN_FLOAT, 0, "0.5", 1e-3, 1e3,
+     "standard deviation in pixels; the radius is four times that"},
 };
 const filter_class filter_gaussian = {
-    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"}, .extra_words = CELLS + 1 + LAST_WORDS, .extra = gaussian_extra},
-    .sample = positive_sample, .value = positive_value, .edges = CELLS + 1 + VALUE_WORDS, .radius = gaussian_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"},
+             .extra_words = CELLS + 1 + LAST_WORDS,
+             .extra = gaussian_extra},
+    .sample = positive_sample,
+    .value = positive_value,
+    .edges = CELLS + 1 + VALUE_WORDS,
+    .radius = gaussian_radius,
 };
 
 /* ---- mitchell, catmullrom: cubic pieces (Mitchell and Netravali 1988, equation 8) ---- */
@@ -195,7 +230,9 @@ static double mitchell_value(const profile *p, double x)
     if (x < 1)
         return ((12 - 9 * b - 6 * c) * x * x * x + (-18 + 12 * b + 6 * c) * x * x + (6 - 2 * b)) / 6;
     if (x < 2)
-        return ((-b - 6 * c) * x * x * x + (6 * b + 30 * c) * x * x + (-12 * b - 48 * c) * x + (8 * b + 24 * c)) / 6;
+        return ((-b - 6 * c) * x * x * x + (6 * b + 30 * c) * x * x + (-12 * b - 48 * c) * x +
+                (8 * b + 24 * c)) /
+               6;
     return 0;
 }
 
@@ -205,7 +242,8 @@ static void find_zeros(profile *p)
     enum { GRID = 4096 };
     for (int i = 0; i < GRID; i++) {
         double low = p->radius * (2.0 * i / GRID - 1), high = p->radius * (2.0 * (i + 1) / GRID - 1);
-        double at_low = p->value(p, low + 1e-9), at_high = p->value(p, high - 1e-9), next = p->value(p, high + 1e-9);
+        double at_low = p->value(p, low + 1e-9), at_high = p->value(p, high - 1e-9),
+               next = p->value(p, high + 1e-9);
         if (at_low * at_high < 0) {
             for (int k = 0; k < 60; k++) {
                 double middle = (low + high) / 2;
@@ -256,12 +294,26 @@ static const plugin_param mitchell_params[] = {
     {"C", PLUGIN_FLOAT, 0, "0.33333333333333333", -2, 2, "and C"},
 };
 const filter_class filter_mitchell = {
-    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0, "cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = mitchell_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = cubic_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0,
+                        "cubic, with negative lobes"},
+             .extra_words = 2 * CELLS + 1 + LAST_WORDS,
+             .extra = mitchell_extra},
+    .weighted = true,
+    .sample = signed_sample,
+    .value = signed_value,
+    .edges = 2 * CELLS + 1 + VALUE_WORDS,
+    .radius = cubic_radius,
 };
 const filter_class filter_catmullrom = {
-    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0, "interpolating cubic, with negative lobes"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = catmullrom_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = cubic_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0,
+                        "interpolating cubic, with negative lobes"},
+             .extra_words = 2 * CELLS + 1 + LAST_WORDS,
+             .extra = catmullrom_extra},
+    .weighted = true,
+    .sample = signed_sample,
+    .value = signed_value,
+    .edges = 2 * CELLS + 1 + VALUE_WORDS,
+    .radius = cubic_radius,
 };
 
 /* ---- lanczos: sinc(x) sinc(x / lobes) ---- */
@@ -289,8 +341,15 @@ static void lanczos_extra(const plan *p, const scene_object *o, uint32_t *words)
 
 static double lanczos_radius(const scene_object *filter) { return scene_number(filter, "lobes"); }
 
-static const plugin_param lanczos_params[] = {{"lobes", PLUGIN_INTEGER, 0, "3", 1, 16, "the radius in pixels"}};
+static const plugin_param lanczos_params[] = {
+    {"lobes", PLUGIN_INTEGER, 0, "3", 1, 16, "the radius in pixels"}};
 const filter_class filter_lanczos = {
-    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"}, .extra_words = 2 * CELLS + 1 + LAST_WORDS, .extra = lanczos_extra},
-    .weighted = true, .sample = signed_sample, .value = signed_value, .edges = 2 * CELLS + 1 + VALUE_WORDS, .radius = lanczos_radius,
+    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"},
+             .extra_words = 2 * CELLS + 1 + LAST_WORDS,
+             .extra = lanczos_extra},
+    .weighted = true,
+    .sample = signed_sample,
+    .value = signed_value,
+    .edges = 2 * CELLS + 1 + VALUE_WORDS,
+    .radius = lanczos_radius,
 };

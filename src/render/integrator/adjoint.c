@@ -8,10 +8,12 @@
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
-    contribution k = {.hit = color_all(t_f32(t, 0)),
-                      .light = color_all(t_f32(t, 0)),
-                      .light_radiance = color_all(t_f32(t, 0)),
-                      .light_scale = color_all(t_f32(t, 0))};
+    contribution k = {
+        .hit = color_all(t_f32(t, 0)),
+        .light = color_all(t_f32(t, 0)),
+        .light_radiance = color_all(t_f32(t, 0)),
+        .light_scale = color_all(t_f32(t, 0)),
+    };
     walk_values(w, v, false, &k.for_light, &k.for_sample);
     if (w->plan->scene->emitters.count == 0)
         return k;
@@ -54,15 +56,16 @@ static void end_branch(walk *w, const branch *b, arrivals *arrived)
 
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
 {
-    arrivals a = {.count = w->follows ? follow_pack(w, p->at.now, a.at) : w->sways ? sway_pack(&v->sway, a.at) : 0};
+    arrivals a = {.count = w->follows ? follow_pack(w, p->at.now, a.at)
+                           : w->sways ? sway_pack(&v->sway, a.at)
+                                      : 0};
     for (uint32_t k = 0; k < a.count; k++)
         a.sum[k] = t_f32(&w->t, 0);
     return a;
 }
 
 /* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
-static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed,
-                          arrivals *arrived)
+static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed, arrivals *arrived)
 {
     branch b = begin_branch(w, ir_and(w->t.f, when, light.there), arrived);
     color_backward_into(&w->t, walk_radiance(w, light, true), seed, &b.inside);
@@ -70,9 +73,11 @@ static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed,
 }
 
 /* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
-static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir_ref when, color seed_whole, arrivals *arrived)
+static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir_ref when, color seed_whole,
+                        arrivals *arrived)
 {
-    color seed = color_scale(&w->t, seed_whole, v->hit_mis), whole = color_mul(&w->t, seed_whole, k->hit_radiance);
+    color seed = color_scale(&w->t, seed_whole, v->hit_mis),
+          whole = color_mul(&w->t, seed_whole, k->hit_radiance);
     if (!w->attaches || !w->next_event) {
         adjoint_light(w, v->hit, when, seed, arrived);
         return;
@@ -145,8 +150,8 @@ static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v,
 {
     tracer *t = &w->t;
     color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
-    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there),
-                   color_mul(t, seed_whole, unshadowed), arrived);
+    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed),
+                   arrived);
 }
 
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
@@ -173,7 +178,8 @@ static void adjoint_sway(walk *w, const walk_vertex *v, ir_ref when, const arriv
     ir_endif(f);
 }
 
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when, arrivals *arrived)
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
+             arrivals *arrived)
 {
     tracer *t = &w->t;
     color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
@@ -181,7 +187,8 @@ void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution 
     if (lights)
         adjoint_hit(w, v, k, when, seed_whole, arrived);
     if (lights && w->next_event)
-        adjoint_light(w, v->light, when, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale), arrived);
+        adjoint_light(w, v->light, when, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale),
+                      arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole, arrived);
     if (!w->follows) {

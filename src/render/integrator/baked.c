@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rays against small static scenes: every primitive tested in straight-line code with its geometry as constants, instead of RAY_CLOSEST and
- * RAY_ANY (contracts.md, Baked geometry). No tree, no stack, no gathers, no divergence.
+ * Rays against small static scenes: every primitive tested in straight-line code with its geometry as
+ * constants, instead of RAY_CLOSEST and RAY_ANY (contracts.md, Baked geometry). No tree, no stack, no
+ * gathers, no divergence.
  *
  * Triangles are tested in the form of Baldwin and Weber 2016: with unit normal N and plane distance D,
  *     t = (D - N.o) / (N.d),   P = o + t d,   u = U.P + u0,   v = V.P + v0
- * where U, V, u0, v0 turn a point of the plane into barycentrics. The coefficients are computed here in double precision. A coefficient
- * of zero gives no code, so axis-aligned walls cost little, and value numbering shares what coplanar triangles have in common.
+ * where U, V, u0, v0 turn a point of the plane into barycentrics. The coefficients are computed here in
+ * double precision. A coefficient of zero gives no code, so axis-aligned walls cost little, and value
+ * numbering shares what coplanar triangles have in common.
  *
- * Two triangles (a, b, c), (a, c, d) with a + c = b + d are one parallelogram: coordinates (r, s) along b - a and d - a, the first triangle
- * where r >= s. */
+ * Two triangles (a, b, c), (a, c, d) with a + c = b + d are one parallelogram: coordinates (r, s) along b - a
+ * and d - a, the first triangle where r >= s. */
 #include "render/integrator/walk.h"
 
 typedef struct facet {
-    double n[3], d;             /* plane */
-    double u[3], u0, v[3], v0;  /* coordinates of a point of the plane */
+    double n[3], d;            /* plane */
+    double u[3], u0, v[3], v0; /* coordinates of a point of the plane */
 } facet;
 
 typedef struct hit_state {
@@ -24,7 +26,8 @@ static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + 
 
 static void cross3(const double a[3], const double b[3], double out[3])
 {
-    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
+    out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2],
+    out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 static void entry_vectors(const uint32_t *entry, double v0[3], double e1[3], double e2[3])
@@ -83,12 +86,14 @@ static crossing cross_facet(tracer *t, const facet *q, const ray *path, ir_ref l
 {
     ir_func *f = t->f;
     const double minus[3] = {-q->n[0], -q->n[1], -q->n[2]};
-    ir_ref inverse = ir_div(f, t_f32(t, 1), affine(t, q->n, path->d, 0)); /* infinite along the plane: no comparison holds then */
+    ir_ref inverse = ir_div(
+        f, t_f32(t, 1), affine(t, q->n, path->d, 0)); /* infinite along the plane: no comparison holds then */
     crossing c = {.t = ir_mul(f, affine(t, minus, path->o, q->d), inverse)};
     vec3 p = v3_add(t, path->o, v3_scale(t, path->d, c.t));
     c.r = affine(t, q->u, p, q->u0), c.s = affine(t, q->v, p, q->v0);
     ir_ref zero = t_f32(t, 0);
-    c.inside = ir_and(f, ir_and(f, ir_gt(f, c.t, zero), ir_lt(f, c.t, limit)), ir_and(f, ir_ge(f, c.r, zero), ir_ge(f, c.s, zero)));
+    c.inside = ir_and(f, ir_and(f, ir_gt(f, c.t, zero), ir_lt(f, c.t, limit)),
+                      ir_and(f, ir_ge(f, c.r, zero), ir_ge(f, c.s, zero)));
     return c;
 }
 
@@ -120,7 +125,8 @@ static bool is_triangle(const walk *w, const uint32_t *entry)
     return w->plan->scene->shapes.data[entry[10]].kind == SHAPE_TRIANGLES;
 }
 
-/* The entry that completes the triangle (a, b, c) to a parallelogram as (a, c, d), or PLAN_NONE. quad: along b - a and d - a. */
+/* The entry that completes the triangle (a, b, c) to a parallelogram as (a, c, d), or PLAN_NONE. quad: along
+ * b - a and d - a. */
 static uint32_t partner(const walk *w, baked_entry first, const bool *done, facet *quad)
 {
     double a[3], e1[3], e2[3], a2[3], f1[3], f2[3];
@@ -131,8 +137,10 @@ static uint32_t partner(const walk *w, baked_entry first, const bool *done, face
             continue;
         entry_vectors(other.words, a2, f1, f2);
         bool same = true;
-        for (int j = 0; j < 3; j++) /* same corner, second edge of one is the first of the other, and c - a = (b - a) + (d - a) */
-            same &= a[j] == a2[j] && e2[j] == f1[j] && fabs(e2[j] - e1[j] - f2[j]) <= 1e-6 * (fabs(e1[j]) + fabs(f2[j]));
+        for (int j = 0; j < 3; j++) /* same corner, second edge of one is the first of the other, and c - a =
+                                       (b - a) + (d - a) */
+            same &= a[j] == a2[j] && e2[j] == f1[j] &&
+                    fabs(e2[j] - e1[j] - f2[j]) <= 1e-6 * (fabs(e1[j]) + fabs(f2[j]));
         if (same && make_facet(a, e1, f2, quad))
             return k;
     }
@@ -148,7 +156,8 @@ static void take(tracer *t, hit_state *h, ir_ref hit, ir_ref distance, ir_ref en
     h->v = ir_select(f, hit, v, h->v);
 }
 
-static ir_ref quad_hit(tracer *t, const facet *q, const ray *path, uint32_t first, uint32_t second, hit_state *h, ir_ref limit)
+static ir_ref quad_hit(tracer *t, const facet *q, const ray *path, uint32_t first, uint32_t second,
+                       hit_state *h, ir_ref limit)
 {
     ir_func *f = t->f;
     crossing c = cross_facet(t, q, path, limit);
@@ -156,12 +165,13 @@ static ir_ref quad_hit(tracer *t, const facet *q, const ray *path, uint32_t firs
     if (!h)
         return hit;
     ir_ref lower = ir_ge(f, c.r, c.s); /* p = a + r (b - a) + s (d - a), and c - a = (b - a) + (d - a) */
-    take(t, h, hit, c.t, ir_select(f, lower, t_u32(t, first), t_u32(t, second)), ir_select(f, lower, ir_sub(f, c.r, c.s), c.r),
-         ir_select(f, lower, c.s, ir_sub(f, c.s, c.r)));
+    take(t, h, hit, c.t, ir_select(f, lower, t_u32(t, first), t_u32(t, second)),
+         ir_select(f, lower, ir_sub(f, c.r, c.s), c.r), ir_select(f, lower, c.s, ir_sub(f, c.s, c.r)));
     return hit;
 }
 
-static ir_ref triangle_hit(tracer *t, const facet *q, const ray *path, uint32_t entry, hit_state *h, ir_ref limit)
+static ir_ref triangle_hit(tracer *t, const facet *q, const ray *path, uint32_t entry, hit_state *h,
+                           ir_ref limit)
 {
     crossing c = cross_facet(t, q, path, limit);
     ir_ref hit = inside_triangle(t, &c);
@@ -174,8 +184,16 @@ static ir_ref triangle_hit(tracer *t, const facet *q, const ray *path, uint32_t 
 static ir_ref other_hit(walk *w, baked_entry e, const ray *path, hit_state *h, ir_ref limit)
 {
     tracer *t = &w->t;
-    ir_ref args[9] = {t_u32(t, (uint32_t)(e.words - w->plan->words.data)), path->o.x, path->o.y, path->o.z, path->d.x, path->d.y, path->d.z,
-                      t_f32(t, 0), limit}, out[3];
+    ir_ref args[9] = {t_u32(t, (uint32_t)(e.words - w->plan->words.data)),
+                      path->o.x,
+                      path->o.y,
+                      path->o.z,
+                      path->d.x,
+                      path->d.y,
+                      path->d.z,
+                      t_f32(t, 0),
+                      limit},
+           out[3];
     ir_inline(t->f, w->fn.intersect[e.words[9]], args, out);
     ir_ref hit = ir_lt(t->f, out[0], limit);
     if (h)

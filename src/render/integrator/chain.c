@@ -5,13 +5,15 @@
  * elsewhere. In phase 1 a lane
  *
  *   FORTH  walks the chain, taking its light from L, up to its last vertex, and backpropagates that one;
- *   BACK   then visits the one before again, backpropagates it, and so on up to the first. Each one's light is given
+ *   BACK   then visits the one before again, backpropagates it, and so on up to the first. Each one's light
+ *          is given
  *          back to L, which so is what comes after the vertex whose turn it is.
  *
- * The place before each of the chain's first vertices is kept, so that BACK begins at it; that of later ones is walked to from the last
- * that is kept. Where the path goes on behind the chain, place and L there are kept, too. So a chain of n <= KEPT + 1 vertices costs
- * 2 n - 1 visits in phase 1, and m more of them m (m + 3) / 2 more, in constant memory and without dividing by a Jacobian: PRB section
- * 4.2 solves for the adjoint of the next ray instead, linear in n, which needs four tangents of everything in phase 0 and an inverse
+ * The place before each of the chain's first vertices is kept, so that BACK begins at it; that of later ones
+ * is walked to from the last that is kept. Where the path goes on behind the chain, place and L there are
+ * kept, too. So a chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m more of them m (m +
+ * 3) / 2 more, in constant memory and without dividing by a Jacobian: PRB section 4.2 solves for the adjoint
+ * of the next ray instead, linear in n, which needs four tangents of everything in phase 0 and an inverse
  * that rough lobes do not have. */
 #include "render/integrator/replay.h"
 
@@ -45,13 +47,15 @@ replay_chain chain_none(walk *w)
 {
     tracer *t = &w->t;
     ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false), zero = t_f32(t, 0);
-    return (replay_chain){.from = walk_before(w, none),
-                          .b = throughput_start(w),
-                          .mode = t_u32(t, CHAIN_FORTH),
-                          .target = none,
-                          .ended = no,
-                          .left = no,
-                          .ray = {zero, zero, zero, zero, zero, zero, zero}};
+    return (replay_chain){
+        .from = walk_before(w, none),
+        .b = throughput_start(w),
+        .mode = t_u32(t, CHAIN_FORTH),
+        .target = none,
+        .ended = no,
+        .left = no,
+        .ray = {zero, zero, zero, zero, zero, zero, zero},
+    };
 }
 
 static ir_ref is(walk *w, const replay_state *p, enum chain_mode mode)
@@ -95,7 +99,8 @@ chain_places chain_make_places(walk *w)
     chain_places p = {0};
     for (uint32_t k = 0; k < row.count; k++)
         *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
-    p.numbers = ir_local(f, IR_F32, ROWS * p.number_count), p.words = ir_local(f, IR_U32, ROWS * p.word_count);
+    p.numbers = ir_local(f, IR_F32, ROWS * p.number_count),
+    p.words = ir_local(f, IR_U32, ROWS * p.word_count);
     return p;
 }
 
@@ -104,14 +109,16 @@ static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)), word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
+           word = ir_mul(f, number, t_u32(t, places->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k])) {
             ir_lstore(f, places->numbers, t_offset(t, at, numbers++), row->r[k]);
         } else {
             bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
-            ir_lstore(f, places->words, t_offset(t, word, words++), truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
+            ir_lstore(f, places->words, t_offset(t, word, words++),
+                      truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
         }
     ir_else(f);
     ir_endif(f);
@@ -123,7 +130,8 @@ static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref numb
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref got[STATE_MOST], branch = ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)), word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
+           word = ir_mul(f, number, t_u32(t, places->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k]))
@@ -148,8 +156,10 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     p->at = state_get_position(w, &row), p->b = state_get_throughput(&row);
     replay_sums sums = state_get_sums(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
-    p->sums.L = color_select(t, behind, sums.L, p->sums.L), p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
-    p->sums.M = color_select(t, behind, sums.M, p->sums.M), p->sums.M_error = color_select(t, behind, sums.M_error, p->sums.M_error);
+    p->sums.L = color_select(t, behind, sums.L, p->sums.L),
+    p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
+    p->sums.M = color_select(t, behind, sums.M, p->sums.M),
+    p->sums.M_error = color_select(t, behind, sums.M_error, p->sums.M_error);
 }
 
 /* ---- one vertex ---- */
@@ -163,8 +173,10 @@ typedef struct turn {
 static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
 {
     ir_func *f = w->t.f;
-    turn now = {.forth = is(w, p, CHAIN_FORTH),
-                .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target))};
+    turn now = {
+        .forth = is(w, p, CHAIN_FORTH),
+        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
+    };
     now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->onward, LINK_FIXED));
     now.adjoint = ir_or(f, now.last, now.back);
     now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
@@ -182,11 +194,14 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
     ir_ref swept = ir_and(f, now->adjoint, first), goes_back = ir_and(f, now->adjoint, ir_not(f, first));
     ir_ref goes_on = ir_and(f, ir_and(f, swept, now->back), ir_not(f, c->ended));
     ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, swept, c->ended));
-    c->mode = ir_select(f, goes_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
+    c->mode =
+        ir_select(f, goes_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
     c->target = ir_select(f, goes_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
-    ir_ref order = ir_sub(f, c->target, c->from.depth), to_first = ir_and(f, goes_back, ir_eq(f, order, t_u32(t, 0)));
+    ir_ref order = ir_sub(f, c->target, c->from.depth),
+           to_first = ir_and(f, goes_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
-    go_to(w, p, ir_or(f, goes_on, ir_and(f, goes_back, ir_not(f, to_first))), ir_select(f, goes_on, t_u32(t, BEHIND), kept));
+    go_to(w, p, ir_or(f, goes_on, ir_and(f, goes_back, ir_not(f, to_first))),
+          ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
     p->b = throughput_select(w, to_first, &c->b, &p->b);
     begin_here(w, p, ir_or(f, goes_on, ir_and(f, swept, now->last)));
@@ -198,9 +213,12 @@ ir_ref chain_vertex(walk *w, replay_state *p, color dL)
     tracer *t = &w->t;
     ir_func *f = t->f;
     w->again = p->phase, w->seen = p->seen;
-    ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen, before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
+    ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
+           before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
     loop_state here = row_of(w, &p->at, &p->b, &p->sums);
-    keep(w, p->places, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before, &here);
+    keep(w, p->places,
+         ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before,
+         &here);
     walk_vertex v = walk_visit(w, p->at);
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
@@ -220,6 +238,7 @@ ir_ref chain_vertex(walk *w, replay_state *p, color dL)
     p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
     loop_state there = row_of(w, &p->at, &p->b, &behind);
-    keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND), &there);
+    keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
+         &there);
     return schedule(w, p, &now, onward.alive, depth);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is known of a camera ray's first hit, as channels of an image: depth, position, normals, indices, albedo (Mitsuba's aov and depth), and
- * whether the ray sees anything (the alpha channel). The same samples as those of the image with the same seed, weighted by the same filter;
- * where nothing is hit a channel is 0. Detached. */
+ * What is known of a camera ray's first hit, as channels of an image: depth, position, normals, indices,
+ * albedo (Mitsuba's aov and depth), and whether the ray sees anything (the alpha channel). The same samples
+ * as those of the image with the same seed, weighted by the same filter; where nothing is hit a channel is 0.
+ * Detached. */
 #include "render/integrator/kernel.h"
 
-/* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something else. */
+/* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something
+ * else. */
 static ir_ref coverage_behind_null(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -27,7 +29,8 @@ static ir_ref coverage_behind_null(walk *w, walk_position at)
     return state.r[state.count - 2];
 }
 
-/* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that far. */
+/* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that
+ * far. */
 static ir_ref coverage(walk *w, const interaction *si, walk_position at)
 {
     tracer *t = &w->t;
@@ -43,15 +46,18 @@ static color albedo(walk *w, const interaction *si, walk_position at)
     tracer *t = &w->t;
     frame around = surface_frame(t, si);
     vec3 wi = frame_to_local(t, around, v3_neg(t, at.d));
-    ir_ref in[6 + SURFACE_ARGS] = {t_word(t, si->shape, SHAPE_BSDF_RECORD), wi.x, wi.y, wi.z, si->uv.x, si->uv.y};
+    ir_ref in[6 + SURFACE_ARGS] = {
+        t_word(t, si->shape, SHAPE_BSDF_RECORD), wi.x, wi.y, wi.z, si->uv.x, si->uv.y};
     color c = color_all(t_f32(t, 0));
     if (w->plan->bsdfs.count > 0)
-        ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in, 6 + surface_args(t, si, around, in + 6), c.c);
+        ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in,
+                6 + surface_args(t, si, around, in + 6), c.c);
     return c;
 }
 
 /* Values of a channel's kind at the hit, as many as it has components. */
-static void channel_values(walk *w, enum channel_kind kind, const interaction *si, walk_position at, ir_ref out[3])
+static void channel_values(walk *w, enum channel_kind kind, const interaction *si, walk_position at,
+                           ir_ref out[3])
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -84,7 +90,8 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
         v.x = ir_to_f32(f, t_word(t, si->entry, 11));
         break;
     case CHANNEL_SHAPE_INDEX:
-        v.x = ir_to_f32(f, ir_add(f, t_word(t, si->entry, 10), t_u32(t, 1))); /* from 1 on, as in Mitsuba: 0 is the background */
+        v.x = ir_to_f32(f, ir_add(f, t_word(t, si->entry, 10),
+                                  t_u32(t, 1))); /* from 1 on, as in Mitsuba: 0 is the background */
         break;
     case CHANNEL_ALBEDO: {
         color c = albedo(w, si, at);
@@ -107,7 +114,8 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     uint32_t words = squares ? 2 * count : count;
     BL_ASSERT(words < STATE_MOST, "%u channels", count);
     ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
-    ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)), plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
+    ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)),
+           plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
     loop_state state = {0}, next = {0};
     ir_ref at[STATE_MOST], safe = t_u32(t, 0);
     state_put(&state, l.first);
@@ -128,7 +136,8 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
         state_put(&next, ir_add(f, state.r[1 + k], w->weighted ? ir_mul(f, v, camera.weight) : v));
     }
     for (uint32_t k = 0; squares && k < count; k++)
-        state_put(&next, t_mad(t, ir_sub(f, next.r[1 + k], state.r[1 + k]), ir_sub(f, next.r[1 + k], state.r[1 + k]), state.r[1 + count + k]));
+        state_put(&next, t_mad(t, ir_sub(f, next.r[1 + k], state.r[1 + k]),
+                               ir_sub(f, next.r[1 + k], state.r[1 + k]), state.r[1 + count + k]));
     ir_endloop(f, loop, next.r, next.count);
     ir_if(f, l.inside);
     for (uint32_t k = 0; k < words; k++)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which light a vertex samples, where lights are not all alike: by their sampling_weight, or by that times their power, which follows the values.
- * A sampling table (plan.h): cumulative probabilities, one f32 per light. Detached, like all choices (estimators.md 6).
+ * Which light a vertex samples, where lights are not all alike: by their sampling_weight, or by that times
+ * their power, which follows the values. A sampling table (plan.h): cumulative probabilities, one f32 per
+ * light. Detached, like all choices (estimators.md 6).
  *
- * By power, every light is given a share of the mean power, so that one that is dark now, and is being differentiated or brightens in a fit, is still
- * sampled (estimators.md 4). A weight of 0 is the scene's word that a light is not to be sampled. */
+ * By power, every light is given a share of the mean power, so that one that is dark now, and is being
+ * differentiated or brightens in a fit, is still sampled (estimators.md 4). A weight of 0 is the scene's word
+ * that a light is not to be sampled. */
 #include "render/integrator/kernel.h"
 
 enum { STEP_WEIGHTS, STEP_SUM };
@@ -11,18 +13,28 @@ enum { STEP_WEIGHTS, STEP_SUM };
 static const float least_share = 0.1f; /* of the mean power */
 
 uint32_t choice_words(const render_scene *s) { return s->emitters.count; }
-uint32_t choice_lanes(const render_scene *s, uint32_t step) { return step == STEP_WEIGHTS ? s->emitters.count : 1; }
+uint32_t choice_lanes(const render_scene *s, uint32_t step)
+{
+    return step == STEP_WEIGHTS ? s->emitters.count : 1;
+}
 
 static ir_ref table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_LIGHT_TABLE); }
-static ir_ref entry(tracer *t, ir_ref light) { return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, table(t), light)); }
-static void set_entry(tracer *t, ir_ref light, ir_ref v) { ir_store(t->f, BUFFER_VALUES, ir_add(t->f, table(t), light), v); }
+static ir_ref entry(tracer *t, ir_ref light)
+{
+    return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, table(t), light));
+}
+static void set_entry(tracer *t, ir_ref light, ir_ref v)
+{
+    ir_store(t->f, BUFFER_VALUES, ir_add(t->f, table(t), light), v);
+}
 
 /* ---- while walking ---- */
 
 ir_ref choice_probability(tracer *t, ir_ref light)
 {
     ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), first = ir_lt(f, light, one), before = entry(t, ir_sub(f, ir_max(f, light, one), one));
+    ir_ref one = t_u32(t, 1), first = ir_lt(f, light, one),
+           before = entry(t, ir_sub(f, ir_max(f, light, one), one));
     return ir_sub(f, entry(t, light), ir_select(f, first, t_f32(t, 0), before));
 }
 
@@ -54,13 +66,15 @@ static void step_weights(tracer *t, ir_ref light)
         ir_func **functions = arena_alloc(&f->module->arena, p->emitters.count * sizeof *functions);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             functions[i] = make_power(f->module, p, p->emitters.data[i]);
-        ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_shl(f, light, t_u32(t, 1))), record = t_word(t, at, 1);
+        ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_shl(f, light, t_u32(t, 1))),
+               record = t_word(t, at, 1);
         ir_call(f, t_word(t, at, 0), functions, p->emitters.count, &record, 1, &power);
     }
     set_entry(t, light, power);
 }
 
-/* Sum over the lights of (power + share) * weight; into the table, as shares of `total`, where that is given. */
+/* Sum over the lights of (power + share) * weight; into the table, as shares of `total`, where that is
+ * given. */
 static ir_ref add_up(tracer *t, ir_ref share, const ir_ref *total)
 {
     ir_func *f = t->f;
@@ -79,9 +93,12 @@ static void step_sum(tracer *t)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), share = zero;
-    if (t->plan->scene->light_choice == LIGHTS_BY_POWER) { /* where all is dark, lights are chosen by their weights */
+    if (t->plan->scene->light_choice ==
+        LIGHTS_BY_POWER) { /* where all is dark, lights are chosen by their weights */
         ir_ref sum = add_up(t, zero, NULL);
-        share = ir_select(f, ir_gt(f, sum, zero), ir_mul(f, sum, t_f32(t, least_share / (float)t->plan->scene->emitters.count)), t_f32(t, 1));
+        share = ir_select(f, ir_gt(f, sum, zero),
+                          ir_mul(f, sum, t_f32(t, least_share / (float)t->plan->scene->emitters.count)),
+                          t_f32(t, 1));
     }
     ir_ref total = add_up(t, share, NULL);
     add_up(t, share, &total);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Differential ratio tracking (Nimier-David, Mueller, Keller, Jakob 2022, "Unbiased Inverse Volume Rendering with
- * Differential Trackers", section 4): the derivative of
+ * Differential ratio tracking (Nimier-David, Mueller, Keller, Jakob 2022, "Unbiased Inverse Volume Rendering
+ * with Differential Trackers", section 4): the derivative of
  *
  *     L = integral of T(t) albedo(t) sigma(t) Li(t) dt + T(end) L(end)
  *
- * with respect to the extinction sigma at collisions is the integral of T(t) albedo(t) sigma'(t) Li(t). Delta tracking
- * finds collisions in proportion to T sigma, so replay (track_adjoint) divides by sigma, and where that is small or 0
- * the estimate is noisy, or there is none. Here the place is found in proportion to T alone: every tentative
- * collision of a ratio tracking along the stretch, with the weight that is left there, (1 - sigma/mu) ... / mu, is a
- * candidate, and a reservoir keeps one of them.
+ * with respect to the extinction sigma at collisions is the integral of T(t) albedo(t) sigma'(t) Li(t). Delta
+ * tracking finds collisions in proportion to T sigma, so replay (track_adjoint) divides by sigma, and where
+ * that is small or 0 the estimate is noisy, or there is none. Here the place is found in proportion to T
+ * alone: every tentative collision of a ratio tracking along the stretch, with the weight that is left there,
+ * (1 - sigma/mu) ... / mu, is a candidate, and a reservoir keeps one of them.
  *
- * One reservoir serves the whole path: all its stretches offer their candidates, with the path's weight before
- * them. When the sample has been walked (and, in reverse mode, replayed), the path goes back to the one that was kept,
- * as if it had collided there, and walks on from there with random numbers of its own; the light that this detour
- * finds estimates Li. So a sample costs one path more, however long it is.
+ * One reservoir serves the whole path: all its stretches offer their candidates, with the path's weight
+ * before them. When the sample has been walked (and, in reverse mode, replayed), the path goes back to the
+ * one that was kept, as if it had collided there, and walks on from there with random numbers of its own; the
+ * light that this detour finds estimates Li. So a sample costs one path more, however long it is.
  *
- * The paths' own collisions are there all the same, and where the medium is dense they are many more than one detour of a path. So either
- * finds a share of the derivative that goes by the place (track_detour_part).
+ * The paths' own collisions are there all the same, and where the medium is dense they are many more than one
+ * detour of a path. So either finds a share of the derivative that goes by the place (track_detour_part).
  *
- * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 - sigma/mu
- * stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there for the sake of the
- * gradient, paths are those of the image: no least chance of a collision (track.c). */
+ * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 -
+ * sigma/mu stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there
+ * for the sake of the gradient, paths are those of the image: no least chance of a collision (track.c). */
 #include "render/integrator/detour.h"
 
 #include "render/integrator/flight.h"
@@ -30,7 +30,8 @@ static const uint32_t own_numbers = 0x1B56C4E9u, own_stream = 0x5851F42Du;
 
 bool detour_any(const walk *w)
 {
-    return w->detours && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT || w->pass == RENDER_FORWARD);
+    return w->detours &&
+           (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT || w->pass == RENDER_FORWARD);
 }
 
 /* ---- state ---- */
@@ -39,8 +40,18 @@ detour detour_none(walk *w)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), no = ir_bool(t->f, false);
-    return (detour){.on = no, .first = no, .t = t_f32(t, -1), .sum = zero, .o = v3(zero, zero, zero), .d = v3(zero, zero, t_f32(t, 1)),
-                    .medium = none, .depth = none, .share = color_all(t_f32(t, 1.0f / 3)), .beta = color_all(zero)};
+    return (detour){
+        .on = no,
+        .first = no,
+        .t = t_f32(t, -1),
+        .sum = zero,
+        .o = v3(zero, zero, zero),
+        .d = v3(zero, zero, t_f32(t, 1)),
+        .medium = none,
+        .depth = none,
+        .share = color_all(t_f32(t, 1.0f / 3)),
+        .beta = color_all(zero),
+    };
 }
 
 void state_put_detour(const walk *w, loop_state *s, const detour *k)
@@ -79,20 +90,22 @@ static detour detour_select(walk *w, ir_ref condition, const detour *a, const de
 /* Along one stretch. */
 typedef struct search {
     ir_ref distance, step, going;
-    ir_ref sum, t;         /* as detour's; t negative: none of this stretch was chosen */
+    ir_ref sum, t;          /* as detour's; t negative: none of this stretch was chosen */
     color left, left_there; /* what ratio tracking leaves: so far; at t */
 } search;
 
 static void put_search(const walk *w, loop_state *s, const search *k)
 {
-    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->sum), state_put(s, k->t);
+    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->sum),
+        state_put(s, k->t);
     channels_put(w, s, k->left), channels_put(w, s, k->left_there);
 }
 
 static search get_search(walk *w, loop_state *s)
 {
     search k;
-    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.sum = state_get(s), k.t = state_get(s);
+    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.sum = state_get(s),
+    k.t = state_get(s);
     k.left = channels_get(w, s), k.left_there = channels_get(w, s);
     return k;
 }
@@ -102,9 +115,18 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
     tracer *t = &w->t;
     ir_func *f = t->f;
     track line = track_begin(w, s);
-    line.shortened = true, line.longest = ir_mul(f, v3_length(t, line.diagonal), t_f32(t, 1 / diagonal_parts));
+    line.shortened = true,
+    line.longest = ir_mul(f, v3_length(t, line.diagonal), t_f32(t, 1 / diagonal_parts));
     color one = color_all(t_f32(t, 1));
-    search now = {.distance = line.near, .step = s->step, .going = when, .sum = sum, .t = t_f32(t, -1), .left = one, .left_there = one};
+    search now = {
+        .distance = line.near,
+        .step = s->step,
+        .going = when,
+        .sum = sum,
+        .t = t_f32(t, -1),
+        .left = one,
+        .left_there = one,
+    };
     loop_state state = {0}, next = {0};
     put_search(w, &state, &now);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -112,22 +134,31 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
     ir_while(f, now.going);
     tentative c = track_next(w, s, &line, now.distance, now.step);
     color sigma = stretch_extinction(w, s, c.p, false);
-    ir_ref value = ir_mul(f, color_max(t, color_mul(t, beta, now.left)), track_detour_part(w, &line, sigma)), weight = ir_mul(f, value, c.mean);
-    ir_ref sum_with = ir_add(f, now.sum, weight), chosen = ir_and(f, c.collides, ir_lt(f, ir_mul(f, c.u, sum_with), weight));
+    ir_ref value = ir_mul(f, color_max(t, color_mul(t, beta, now.left)), track_detour_part(w, &line, sigma)),
+           weight = ir_mul(f, value, c.mean);
+    ir_ref sum_with = ir_add(f, now.sum, weight),
+           chosen = ir_and(f, c.collides, ir_lt(f, ir_mul(f, c.u, sum_with), weight));
     color behind = color_mul(t, now.left, track_null(w, track_real(w, s, c.mean, c.p, false)));
-    search then = {.distance = c.distance, .step = ir_add(f, now.step, t_u32(t, 1)), .going = c.inside,
-                   .sum = ir_select(f, c.collides, sum_with, now.sum), .t = ir_select(f, chosen, c.distance, now.t),
-                   .left = color_select(t, c.collides, behind, now.left),
-                   .left_there = color_select(t, chosen, now.left, now.left_there)};
+    search then = {
+        .distance = c.distance,
+        .step = ir_add(f, now.step, t_u32(t, 1)),
+        .going = c.inside,
+        .sum = ir_select(f, c.collides, sum_with, now.sum),
+        .t = ir_select(f, chosen, c.distance, now.t),
+        .left = color_select(t, c.collides, behind, now.left),
+        .left_there = color_select(t, chosen, now.left, now.left_there),
+    };
     put_search(w, &next, &then);
     ir_endloop(f, loop, next.r, next.count);
     state.cursor = 0;
     now = get_search(w, &state);
-    now.sum = ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
+    now.sum =
+        ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
     return now;
 }
 
-void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b, ir_ref when)
+void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b,
+                  ir_ref when)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -135,13 +166,26 @@ void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position 
     s.key = ir_xor(f, s.key, t_u32(t, own_numbers)), s.step = t_u32(t, 0);
     color whole = throughput_whole(w, b);
     ir_ref most = color_max(t, whole);
-    when = ir_and(f, ir_and(f, when, s.there), ir_and(f, ir_not(f, s.homogeneous), ir_gt(f, most, t_f32(t, 0))));
+    when =
+        ir_and(f, ir_and(f, when, s.there), ir_and(f, ir_not(f, s.homogeneous), ir_gt(f, most, t_f32(t, 0))));
     if (w->plan->scene->max_depth >= 0) /* deeper collisions find no light */
-        when = ir_and(f, when, ir_lt(f, ir_add(f, at->depth, t_u32(t, 1)), t_u32(t, (uint32_t)w->plan->scene->max_depth)));
+        when = ir_and(
+            f, when,
+            ir_lt(f, ir_add(f, at->depth, t_u32(t, 1)), t_u32(t, (uint32_t)w->plan->scene->max_depth)));
     search found = look(w, &s, whole, k->sum, when);
     color there = color_mul(t, whole, found.left_there);
-    detour here = {.on = k->on, .first = k->first, .t = found.t, .sum = found.sum, .o = s.o, .d = s.d, .medium = at->medium, .depth = at->depth,
-                   .share = at->share, .beta = color_scale(t, there, t_ratio(t, most, color_max(t, there)))};
+    detour here = {
+        .on = k->on,
+        .first = k->first,
+        .t = found.t,
+        .sum = found.sum,
+        .o = s.o,
+        .d = s.d,
+        .medium = at->medium,
+        .depth = at->depth,
+        .share = at->share,
+        .beta = color_scale(t, there, t_ratio(t, most, color_max(t, there))),
+    };
     ir_ref chosen = ir_ge(f, found.t, t_f32(t, 0));
     k->sum = found.sum;
     *k = detour_select(w, chosen, &here, k);
@@ -170,7 +214,8 @@ void detour_begin(walk *w, detour *k, walk_position *at, throughput *b, ir_ref w
     ir_func *f = t->f;
     ir_ref none = t_u32(t, 0);
     walk_position there = *at;
-    there.o = k->o, there.d = k->d, there.tmax = t_f32(t, 1e30f), there.medium = k->medium, there.depth = k->depth, there.share = k->share;
+    there.o = k->o, there.d = k->d, there.tmax = t_f32(t, 1e30f), there.medium = k->medium,
+    there.depth = k->depth, there.share = k->share;
     there.event = ir_add(f, k->depth, t_u32(t, 1)), there.scattered = k->o;
     *at = position_select(w, when, there, *at);
     const throughput weight = {k->beta, {none, none, none}, t_f32(t, 1)};

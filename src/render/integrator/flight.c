@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Segments of a path in participating media: where the next real collision is, or that there is none before the next surface, and the derivatives
- * of that (PRB section 4.4; null-collision integral form with a majorant that is detached).
+ * Segments of a path in participating media: where the next real collision is, or that there is none before
+ * the next surface, and the derivatives of that (PRB section 4.4; null-collision integral form with a
+ * majorant that is detached).
  *
- * Homogeneous: distance from an exponential of the extinction; values are transmittance, times scattering coefficient at a collision. Heterogeneous:
- * delta tracking. Tentative collisions come at the rate of the majorant mu; at each, with extinction sigma there,
+ * Homogeneous: distance from an exponential of the extinction; values are transmittance, times scattering
+ * coefficient at a collision. Heterogeneous: delta tracking. Tentative collisions come at the rate of the
+ * majorant mu; at each, with extinction sigma there,
  *
  *     real   value albedo * sigma / mu     null   value 1 - sigma / mu.
  *
- * Extinction that differs by channel: a path is sampled by one channel, and its weight combines what all three would have done (the balance
- * heuristic, Wilkie et al. 2014). With s(i) the probability that channel i does the sampling given the path so far and p(i) the density of a
- * decision if it does, the decision's density is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. Choosing the channel anew from s at each
+ * Extinction that differs by channel: a path is sampled by one channel, and its weight combines what all
+ * three would have done (the balance heuristic, Wilkie et al. 2014). With s(i) the probability that channel i
+ * does the sampling given the path so far and p(i) the density of a decision if it does, the decision's
+ * density is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. Choosing the channel anew from s at each
  * decision is the same process, so s is all there is to carry.
  *
- * In gradient passes (estimators.md 4) both kinds of collision keep a chance: the majorant lies above the extinction (medium/media.c) and
- * a real collision is chosen with a least probability (track.c), so that what is 0 is sampled, too. */
+ * In gradient passes (estimators.md 4) both kinds of collision keep a chance: the majorant lies above the
+ * extinction (medium/media.c) and a real collision is chosen with a least probability (track.c), so that what
+ * is 0 is sampled, too. */
 #include "render/integrator/flight.h"
 
-static const float least_optical = 0.05f; /* optical thickness of a segment up to the surface in homogeneous media, for sampling, likewise */
+static const float least_optical =
+    0.05f; /* optical thickness of a segment up to the surface in homogeneous media, for sampling, likewise */
 
 /* ---- homogeneous ---- */
 
@@ -42,13 +47,17 @@ static ir_ref chosen_rate(walk *w, color share, color rate, ir_ref u)
     return ir_select(f, first, rate.c[0], ir_select(f, second, rate.c[1], rate.c[2]));
 }
 
-static ir_ref exponential(tracer *t, ir_ref rate, ir_ref distance) { return ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, rate, distance))); }
+static ir_ref exponential(tracer *t, ir_ref rate, ir_ref distance)
+{
+    return ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, rate, distance)));
+}
 
 /* Density of each channel's decision: a collision at `end`, or none before it. */
 static color end_chance(walk *w, color rate, ir_ref end, ir_ref collides)
 {
     tracer *t = &w->t;
-    COLOR_EACH(r, ir_mul(t->f, exponential(t, rate.c[c], end), ir_select(t->f, collides, rate.c[c], t_f32(t, 1))));
+    COLOR_EACH(
+        r, ir_mul(t->f, exponential(t, rate.c[c], end), ir_select(t->f, collides, rate.c[c], t_f32(t, 1))));
     return r;
 }
 
@@ -62,16 +71,20 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
     ir_ref chosen = chosen_rate(w, share, rate, r.u[2]), some = ir_gt(f, chosen, zero);
     ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, one, r.u[0])));
     ir_ref distance = ir_select(f, some, ir_div(f, depth, ir_select(f, some, chosen, one)), t_f32(t, 1e30f));
-    walk_flight fl = {.s = *s, .collides = ir_and(f, s->there, ir_lt(f, distance, s->limit)), .steps = s->step};
+    walk_flight fl = {
+        .s = *s, .collides = ir_and(f, s->there, ir_lt(f, distance, s->limit)), .steps = s->step};
     fl.t = ir_select(f, fl.collides, distance, s->limit);
-    color chance = end_chance(w, rate, fl.t, fl.collides), albedo = stretch_albedo(w, s, stretch_point(t, s, fl.t), false);
+    color chance = end_chance(w, rate, fl.t, fl.collides),
+          albedo = stretch_albedo(w, s, stretch_point(t, s, fl.t), false);
     ir_ref mixed = share_mixture(w, share, chance), inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
-        ir_ref scatters = ir_select(f, fl.collides, ir_mul(f, albedo.c[c], sigma.c[c]), one), lost = ir_eq(f, scatters, zero);
+        ir_ref scatters = ir_select(f, fl.collides, ir_mul(f, albedo.c[c], sigma.c[c]), one),
+               lost = ir_eq(f, scatters, zero);
         ir_ref crossed = ir_mul(f, exponential(t, sigma.c[c], fl.t), inverse);
         ir_ref weight = ir_mul(f, crossed, ir_select(f, lost, one, scatters));
         if (media_exact(w))
-            weight = ir_select(f, fl.collides, ir_select(f, lost, t_ratio(t, one, sigma.c[c]), albedo.c[c]), one);
+            weight =
+                ir_select(f, fl.collides, ir_select(f, lost, t_ratio(t, one, sigma.c[c]), albedo.c[c]), one);
         fl.weight.c[c] = ir_select(f, s->there, weight, one);
         fl.zeros[c] = ir_to_u32(f, ir_and(f, s->there, lost));
     }
@@ -92,13 +105,16 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     ir_ref one = t_f32(t, 1);
-    color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)), chance = end_chance(w, rate, fl->t, fl->collides);
+    color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)),
+          chance = end_chance(w, rate, fl->t, fl->collides);
     ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
-    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true), scattering = free_scattering(w, fl, sigma);
+    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true),
+          scattering = free_scattering(w, fl, sigma);
     ir_ref length = stretch_length(w, s, fl->t);
     COLOR_EACH(r, ir_select(f, s->there,
                             ir_mul(f, ir_mul(f, exponential(t, sigma.c[c], length), inverse),
-                                   ir_select(f, fl->collides, scattering.c[c], one)), one));
+                                   ir_select(f, fl->collides, scattering.c[c], one)),
+                            one));
     return r;
 }
 
@@ -108,9 +124,15 @@ static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, co
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    walk_flight fl = {.s = a->s, .collides = ir_select(f, first, a->collides, b->collides), .mean = b->mean, .t = ir_select(f, first, a->t, b->t),
-                      .steps = ir_select(f, first, a->steps, b->steps), .weight = color_select(t, first, a->weight, b->weight),
-                      .share = color_select(t, first, a->share, b->share)};
+    walk_flight fl = {
+        .s = a->s,
+        .collides = ir_select(f, first, a->collides, b->collides),
+        .mean = b->mean,
+        .t = ir_select(f, first, a->t, b->t),
+        .steps = ir_select(f, first, a->steps, b->steps),
+        .weight = color_select(t, first, a->weight, b->weight),
+        .share = color_select(t, first, a->share, b->share),
+    };
     for (int c = 0; c < 3; c++)
         fl.zeros[c] = ir_select(f, first, a->zeros[c], b->zeros[c]);
     return fl;
@@ -186,7 +208,8 @@ static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
     return r;
 }
 
-static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
+static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing,
+                         arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -197,8 +220,11 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
         color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
-    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)), zero = color_all(t_f32(t, 0));
-    color_backward_into(&w->t, tracked, color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero), &inside);
+    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)),
+          zero = color_all(t_f32(t, 0));
+    color_backward_into(&w->t, tracked,
+                        color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero),
+                        &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, sum);
@@ -228,4 +254,3 @@ void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arriv
     if (media_any(w, false))
         track_stretch_adjoint(w, s, when, to_come, sum);
 }
-

@@ -7,15 +7,18 @@
 
 /* ---- medium.c ---- */
 
-bool media_any(const walk *w, bool homogeneous);      /* the plan has media of this kind */
-bool media_want_extinction(const walk *w);            /* the gradient of some medium's extinction is wanted */
-bool media_exact(const walk *w);                      /* grey extinction whose gradient nobody wants: tracking divides by what it multiplies with */
-bool media_track_exact(const walk *w);                /* the same of heterogeneous ones; also where their collisions are not what the gradient is found at */
+bool media_any(const walk *w, bool homogeneous); /* the plan has media of this kind */
+bool media_want_extinction(const walk *w);       /* the gradient of some medium's extinction is wanted */
+bool media_exact(const walk *w); /* grey extinction whose gradient nobody wants: tracking divides by what it
+                                    multiplies with */
+bool media_track_exact(const walk *w); /* the same of heterogeneous ones; also where their collisions are not
+                                          what the gradient is found at */
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
-/* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows; else the point, and 1. */
+/* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows;
+ * else the point, and 1. */
 vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
 ir_ref stretch_growth(walk *w, const walk_stretch *s);
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
@@ -38,12 +41,14 @@ typedef struct track {
     vec3 diagonal;    /* of the box */
     vec3 o, d;        /* of walk.cells: the ray in the volume */
     ir_ref most_area; /* where walk.flakes */
-    bool residual;    /* set by who wants collisions with what exceeds the cell's bound from below only (track_residual) */
+    bool residual;    /* set by who wants collisions with what exceeds the cell's bound from below only
+                         (track_residual) */
     bool shortened;   /* set by who wants more collisions than the extinction asks for: */
     ir_ref longest;   /* mean distances are no longer than this */
 } track;
 
-/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew (distances have no memory). */
+/* What comes next on a ray: a tentative collision, or the border of a cell, behind which tracking begins anew
+ * (distances have no memory). */
 typedef struct tentative {
     ir_ref distance;
     ir_ref inside;   /* bool: before the end */
@@ -62,11 +67,14 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
 ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step);
 /* Of media of flakes (walk.flakes; 1 of others): a bound of the area that they show. */
 ir_ref stretch_most_area(walk *w, const walk_stretch *s);
-color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked); /* extinction over majorant */
-color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance); /* the same, tracked, as a collision that is passed has it */
-/* Of the extinction's derivative at collisions, the share that detours are to find; the paths' own collisions find the rest. Where sigma is small they
- * are rare and count much, where it is large they are many and know more than one detour of a path (the balance heuristic, with
- * one place in the box for a detour). Any function of the place is right. */
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p,
+                 bool tracked); /* extinction over majorant */
+color track_passed(walk *w, const walk_stretch *s, ir_ref mean,
+                   ir_ref distance); /* the same, tracked, as a collision that is passed has it */
+/* Of the extinction's derivative at collisions, the share that detours are to find; the paths' own collisions
+ * find the rest. Where sigma is small they are rare and count much, where it is large they are many and know
+ * more than one detour of a path (the balance heuristic, with one place in the box for a detour). Any
+ * function of the place is right. */
 ir_ref track_detour_part(walk *w, const track *k, color sigma);
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
 
@@ -76,15 +84,15 @@ typedef struct collisions {
     const track *k;
     const walk_flight *fl; /* ends before the collision where this does; NULL: at the stretch's end */
     bool tracked;
-    bool two;              /* there is another colour beside the product */
-    color product, other;  /* product: from 1 on, one number where no extinction differs by channel */
+    bool two;             /* there is another colour beside the product */
+    color product, other; /* product: from 1 on, one number where no extinction differs by channel */
     ir_ref distance, step, going;
-    ir_ref over;           /* bool: there are more than the walk has room for */
+    ir_ref over; /* bool: there are more than the walk has room for */
 } collisions;
 /* What the next one, or a border, does to the product and to the other colour. */
 typedef void collision_step(walk *w, const tentative *at, collisions *c);
-/* From the beginning, given s, k, fl, tracked, two and other. Loops of what is tracked are for forward mode; RENDER_UNROLLED has them written
- * out. */
+/* From the beginning, given s, k, fl, tracked, two and other. Loops of what is tracked are for forward mode;
+ * RENDER_UNROLLED has them written out. */
 collisions track_collisions(walk *w, collisions c, collision_step *each);
 /* A value that the walk has found; not finite where it is over. */
 color collisions_found(walk *w, const collisions *c, color value);

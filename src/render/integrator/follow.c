@@ -22,15 +22,13 @@
  * are made of. What is seen before and not after a change, silhouettes, edges of shadows, steps of textures,
  * is left out. Of a batch nothing follows.
  *
- * Nothing is inverted, but a derivative may still be no number, or as good as none: at grazing incidence, where reflection
- * becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted by depth. */
+ * Nothing is inverted, but a derivative may still be no number, or as good as none: at grazing incidence,
+ * where reflection becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted
+ * by depth. */
 #include "render/integrator/follow.h"
 #include "render/integrator/kernel.h"
 
-bool follow_wanted(const walk *w)
-{
-    return follow_planned(w) && walk_tracks(w);
-}
+bool follow_wanted(const walk *w) { return follow_planned(w) && walk_tracks(w); }
 
 bool follow_planned(const walk *w)
 {
@@ -64,7 +62,8 @@ static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
     tracer *t = &w->t;
     ir_ref moves = follow_link(w, way->link, LINK_RAY);
     walk_hit hit = way->hit;
-    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)), hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
+    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)),
+    hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
     interaction si = walk_surface_met(w, hit, slide);
     return (place){.si = si, .o = along.o, .d = hit.d};
 }
@@ -72,8 +71,9 @@ static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
 two_places follow_look(walk *w, const walk_way *way)
 {
     two_places x = {.now = look(w, way, w->fn.interact_tracked, way->now)};
-    x.before = w->pass == RENDER_FROZEN ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
-                                        : x.now;
+    x.before = w->pass == RENDER_FROZEN
+                   ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
+                   : x.now;
     return x;
 }
 
@@ -87,14 +87,16 @@ ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref be
 
 vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
 {
-    return v3(follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y),
+    return v3(follow_number(w, condition, at.x, now.x, before.x),
+              follow_number(w, condition, at.y, now.y, before.y),
               follow_number(w, condition, at.z, now.z, before.z));
 }
 
 vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
 {
     at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
-    return (vec2){follow_number(w, condition, at.x, now.x, before.x), follow_number(w, condition, at.y, now.y, before.y)};
+    return (vec2){follow_number(w, condition, at.x, now.x, before.x),
+                  follow_number(w, condition, at.y, now.y, before.y)};
 }
 
 ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
@@ -106,8 +108,9 @@ ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
     return ir_select(f, good, w->pass == RENDER_FROZEN ? ratio : ir_replace_grad(f, one, ratio), one);
 }
 
-/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2, whose sign divides out: beyond the horizon a frozen one goes on
- * as it was, so that its differences have the derivative's mean. */
+/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2, whose sign divides
+ * out: beyond the horizon a frozen one goes on as it was, so that its differences have the derivative's
+ * mean. */
 typedef struct sight {
     vec3 d;
     ir_ref distance, term;
@@ -191,15 +194,18 @@ typedef struct heading {
     ir_ref pdf, light_pdf; /* of d; of the direction to the sampled light */
 } heading;
 
-static heading attached(walk *w, const walk_vertex *v, const interaction *si, frame fr, vec3 wi, vec3 to_light, bool before)
+static heading attached(walk *w, const walk_vertex *v, const interaction *si, frame fr, vec3 wi,
+                        vec3 to_light, bool before)
 {
-    ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si->uv.x, si->uv.y, v->sample.lobe, v->sample.delta};
+    ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x,     wi.y,           wi.z,
+                                    si->uv.x,       si->uv.y, v->sample.lobe, v->sample.delta};
     ir_ref out[6];
     vec3 held = frame_to_local(&w->t, fr, v3_detach(&w->t, v->next_d)); /* it stays in the world */
     vec3_put(v3_select(&w->t, v->held, held, v3_detach(&w->t, v->wo)), in + 8), vec3_put(to_light, in + 11);
     in[14] = v->u1, in[15] = v->u2;
     uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
-    ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in, count, out);
+    ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in,
+            count, out);
     return (heading){vec3_at(out), out[3], out[4], out[5]};
 }
 
@@ -220,7 +226,8 @@ static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_lig
     ir_ref in[7 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si.uv.x, si.uv.y, v->sample.lobe},
                   out[3];
     uint32_t count = 7 + surface_args(t, &si, fr, in + 7);
-    ir_call(t->f, v->bsdf_class, before ? w->fn.turn_before : w->fn.turn, w->plan->bsdfs.count, in, count, out);
+    ir_call(t->f, v->bsdf_class, before ? w->fn.turn_before : w->fn.turn, w->plan->bsdfs.count, in, count,
+            out);
     h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, vec3_at(out))));
     return h;
 }
@@ -228,7 +235,8 @@ static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_lig
 /* bool: the sample leads where its lobe does, not to where it has led */
 static ir_ref leads(walk *w, const walk_vertex *v)
 {
-    return w->attaches ? ir_or(w->t.f, v->sample.delta, ir_and(w->t.f, v->attached, ir_not(w->t.f, v->held))) : v->sample.delta;
+    return w->attaches ? ir_or(w->t.f, v->sample.delta, ir_and(w->t.f, v->attached, ir_not(w->t.f, v->held)))
+                       : v->sample.delta;
 }
 
 static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_light, bool before)
@@ -251,19 +259,22 @@ static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_
     return a;
 }
 
-/* What attached sampling divides by is tracked, the density of the direction given the choices: in place of what the
- * path was weighed by, whose value stays. */
+/* What attached sampling divides by is tracked, the density of the direction given the choices: in place of
+ * what the path was weighed by, whose value stays. */
 static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const arguments *now,
                              const arguments *before, follow_factors *by)
 {
     tracer *t = &w->t;
-    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density), t_ratio(t, one, before->density));
+    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density),
+                                                      t_ratio(t, one, before->density));
     by->sample = ir_mul(t->f, by->sample, taken);
     if (w->next_event)
-        by->light = ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
+        by->light =
+            ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
 }
 
-follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in, uint32_t count)
+follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in,
+                             uint32_t count)
 {
     ir_func *f = w->t.f;
     ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
@@ -281,9 +292,9 @@ follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *se
     for (uint32_t k = 0; k + 14 < count; k++)
         if (ir_type_of(f, rest[k]) == IR_F32)
             rest[k] = follow_number(w, here, rest[k], now.rest[k], before.rest[k]);
-    follow_factors by = {
-        .light = t_f32(&w->t, 1),
-        .sample = follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term, before.sample_term)};
+    follow_factors by = {.light = t_f32(&w->t, 1),
+                         .sample = follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term,
+                                                   before.sample_term)};
     if (v->light.sampled)
         by.light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
     if (w->attaches)

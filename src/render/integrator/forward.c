@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The image derivative along one direction of parameter space: forward mode over the same detached paths that the gradient kernel walks (same
- * stream, same roulette, same treatment of zeros). A path carries the tangent of its weight and that of its radiance; at each vertex
+ * The image derivative along one direction of parameter space: forward mode over the same detached paths that
+ * the gradient kernel walks (same stream, same roulette, same treatment of zeros). A path carries the tangent
+ * of its weight and that of its radiance; at each vertex
  *
  *     radiance += weight * (mis * Le + f * mis * visibility / pdf * Ld)      weight *= f / pdf
  *
- * are differentiated with the weight's tangent given and those of Le, Ld and f from the parameters' tangents (BUFFER_TANGENT). Everything else is
- * detached. Nothing is divided by what may be zero, so a factor of 0 needs no care: the weight is then 0 and its tangent is not.
+ * are differentiated with the weight's tangent given and those of Le, Ld and f from the parameters' tangents
+ * (BUFFER_TANGENT). Everything else is detached. Nothing is divided by what may be zero, so a factor of 0
+ * needs no care: the weight is then 0 and its tangent is not.
  *
- * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for the adjoint W along the same
- * direction, sample by sample, up to rounding.
+ * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for
+ * the adjoint W along the same direction, sample by sample, up to rounding.
  *
- * Where walk.detours, a detour follows the path (detour.c): what it gathers is radiance, which the tangent of the extinction it was made
- * for is multiplied with. */
+ * Where walk.detours, a detour follows the path (detour.c): what it gathers is radiance, which the tangent of
+ * the extinction it was made for is multiplied with. */
 #include "render/integrator/detour.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct forward_state {
     walk_position at;
-    throughput b; /* decides the path */
+    throughput b;           /* decides the path */
     color weight, radiance; /* tangents */
     ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
     color sum;
@@ -51,7 +53,8 @@ static forward_state unpack(walk *w, loop_state *s)
     return p;
 }
 
-/* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never computed. */
+/* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never
+ * computed. */
 static color with_derivative(tracer *t, color value, color tracked)
 {
     COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], tracked.c[c]));
@@ -75,7 +78,8 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     color found = color_scale(t, radiance(w, v->hit), mis);
     if (!w->next_event)
         return found;
-    color sampled = color_mul(t, color_mul(t, radiance(w, v->light), for_light), walk_light_scale(w, v, at, true));
+    color sampled =
+        color_mul(t, color_mul(t, radiance(w, v->light), for_light), walk_light_scale(w, v, at, true));
     COLOR_EACH(r, ir_add(t->f, found.c[c], sampled.c[c]));
     return r;
 }
@@ -97,7 +101,8 @@ static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->detour.on), back = ir_and(f, ended, detour_waits(w, &p->detour));
+    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->detour.on),
+           back = ir_and(f, ended, detour_waits(w, &p->detour));
     color none = color_all(t_f32(t, 0)), value = detour_value(w, &p->detour), tangent;
     ad_forward(f, NULL, NULL, 0, value.c, tangent.c, 3);
     p->radiance = color_add(t, p->radiance, color_select(t, arrived, color_mul(t, p->light, tangent), none));
@@ -130,10 +135,12 @@ static ir_ref step(walk *w, forward_state *p, ir_ref stream)
     if (detour_any(w))
         gather(w, p, &p->b, found);
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
-    color factor = color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
+    color factor =
+        color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
     if (w->media && glow_any(w)) {
-        color glow = with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
+        color glow =
+            with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
         for (int c = 0; c < 3; c++)
             added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
         if (detour_any(w))
@@ -198,8 +205,16 @@ bl_result kernel_forward(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0), stream = w->stream; /* that of the path, where it is on no detour */
     color none = color_all(zero);
-    forward_state p = {.at = walk_before(w, l.first), .b = throughput_start(w), .weight = none, .radiance = none, .ray = {zero, zero, zero, zero, zero, zero, zero}, .sum = kernel_load_sum(w, l.film, l.inside),
-                       .detour = detour_none(w), .light = none};
+    forward_state p = {
+        .at = walk_before(w, l.first),
+        .b = throughput_start(w),
+        .weight = none,
+        .radiance = none,
+        .ray = {zero, zero, zero, zero, zero, zero, zero},
+        .sum = kernel_load_sum(w, l.film, l.inside),
+        .detour = detour_none(w),
+        .light = none,
+    };
     loop_state state = {0}, next = {0};
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and medium of the plan, traced when a walk
- * begins. What each takes and returns stands at struct walk_functions. */
+ * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and
+ * medium of the plan, traced when a walk begins. What each takes and returns stands at struct
+ * walk_functions. */
 #include "render/integrator/walk.h"
 
 static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
@@ -34,10 +35,12 @@ static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, ve
         kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
 }
 
-/* Of a hit that moves with its shape (shape/place.c). What was hit goes along; or, where the ray is given (`slides`), the ray moves the other way, which to
- * first order is by 2 - R, meets the entry anew, and goes along. Where the points that describe the shape move, all there is does so, and R is 1. p: ray,
- * distance and coordinates of the hit. */
-static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref data, ir_ref slides, const ir_ref p[9])
+/* Of a hit that moves with its shape (shape/place.c). What was hit goes along; or, where the ray is given
+ * (`slides`), the ray moves the other way, which to first order is by 2 - R, meets the entry anew, and goes
+ * along. Where the points that describe the shape move, all there is does so, and R is 1. p: ray, distance
+ * and coordinates of the hit. */
+static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry, ir_ref data, ir_ref slides,
+                           const ir_ref p[9])
 {
     ir_func *f = t->f;
     ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE);
@@ -46,8 +49,11 @@ static interaction carried(tracer *t, const shape_kind_class *kind, ir_ref entry
     if (kind->moves == PLACE_AS_POINTS)
         of_points = place_motion_of_points(t, place), met.motion = &of_points;
     vec3 o = v3_sub(t, v3_add(t, vec3_at(p), vec3_at(p)), affine_point(t, &motion, vec3_at(p)));
-    vec3 moved = v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))), d = v3_normalize(t, moved);
-    ir_ref at[9] = {[6] = ir_mul(f, p[6], ir_detach(f, v3_length(t, moved))), p[7], p[8]}, branch = ir_if(f, slides); /* another ray may have no derivative there */
+    vec3 moved =
+             v3_sub(t, v3_add(t, vec3_at(p + 3), vec3_at(p + 3)), affine_vector(t, &motion, vec3_at(p + 3))),
+         d = v3_normalize(t, moved);
+    ir_ref at[9] = {[6] = ir_mul(f, p[6], ir_detach(f, v3_length(t, moved))), p[7], p[8]},
+           branch = ir_if(f, slides); /* another ray may have no derivative there */
     vec3_put(o, at), vec3_put(d, at + 3);
     meet_again(&met, kind, entry, o, d, at + 6);
     ir_else(f);
@@ -66,7 +72,8 @@ static bool kind_moves(const plan *p, const shape_kind_class *kind)
     bool any = false, levels = place_moves_levels(p);
     for (uint32_t i = 0; i < p->scene->shapes.count && p->moves & MOVE_PLACES; i++) {
         const render_shape *shape = &p->scene->shapes.data[i];
-        any |= shape_kinds[shape->kind] == kind && (place_requested(p, shape->object) || (levels && shape->group > 0));
+        any |= shape_kinds[shape->kind] == kind &&
+               (place_requested(p, shape->object) || (levels && shape->group > 0));
     }
     return any;
 }
@@ -81,7 +88,8 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     if (tracked && walk_moves(w, MOVE_PLACES)) {
         ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
         if (kind_moves(w->plan, kind)) {
-            interaction si = carried(&t, kind, entry, data, kind->moves == PLACE_AS_POINTS ? there : given, p);
+            interaction si =
+                carried(&t, kind, entry, data, kind->moves == PLACE_AS_POINTS ? there : given, p);
             ir_return(f, out, surface_pack(&t, &si, out));
             return f;
         }
@@ -115,7 +123,8 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     if (w->attaches)
         out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv, (ir_ref){0});
     if (w->attaches && bsdf_mixes(n)) {
-        ir_ref follows = ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
+        ir_ref follows =
+            ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
         out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_HELD)));
     }
     ir_return(f, out, w->attaches ? 9 : 8);
@@ -139,10 +148,12 @@ static ir_func *make_phase_sample(walk *w, const class_node *n)
     params_f32(f, p, 11);
     surface_params(&t);
     const phase_class *cls = phase_of(n);
-    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p), wo = cls->sample(&t, n, record, wi, at, p + 8);
+    vec3 at = v3(p[3], p[4], ir_param(f, IR_F32)), wi = vec3_at(p),
+         wo = cls->sample(&t, n, record, wi, at, p + 8);
     out[0] = cls->pdf(&t, n, record, wi, vec3_at(p + 5), at);
     vec3_put(wo, out + 1);
-    out[4] = cls->pdf(&t, n, record, wi, wo, at), out[5] = t_f32(&t, 1), out[6] = ir_bool(f, false), out[7] = t_u32(&t, 0);
+    out[4] = cls->pdf(&t, n, record, wi, wo, at), out[5] = t_f32(&t, 1), out[6] = ir_bool(f, false),
+    out[7] = t_u32(&t, 0);
     ir_return(f, out, 8);
     return f;
 }
@@ -186,7 +197,8 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
 /* What a material says of the light from one direction: bsdf_through or bsdf_albedo. */
 typedef color bsdf_colour(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
 
-static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsdf_colour *of, const char *name)
+static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsdf_colour *of,
+                                 const char *name)
 {
     ir_func *f = ir_func_create(w->t.f->module, name);
     tracer t = sub_tracer(w, f, tracked);
@@ -246,8 +258,13 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     vec3_put(ir_is_none(s.n.x) ? s.d : s.n, out + 8);
     out[11] = ir_is_none(s.smooth) ? s.pdf : s.smooth;
     bool on_mesh = !ir_is_none(s.face);
-    out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero, out[14] = on_mesh ? s.b.y : zero;
-    ir_return(f, out, w->plan->light_needs & NEED_FACE ? 15 : w->smooth ? 12 : w->follows || walk_moves(w, MOVE_HITS) ? 11 : 8);
+    out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero,
+    out[14] = on_mesh ? s.b.y : zero;
+    ir_return(f, out,
+              w->plan->light_needs & NEED_FACE         ? 15
+              : w->smooth                              ? 12
+              : w->follows || walk_moves(w, MOVE_HITS) ? 11
+                                                       : 8);
     return f;
 }
 
@@ -258,10 +275,12 @@ static ir_func *make_emitter_ray(walk *w, const class_node *n)
     ir_ref record = ir_param(f, IR_U32), u[4], out[19], zero = t_f32(&t, 0);
     params_f32(f, u, 4);
     emitter_ray r = emitter_of(n)->ray(&t, n, record, u);
-    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6), vec3_put(ir_is_none(r.ns.x) ? r.n : r.ns, out + 9);
+    vec3_put(r.p, out), vec3_put(r.d, out + 3), vec3_put(r.n, out + 6),
+        vec3_put(ir_is_none(r.ns.x) ? r.n : r.ns, out + 9);
     out[12] = r.uv.x, out[13] = r.uv.y, out[14] = r.weight, out[15] = r.point_weight;
     bool on_mesh = !ir_is_none(r.face);
-    out[16] = on_mesh ? r.face : t_u32(&t, 0), out[17] = on_mesh ? r.b.x : zero, out[18] = on_mesh ? r.b.y : zero;
+    out[16] = on_mesh ? r.face : t_u32(&t, 0), out[17] = on_mesh ? r.b.x : zero,
+    out[18] = on_mesh ? r.b.y : zero;
     ir_return(f, out, w->plan->light_needs & NEED_FACE ? 19 : 16);
     return f;
 }
@@ -282,7 +301,8 @@ static ir_func *make_emitter_radiance(walk *w, const class_node *n, bool tracked
     return f;
 }
 
-/* Whether parameters move the delta lights of a class that the pass differentiates (or reads elsewhere) by. */
+/* Whether parameters move the delta lights of a class that the pass differentiates (or reads elsewhere)
+ * by. */
 static bool moves(const walk *w, const class_node *n)
 {
     uint32_t asked = w->pass == RENDER_FROZEN ? ~0u : n->requested;
@@ -297,8 +317,9 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is lit. A point on a light's surface stays
- * where it is, or goes along with the shape, seen before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
+/* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is
+ * lit. A point on a light's surface stays where it is, or goes along with the shape, seen before from ref0;
+ * the last result is by what the solid angle of a piece of surface there changes. */
 static ir_func *make_emitter_place(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
@@ -307,13 +328,16 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->follows && emitter_of(n)->delta) || (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
+    if (moves(w, n) || (w->follows && emitter_of(n)->delta) ||
+        (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
         out[3] = s.distance, out[4] = s.uv.x, out[5] = s.uv.y, out[6] = one;
     } else if (positions && emitter_of(n)->on_shape) {
-        vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])), to = v3_sub(&t, point, ref);
-        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)), seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
+        vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])),
+             to = v3_sub(&t, point, ref);
+        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)),
+               seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
         if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             moved_with(&t, shape, (ir_ref){0}, &point, &normal);
@@ -335,7 +359,14 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n, bool smooth)
     tracer t = sub_tracer(w, f, false);
     ir_ref record = ir_param(f, IR_U32), p[12];
     params_f32(f, p, 12);
-    emitter_hit hit = {.ref = vec3_at(p), .d = vec3_at(p + 3), .distance = p[6], .normal = vec3_at(p + 7), .uv = {p[10], p[11]}, .smooth = smooth};
+    emitter_hit hit = {
+        .ref = vec3_at(p),
+        .d = vec3_at(p + 3),
+        .distance = p[6],
+        .normal = vec3_at(p + 7),
+        .uv = {p[10], p[11]},
+        .smooth = smooth,
+    };
     hit.entry = ir_param(f, IR_U32);
     params_f32(f, p, 2);
     hit.at = (vec2){p[0], p[1]};
@@ -344,7 +375,10 @@ static ir_func *make_emitter_pdf(walk *w, const class_node *n, bool smooth)
     return f;
 }
 
-static ir_func **func_array(walk *w, uint32_t n) { return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *)); }
+static ir_func **func_array(walk *w, uint32_t n)
+{
+    return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *));
+}
 
 /* Phase functions behind the materials, and what volumetric walks ask of either. */
 static void volumetric_functions(walk *w)
@@ -360,7 +394,8 @@ static void volumetric_functions(walk *w)
     fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
     for (uint32_t i = 0; i < n; i++) {
         fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
-        fn->bsdf_through_tracked[i] = make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
+        fn->bsdf_through_tracked[i] =
+            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
     }
     if (w->media)
         flight_functions(w);
@@ -382,8 +417,11 @@ static void make_shapes(walk *w)
     walk_functions *fn = &w->fn;
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
-    fn->interact = func_array(w, most), fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
-    fn->slide_before = (w->follows || (w->sways && walk_moves(w, MOVE_SURFACE))) && w->pass == RENDER_FROZEN ? func_array(w, most) : NULL;
+    fn->interact = func_array(w, most),
+    fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
+    fn->slide_before = (w->follows || (w->sways && walk_moves(w, MOVE_SURFACE))) && w->pass == RENDER_FROZEN
+                           ? func_array(w, most)
+                           : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
@@ -395,7 +433,10 @@ static void make_shapes(walk *w)
         add_interact(w, shape_kinds[s->shapes.data[i].kind]);
 }
 
-uint32_t walk_scatterers(const walk *w) { return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0); }
+uint32_t walk_scatterers(const walk *w)
+{
+    return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0);
+}
 
 void walk_begin(walk *w, ir_func *f)
 {
@@ -432,8 +473,10 @@ void walk_begin(walk *w, ir_func *f)
     }
     if (w->volumetric)
         volumetric_functions(w);
-    fn->emitter_sample = func_array(w, p->emitters.count), fn->emitter_radiance = func_array(w, p->emitters.count);
-    fn->emitter_radiance_tracked = func_array(w, p->emitters.count), fn->emitter_pdf = func_array(w, p->emitters.count);
+    fn->emitter_sample = func_array(w, p->emitters.count),
+    fn->emitter_radiance = func_array(w, p->emitters.count);
+    fn->emitter_radiance_tracked = func_array(w, p->emitters.count),
+    fn->emitter_pdf = func_array(w, p->emitters.count);
     for (uint32_t i = 0; i < p->emitters.count; i++) {
         fn->emitter_sample[i] = make_emitter_sample(w, p->emitters.data[i]);
         fn->emitter_radiance[i] = make_emitter_radiance(w, p->emitters.data[i], false);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the steps of the geometry kernel share: reads of the work buffer and of triangles where the vertices are now. */
+ * What the steps of the geometry kernel share: reads of the work buffer and of triangles where the vertices
+ * are now. */
 #ifndef BL_RENDER_GEOMETRY_H
 #define BL_RENDER_GEOMETRY_H
 
 #include "render/integrator/kernel.h"
 #include "render/refit.h"
 
-static inline ir_ref work_word(tracer *t, ir_ref at, uint32_t word) { return ir_load(t->f, IR_U32, BUFFER_SAMPLES, t_offset(t, at, word)); }
+static inline ir_ref work_word(tracer *t, ir_ref at, uint32_t word)
+{
+    return ir_load(t->f, IR_U32, BUFFER_SAMPLES, t_offset(t, at, word));
+}
 
 /* geometry_mesh.c */
 vec3 geometry_position(tracer *t, ir_ref mesh, ir_ref vertex); /* mesh: its data words; vertex: u32 */

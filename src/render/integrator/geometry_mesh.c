@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Steps of the geometry kernel about a mesh whose vertices have moved:
  *
- *   normals    where they are generated: angle-weighted, as scene/mesh.c makes them, each vertex summing over its corners. Where positions are
- *              requested these are derived values: their gradients go on to the positions, and tangents come from theirs, by kernels of their own
+ *   normals    where they are generated: angle-weighted, as scene/mesh.c makes them, each vertex summing over
+ *              its corners. Where positions are
+ *              requested these are derived values: their gradients go on to the positions, and tangents come
+ *              from theirs, by kernels of their own
  *   areas      the cumulative table that points are chosen by, in blocks, and of lights 1 / area */
 #include "render/integrator/geometry.h"
 #include "spirv_gen/ad/ad.h"
@@ -27,21 +29,25 @@ static ir_ref face_area(tracer *t, ir_ref data, ir_ref face)
 {
     vec3 v[3];
     geometry_corners(t, data, face, v);
-    return ir_mul(t->f, t_f32(t, 0.5f), v3_length(t, v3_cross(t, v3_sub(t, v[1], v[0]), v3_sub(t, v[2], v[0]))));
+    return ir_mul(t->f, t_f32(t, 0.5f),
+                  v3_length(t, v3_cross(t, v3_sub(t, v[1], v[0]), v3_sub(t, v[2], v[0]))));
 }
 
 /* Cumulative within a block of faces; its sum to where blocks are summed. */
 void geometry_area_blocks(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref data = work_word(t, record, REFIT_MESH_DATA), first = ir_mul(f, id, t_u32(t, REFIT_AREA_BLOCK)), table = t_word(t, data, MESH_CDF);
-    ir_ref end = ir_min(f, t_offset(t, first, REFIT_AREA_BLOCK), t_word(t, data, MESH_FACE_COUNT)), state[2] = {first, t_f32(t, 0)};
+    ir_ref data = work_word(t, record, REFIT_MESH_DATA), first = ir_mul(f, id, t_u32(t, REFIT_AREA_BLOCK)),
+           table = t_word(t, data, MESH_CDF);
+    ir_ref end = ir_min(f, t_offset(t, first, REFIT_AREA_BLOCK), t_word(t, data, MESH_FACE_COUNT)),
+           state[2] = {first, t_f32(t, 0)};
     ir_ref loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], end));
     ir_ref sum = ir_add(f, state[1], face_area(t, data, state[0]));
     ir_store(f, BUFFER_SCENE, ir_add(f, table, state[0]), sum);
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), sum}, 2);
-    ir_store(f, BUFFER_SAMPLES, ir_add(f, t_offset(t, work_word(t, record, REFIT_MESH_BLOCKS), 1), id), state[1]);
+    ir_store(f, BUFFER_SAMPLES, ir_add(f, t_offset(t, work_word(t, record, REFIT_MESH_BLOCKS), 1), id),
+             state[1]);
 }
 
 /* One lane: cumulative over blocks, word 0 the first one's beginning; and 1 / area of a light. */
@@ -49,15 +55,18 @@ void geometry_area_sums(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
     (void)id;
-    ir_ref data = work_word(t, record, REFIT_MESH_DATA), at = work_word(t, record, REFIT_MESH_BLOCKS), one = t_u32(t, 1);
-    ir_ref blocks = ir_div(f, t_offset(t, t_word(t, data, MESH_FACE_COUNT), REFIT_AREA_BLOCK - 1), t_u32(t, REFIT_AREA_BLOCK));
+    ir_ref data = work_word(t, record, REFIT_MESH_DATA), at = work_word(t, record, REFIT_MESH_BLOCKS),
+           one = t_u32(t, 1);
+    ir_ref blocks = ir_div(f, t_offset(t, t_word(t, data, MESH_FACE_COUNT), REFIT_AREA_BLOCK - 1),
+                           t_u32(t, REFIT_AREA_BLOCK));
     ir_store(f, BUFFER_SAMPLES, at, t_f32(t, 0));
     ir_ref state[2] = {one, t_f32(t, 0)}, loop = ir_loop(f, state, 2);
     ir_while(f, ir_le(f, state[0], blocks));
     ir_ref sum = ir_add(f, state[1], ir_load(f, IR_F32, BUFFER_SAMPLES, ir_add(f, at, state[0])));
     ir_store(f, BUFFER_SAMPLES, ir_add(f, at, state[0]), sum);
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], one), sum}, 2);
-    ir_ref light = work_word(t, record, REFIT_MESH_INVERSE_AREA), carried = ir_ne(f, light, t_u32(t, PLAN_NONE));
+    ir_ref light = work_word(t, record, REFIT_MESH_INVERSE_AREA),
+           carried = ir_ne(f, light, t_u32(t, PLAN_NONE));
     ir_if(f, carried);
     ir_store(f, BUFFER_SCENE, light, t_ratio(t, t_f32(t, 1), state[1]));
     ir_else(f);
@@ -67,11 +76,15 @@ void geometry_area_sums(tracer *t, ir_ref record, ir_ref id)
 void geometry_area_table(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref data = work_word(t, record, REFIT_MESH_DATA), blocks = work_word(t, record, REFIT_MESH_BLOCKS), at = ir_add(f, t_word(t, data, MESH_CDF), id);
-    ir_ref count = t_word(t, data, MESH_FACE_COUNT), last = ir_div(f, t_offset(t, count, REFIT_AREA_BLOCK - 1), t_u32(t, REFIT_AREA_BLOCK));
+    ir_ref data = work_word(t, record, REFIT_MESH_DATA), blocks = work_word(t, record, REFIT_MESH_BLOCKS),
+           at = ir_add(f, t_word(t, data, MESH_CDF), id);
+    ir_ref count = t_word(t, data, MESH_FACE_COUNT),
+           last = ir_div(f, t_offset(t, count, REFIT_AREA_BLOCK - 1), t_u32(t, REFIT_AREA_BLOCK));
     ir_ref total = ir_load(f, IR_F32, BUFFER_SAMPLES, ir_add(f, blocks, last));
-    ir_ref before = ir_load(f, IR_F32, BUFFER_SAMPLES, ir_add(f, blocks, ir_div(f, id, t_u32(t, REFIT_AREA_BLOCK))));
-    ir_ref share = t_ratio(t, ir_add(f, before, ir_load(f, IR_F32, BUFFER_SCENE, at)), total), one = t_f32(t, 1);
+    ir_ref before =
+        ir_load(f, IR_F32, BUFFER_SAMPLES, ir_add(f, blocks, ir_div(f, id, t_u32(t, REFIT_AREA_BLOCK))));
+    ir_ref share = t_ratio(t, ir_add(f, before, ir_load(f, IR_F32, BUFFER_SCENE, at)), total),
+           one = t_f32(t, 1);
     ir_ref whole = ir_or(f, ir_eq(f, t_offset(t, id, 1), count), ir_le(f, total, t_f32(t, 0)));
     ir_store(f, BUFFER_SCENE, at, ir_select(f, whole, one, ir_min(f, share, one)));
 }
@@ -82,7 +95,8 @@ void geometry_area_table(tracer *t, ir_ref record, ir_ref id)
 static vec3 unit_or_zero(tracer *t, vec3 v)
 {
     ir_func *f = t->f;
-    ir_ref square = v3_dot(t, v, v), there = ir_gt(f, square, t_f32(t, 0)), safe = ir_select(f, there, square, t_f32(t, 1));
+    ir_ref square = v3_dot(t, v, v), there = ir_gt(f, square, t_f32(t, 0)),
+           safe = ir_select(f, there, square, t_f32(t, 1));
     return v3_scale(t, v, ir_select(f, there, ir_div(f, t_f32(t, 1), ir_sqrt(f, safe)), t_f32(t, 0)));
 }
 
@@ -90,7 +104,8 @@ static vec3 unit_or_zero(tracer *t, vec3 v)
 static vec3 corner_normal(tracer *t, ir_ref data, ir_ref corner)
 {
     ir_func *f = t->f;
-    ir_ref face = ir_div(f, corner, t_u32(t, 3)), three = t_u32(t, 3), k = ir_sub(f, corner, ir_mul(f, face, three));
+    ir_ref face = ir_div(f, corner, t_u32(t, 3)), three = t_u32(t, 3),
+           k = ir_sub(f, corner, ir_mul(f, face, three));
     ir_ref at = ir_add(f, t_word(t, data, MESH_FACES), ir_mul(f, face, three)), wrapped[3] = {k};
     for (int j = 1; j < 3; j++) {
         ir_ref next = t_offset(t, wrapped[j - 1], 1);
@@ -110,11 +125,15 @@ static vec3 corner_normal(tracer *t, ir_ref data, ir_ref corner)
 static vec3 vertex_normal(tracer *t, ir_ref record, ir_ref vertex)
 {
     ir_func *f = t->f;
-    ir_ref data = work_word(t, record, REFIT_MESH_DATA), starts = work_word(t, record, REFIT_MESH_STARTS), zero = t_f32(t, 0);
-    ir_ref corners = work_word(t, record, REFIT_MESH_CORNERS), end = work_word(t, ir_add(f, starts, vertex), 1);
-    ir_ref state[4] = {work_word(t, ir_add(f, starts, vertex), 0), zero, zero, zero}, loop = ir_loop(f, state, 4);
+    ir_ref data = work_word(t, record, REFIT_MESH_DATA), starts = work_word(t, record, REFIT_MESH_STARTS),
+           zero = t_f32(t, 0);
+    ir_ref corners = work_word(t, record, REFIT_MESH_CORNERS),
+           end = work_word(t, ir_add(f, starts, vertex), 1);
+    ir_ref state[4] = {work_word(t, ir_add(f, starts, vertex), 0), zero, zero, zero},
+           loop = ir_loop(f, state, 4);
     ir_while(f, ir_lt(f, state[0], end));
-    vec3 n = v3_add(t, v3(state[1], state[2], state[3]), corner_normal(t, data, work_word(t, ir_add(f, corners, state[0]), 0)));
+    vec3 n = v3_add(t, v3(state[1], state[2], state[3]),
+                    corner_normal(t, data, work_word(t, ir_add(f, corners, state[0]), 0)));
     ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), n.x, n.y, n.z}, 4);
     vec3 sum = v3(state[1], state[2], state[3]);
     ir_ref none = ir_le(f, v3_dot(t, sum, sum), zero);
@@ -139,7 +158,8 @@ void geometry_normal_values(tracer *t, ir_ref record, ir_ref id)
 void geometry_normals(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref data = work_word(t, record, REFIT_MESH_DATA), n[3], at = ir_mul(f, id, t_u32(t, 3)), to = ir_add(f, t_word(t, data, MESH_NORMALS), at);
+    ir_ref data = work_word(t, record, REFIT_MESH_DATA), n[3], at = ir_mul(f, id, t_u32(t, 3)),
+           to = ir_add(f, t_word(t, data, MESH_NORMALS), at);
     vec3_put(vertex_normal(t, record, id), n);
     for (uint32_t k = 0; k < 3; k++)
         ir_store(f, BUFFER_SCENE, t_offset(t, to, k), n[k]);

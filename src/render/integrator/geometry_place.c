@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps of the geometry kernel about a shape whose to_world has changed (shape/place.c): from its own space to the world's. */
+ * Steps of the geometry kernel about a shape whose to_world has changed (shape/place.c): from its own space
+ * to the world's. */
 #include "render/integrator/geometry.h"
 
 /* A vertex, and its normal, which goes by the inverse transpose. */
@@ -18,7 +19,8 @@ void geometry_place(tracer *t, ir_ref place, ir_ref id)
     vec3_put(v3_select(t, mirrored, v3_neg(t, n), n), words);
     ir_ref length = v3_length(t, vec3_at(words)), by = t_ratio(t, t_f32(t, 1), length);
     for (uint32_t k = 0; k < 3; k++)
-        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_NORMALS), at), k), ir_mul(f, words[k], by));
+        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_NORMALS), at), k),
+                 ir_mul(f, words[k], by));
     ir_else(f);
     ir_endif(f);
 }
@@ -46,7 +48,8 @@ void geometry_settle(tracer *t, ir_ref record, ir_ref id)
     ir_func *f = t->f;
     ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND);
     affine_map m = place_map(t, place);
-    const placed_at at = {.own = t_word(t, place, PLACE_OWN), .data = t_word(t, place, PLACE_DATA), .number = id};
+    const placed_at at = {
+        .own = t_word(t, place, PLACE_OWN), .data = t_word(t, place, PLACE_DATA), .number = id};
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!shape_kinds[k]->settle || !t->plan->scene->kind_used[k])
             continue;
@@ -61,9 +64,11 @@ void geometry_settle(tracer *t, ir_ref record, ir_ref id)
 void geometry_solid(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
-    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND), light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
+    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND),
+           light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
     affine_map m = place_map(t, place);
-    const placed_at at = {t_word(t, place, PLACE_OWN), t_word(t, place, PLACE_DATA), work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
+    const placed_at at = {t_word(t, place, PLACE_OWN), t_word(t, place, PLACE_DATA),
+                          work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
     ir_ref box = ir_add(f, t_word(t, place, PLACE_BOXES), ir_mul(f, id, t_u32(t, 6)));
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!shape_kinds[k]->place || !t->plan->scene->kind_used[k])

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_attached, prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth
- * shows channels of the first hit (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is made. */
+ * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_attached,
+ * prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth shows channels of the first hit
+ * (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is
+ * made. */
 #include "render/classes.h"
 
 #define INTEGRATOR_PARAMS(depth)                                                                             \
@@ -9,40 +11,57 @@
         {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "lights are invisible to the camera"},           \
         {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted; use progress and cancellation"},                 \
         {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted; work is sliced by measured time"},           \
-        {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted; work is sliced by measured time"}
+    {                                                                                                        \
+        "samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0,                                       \
+            "accepted; work is sliced by measured time"                                                      \
+    }
 static const plugin_param path_params[] = {INTEGRATOR_PARAMS("-1")};
 static const plugin_param prb_params[] = {INTEGRATOR_PARAMS("6")};
-const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0, "path tracing with next-event estimation"}};
-const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
+const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0,
+                                                 "path tracing with next-event estimation"}};
+const render_class integrator_prb = {
+    .plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
 static const plugin_param prb_attached_params[] = {
     INTEGRATOR_PARAMS("6"),
     {"attach_below", PLUGIN_FLOAT, 0, "1e6", 0, 1e6, "roughness up to which lobes are sampled attached"},
     {"look_ahead", PLUGIN_INTEGER, 0, "4", 0, 1024, "rough lobes in a chain that are; 0: none"},
 };
 const render_class integrator_prb_attached = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_attached", prb_attached_params, 8, NULL, 0, "prb, but gradients follow the samples of rough lobes"}};
-const render_class integrator_ptracer = {.plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0, "light tracing: paths from lights, connected to the sensor"}};
+    .plugin = {PLUGIN_INTEGRATOR, "prb_attached", prb_attached_params, 8, NULL, 0,
+               "prb, but gradients follow the samples of rough lobes"}};
+const render_class integrator_ptracer = {
+    .plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0,
+               "light tracing: paths from lights, connected to the sensor"}};
 const render_class integrator_prb_basic = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0, "paths without next-event estimation and roulette, differentiated by path replay"}};
+    .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0,
+               "paths without next-event estimation and roulette, differentiated by path replay"}};
 const render_class integrator_prb_detached = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_detached", prb_params, 6, NULL, 0, "prb; directions that mirrors and smooth glass make stay"}};
+    .plugin = {PLUGIN_INTEGRATOR, "prb_detached", prb_params, 6, NULL, 0,
+               "prb; directions that mirrors and smooth glass make stay"}};
 const render_class integrator_tape = {
-    .plugin = {PLUGIN_INTEGRATOR, "tape", prb_params, 6, NULL, 0, "path, differentiated in reverse mode over stored vertices: memory grows with depth"}};
+    .plugin = {PLUGIN_INTEGRATOR, "tape", prb_params, 6, NULL, 0,
+               "path, differentiated in reverse mode over stored vertices: memory grows with depth"}};
 const render_class integrator_rb = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb", prb_params, 6, NULL, 0, "path, differentiated by radiative backpropagation: quadratic in depth"}};
+    .plugin = {PLUGIN_INTEGRATOR, "rb", prb_params, 6, NULL, 0,
+               "path, differentiated by radiative backpropagation: quadratic in depth"}};
 const render_class integrator_rb_biased1 = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", prb_params, 6, NULL, 0, "the same, with incident radiance taken to be 1: biased"}};
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", prb_params, 6, NULL, 0,
+               "the same, with incident radiance taken to be 1: biased"}};
 const render_class integrator_rb_biased2 = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", prb_params, 6, NULL, 0, "rb with the image of the step before in the loss: biased"}};
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", prb_params, 6, NULL, 0,
+               "rb with the image of the step before in the loss: biased"}};
 
 static const plugin_param volpathmis_params[] = {
     INTEGRATOR_PARAMS("-1"),
-    {"use_spectral_mis", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; weights always combine what the channels would have sampled"},
+    {"use_spectral_mis", PLUGIN_BOOLEAN, 0, "true", 0, 0,
+     "accepted; weights always combine what the channels would have sampled"},
 };
-const render_class integrator_volpath = {.plugin = {PLUGIN_INTEGRATOR, "volpath", path_params, 6, NULL, 0, "path tracing through participating media"}};
-const render_class integrator_volpathmis = {.plugin = {PLUGIN_INTEGRATOR, "volpathmis", volpathmis_params, 7, NULL, 0, "the same as volpath"}};
-const render_class integrator_prbvolpath = {
-    .plugin = {PLUGIN_INTEGRATOR, "prbvolpath", prb_params, 6, NULL, 0, "volpath, differentiated by path replay"}};
+const render_class integrator_volpath = {.plugin = {PLUGIN_INTEGRATOR, "volpath", path_params, 6, NULL, 0,
+                                                    "path tracing through participating media"}};
+const render_class integrator_volpathmis = {
+    .plugin = {PLUGIN_INTEGRATOR, "volpathmis", volpathmis_params, 7, NULL, 0, "the same as volpath"}};
+const render_class integrator_prbvolpath = {.plugin = {PLUGIN_INTEGRATOR, "prbvolpath", prb_params, 6, NULL,
+                                                       0, "volpath, differentiated by path replay"}};
 
 static const plugin_param direct_params[] = {
     {"shading_samples", PLUGIN_INTEGER, 0, "1", 1, 1024, "of both kinds"},
@@ -53,24 +72,30 @@ static const plugin_param direct_params[] = {
     {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},
 };
 
-/* More than one sample of a kind: as many paths, each with one sample of both (render_scene.paths_per_sample). */
+/* More than one sample of a kind: as many paths, each with one sample of both
+ * (render_scene.paths_per_sample). */
 static bl_result direct_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)s;
     bool lights = scene_get(o, "emitter_samples")->given && scene_number(o, "emitter_samples") == 0;
     bool materials = scene_get(o, "bsdf_samples")->given && scene_number(o, "bsdf_samples") == 0;
     if (lights && materials)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "direct: emitter_samples and bsdf_samples cannot both be 0");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "direct: emitter_samples and bsdf_samples cannot both be 0");
     return BL_OK;
 }
 const render_class integrator_direct = {
-    .plugin = {PLUGIN_INTEGRATOR, "direct", direct_params, 6, NULL, 0, "direct illumination only"}, .load = direct_load};
+    .plugin = {PLUGIN_INTEGRATOR, "direct", direct_params, 6, NULL, 0, "direct illumination only"},
+    .load = direct_load};
 
-/* The image is the first nested integrator's (scene_build.c looks through); Mitsuba's further channels, the moments, are not made. */
+/* The image is the first nested integrator's (scene_build.c looks through); Mitsuba's further channels, the
+ * moments, are not made. */
 static bl_result moment_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     (void)err;
-    text_add(&s->description->warnings, "%s:%u: moment: the image is that of the nested integrator%s; the channels of the moments are left out\n",
+    text_add(&s->description->warnings,
+             "%s:%u: moment: the image is that of the nested integrator%s; the channels of the moments are "
+             "left out\n",
              o->where.file, o->where.line, o->child_count > 1 ? ", the first one," : "");
     return BL_OK;
 }
@@ -82,18 +107,26 @@ static const plugin_param moment_params[] = {
 };
 static const plugin_slot moment_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 1, 0}};
 const render_class integrator_moment = {
-    .plugin = {PLUGIN_INTEGRATOR, "moment", moment_params, 4, moment_slots, 1, "the nested integrator's image"}, .load = moment_load};
+    .plugin = {PLUGIN_INTEGRATOR, "moment", moment_params, 4, moment_slots, 1,
+               "the nested integrator's image"},
+    .load = moment_load,
+};
 
 /* ---- channels ---- */
 
 static const struct {
     const char *name, *components;
 } channel_kinds[CHANNEL_KIND_COUNT] = {
-    [CHANNEL_ALPHA] = {"", "A"},           [CHANNEL_DEPTH] = {"depth", "T"},
-    [CHANNEL_POSITION] = {"position", "XYZ"}, [CHANNEL_UV] = {"uv", "UV"},
-    [CHANNEL_GEO_NORMAL] = {"geo_normal", "XYZ"}, [CHANNEL_SH_NORMAL] = {"sh_normal", "XYZ"},
-    [CHANNEL_DP_DU] = {"dp_du", "XYZ"},    [CHANNEL_DP_DV] = {"dp_dv", "XYZ"},
-    [CHANNEL_PRIM_INDEX] = {"prim_index", "I"}, [CHANNEL_SHAPE_INDEX] = {"shape_index", "I"},
+    [CHANNEL_ALPHA] = {"", "A"},
+    [CHANNEL_DEPTH] = {"depth", "T"},
+    [CHANNEL_POSITION] = {"position", "XYZ"},
+    [CHANNEL_UV] = {"uv", "UV"},
+    [CHANNEL_GEO_NORMAL] = {"geo_normal", "XYZ"},
+    [CHANNEL_SH_NORMAL] = {"sh_normal", "XYZ"},
+    [CHANNEL_DP_DU] = {"dp_du", "XYZ"},
+    [CHANNEL_DP_DV] = {"dp_dv", "XYZ"},
+    [CHANNEL_PRIM_INDEX] = {"prim_index", "I"},
+    [CHANNEL_SHAPE_INDEX] = {"shape_index", "I"},
     [CHANNEL_ALBEDO] = {"albedo", "RGB"},
 };
 static const char *const later[] = {"duv_dx", "duv_dy"};
@@ -103,24 +136,34 @@ void render_add_channels(render_scene *s, const char *name, enum channel_kind ki
 {
     const char *components = channel_kinds[kind].components;
     for (uint32_t k = 0; components[k]; k++) {
-        render_channel c = {.name = arena_printf(&s->memory, "%s%s%c", name, *name ? "." : "", components[k]), .kind = kind, .component = k};
+        render_channel c = {
+            .name = arena_printf(&s->memory, "%s%s%c", name, *name ? "." : "", components[k]),
+            .kind = kind,
+            .component = k,
+        };
         array_push(&s->channels, c);
     }
 }
 
-static bl_result add_named(render_scene *s, const scene_value *v, const char *name, const char *type, bl_error *err)
+static bl_result add_named(render_scene *s, const scene_value *v, const char *name, const char *type,
+                           bl_error *err)
 {
     for (uint32_t k = 0; k < s->channels.count; k++)
-        if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 && s->channels.data[k].name[strlen(name)] == '.')
+        if (strncmp(s->channels.data[k].name, name, strlen(name)) == 0 &&
+            s->channels.data[k].name[strlen(name)] == '.')
             return scene_error(err, BL_ERROR_SCENE, v->where, "aov: the name \"%s\" is given twice", name);
     for (int k = CHANNEL_ALPHA + 1; k < CHANNEL_KIND_COUNT; k++)
         if (strcmp(type, channel_kinds[k].name) == 0) {
             render_add_channels(s, name, (enum channel_kind)k);
-            return s->channels.count <= CHANNELS_MOST ? BL_OK : scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: more than %d channels", CHANNELS_MOST);
+            return s->channels.count <= CHANNELS_MOST
+                       ? BL_OK
+                       : scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: more than %d channels",
+                                     CHANNELS_MOST);
         }
     for (size_t k = 0; k < sizeof later / sizeof *later; k++)
         if (strcmp(type, later[k]) == 0)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where, "aov: the type \"%s\" is not implemented yet", type);
+            return scene_error(err, BL_ERROR_UNSUPPORTED, v->where,
+                               "aov: the type \"%s\" is not implemented yet", type);
     return scene_error(err, BL_ERROR_SCENE, v->where, "aov: there is no type \"%.100s\"", type);
 }
 
@@ -140,20 +183,29 @@ static bl_result aov_load(render_scene *s, const scene_object *o, bl_error *err)
         type[strcspn(type, blanks)] = 0, item[strcspn(item, blanks)] = 0;
         TRY(add_named(s, v, item, type, err));
     }
-    return s->channels.count ? BL_OK : scene_error(err, BL_ERROR_SCENE, v->where, "aov: the list of channels is empty");
+    return s->channels.count
+               ? BL_OK
+               : scene_error(err, BL_ERROR_SCENE, v->where, "aov: the list of channels is empty");
 }
 
 #define ACCEPTED                                                                                             \
     {"hide_emitters", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; the nested integrator's counts"},         \
         {"timeout", PLUGIN_FLOAT, 0, "-1", 0, 0, "accepted"},                                                \
         {"block_size", PLUGIN_INTEGER, 0, "0", 0, 0, "accepted"},                                            \
-        {"samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"}
+    {                                                                                                        \
+        "samples_per_pass", PLUGIN_INTEGER, PLUGIN_ABSENT, NULL, 0, 0, "accepted"                            \
+    }
 static const plugin_param aov_params[] = {
-    {"aovs", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0, "name:type,.. of depth, position, uv, geo_normal, sh_normal, dp_du, dp_dv, prim_index, shape_index, albedo"},
+    {"aovs", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0,
+     "name:type,.. of depth, position, uv, geo_normal, sh_normal, dp_du, dp_dv, prim_index, shape_index, "
+     "albedo"},
     ACCEPTED,
 };
 static const plugin_slot nested_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 0, 1}};
 const render_class integrator_aov = {
-    .plugin = {PLUGIN_INTEGRATOR, "aov", aov_params, 5, nested_slots, 1, "channels of the first hit beside the nested integrator's image"}, .load = aov_load};
+    .plugin = {PLUGIN_INTEGRATOR, "aov", aov_params, 5, nested_slots, 1,
+               "channels of the first hit beside the nested integrator's image"},
+    .load = aov_load};
 static const plugin_param depth_params[] = {ACCEPTED};
-const render_class integrator_depth = {.plugin = {PLUGIN_INTEGRATOR, "depth", depth_params, 4, NULL, 0, "distance to the first hit, grey"}};
+const render_class integrator_depth = {
+    .plugin = {PLUGIN_INTEGRATOR, "depth", depth_params, 4, NULL, 0, "distance to the first hit, grey"}};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space and brought into the world. */
+ * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space
+ * and brought into the world. */
 #include "render/integrator/walk.h"
 
 static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
 {
     ir_ref row[3];
     for (uint32_t k = 0; k < 3; k++)
-        row[k] = ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
+        row[k] =
+            ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
     return v3(row[0], row[1], row[2]);
 }
 
@@ -21,14 +23,17 @@ static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
 /* A group's normal in the world: by the transpose of the way in. */
 static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
 {
-    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4), z = v3_load(t, record, LEVEL_TO_GROUP + 8);
-    return v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4),
+         z = v3_load(t, record, LEVEL_TO_GROUP + 8);
+    return v3_normalize(t,
+                        v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
 }
 
 ir_ref walk_shape_of(tracer *t, ir_ref entry)
 {
     ir_func *f = t->f;
-    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES), ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
+    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES),
+                  ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
 static affine_map level_motion(walk *w, ir_ref level)
@@ -37,7 +42,8 @@ static affine_map level_motion(walk *w, ir_ref level)
     return place_level_motion(&reads, level);
 }
 
-/* A ray that is given moves the other way where what it meets goes along with its instance: functions.c, carried. */
+/* A ray that is given moves the other way where what it meets goes along with its instance: functions.c,
+ * carried. */
 static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
 {
     *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);
@@ -67,17 +73,26 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
 {
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
-    bool levels = w->plan->scene->has_groups, places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
+    bool levels = w->plan->scene->has_groups,
+         places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
     bool carries = places && place_moves_levels(w->plan);
     affine_map motion;
     if (carries) {
         motion = level_motion(w, hit->level);
         back_with_level(t, &motion, hit->slides, &o, &d);
     }
-    interaction si = {.valid = hit->valid, .t = hit->t, .entry = hit->entry, .shape = walk_shape_of(t, hit->entry), .level = hit->level};
+    interaction si = {
+        .valid = hit->valid,
+        .t = hit->t,
+        .entry = hit->entry,
+        .shape = walk_shape_of(t, hit->entry),
+        .level = hit->level,
+    };
     if (levels)
         o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
-    ir_ref in[13] = {hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x, hit->b.y};
+    ir_ref in[13] = {
+        hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x,
+        hit->b.y};
     ir_ref out[INTERACT_RESULTS];
     ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
     if (places)
@@ -88,7 +103,8 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     if (levels) {
         si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
         if (!ir_is_none(si.dp_du.x))
-            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du), si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
+            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du),
+            si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
         si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
     }
     if (carries)
@@ -123,7 +139,8 @@ interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
         baked_closest(w, &(ray){o, d, at.tmax}, hit);
     else
         ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
-    walk_hit h = {.valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0], .b = {hit[2], hit[3]}, .o = o, .d = d};
+    walk_hit h = {
+        .valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0], .b = {hit[2], hit[3]}, .o = o, .d = d};
     ir_ref entry = ir_select(f, h.valid, hit[1], t_u32(t, 0));
     h.entry = ir_add(f, t_aligned(t, t_word(t, header, HEADER_ENTRIES)), ir_mul(f, entry, t_u32(t, 12)));
     if (w->plan->scene->has_groups)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a pixel and walk alike; a strip is a fixed
- * share of the pixel's samples, whatever the device and the slicing (contracts.md, Lanes). Gradient passes may have a list of lanes instead, each with
- * a pixel and some of its samples (enum lane_word). */
+ * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
+ * pixel and walk alike; a strip is a fixed share of the pixel's samples, whatever the device and the slicing
+ * (contracts.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some of its
+ * samples (enum lane_word). */
 #include "render/integrator/kernel.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -48,11 +49,13 @@ static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
 {
     ir_func *f = t->f;
     ir_ref tile_lane = ir_sub(f, index, ir_uniform(f, IR_U32, UNIFORM_TILE_LANE));
-    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)), ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
+    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)),
+                           ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
     return ir_sub(f, tile_lane, before);
 }
 
-/* Strip k owns samples [k q + min(k, r), ..) of its pixel, with spp = q strips + r; *start: the first of them. Returns how many. */
+/* Strip k owns samples [k q + min(k, r), ..) of its pixel, with spp = q strips + r; *start: the first of
+ * them. Returns how many. */
 static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
 {
     tracer *t = &w->t;
@@ -64,7 +67,8 @@ static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref
     l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
     ir_ref q = ir_div(f, w->spp, strips), r = ir_sub(f, w->spp, ir_mul(f, q, strips));
     *start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
-    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)), ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
+    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)),
+                         ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
     l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
     l->slot = slot_before(t, index, *start);
     return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
@@ -90,13 +94,15 @@ lane kernel_lane(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     m->entry = f;
-    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS), spp = ir_uniform(f, IR_U32, UNIFORM_SPP), start;
+    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS),
+           spp = ir_uniform(f, IR_U32, UNIFORM_SPP), start;
     ir_ref index = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
     w->seed = ir_uniform(f, IR_U32, UNIFORM_SEED);
     w->stream = ir_uniform(f, IR_U32, UNIFORM_STREAM);
     w->spp = spp;
     lane l;
-    ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start) : share_evenly(w, index, strips, &l, &start);
+    ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start)
+                                                      : share_evenly(w, index, strips, &l, &start);
     l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
     l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
     l.last = ir_select(f, l.inside, l.last, l.first);
@@ -127,7 +133,10 @@ void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
 
 /* ---- small things ---- */
 
-void kernel_count(walk *w, ir_ref condition, enum status_word word) { kernel_count_at(w, condition, t_u32(&w->t, word)); }
+void kernel_count(walk *w, ir_ref condition, enum status_word word)
+{
+    kernel_count_at(w, condition, t_u32(&w->t, word));
+}
 
 void kernel_count_at(walk *w, ir_ref condition, ir_ref word)
 {
@@ -142,10 +151,14 @@ ir_ref color_finite(tracer *t, color c)
 {
     ir_func *f = t->f;
     ir_ref most = t_f32(t, 1e30f);
-    return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most), ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
+    return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most),
+                  ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
 }
 
-void color_backward(tracer *t, color value, color seed) { ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0); }
+void color_backward(tracer *t, color value, color seed)
+{
+    ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
+}
 
 void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum)
 {
@@ -155,7 +168,10 @@ void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32
         sum->sum[k] = ir_add(t->f, sum->sum[k], got[k]);
 }
 
-void color_backward_into(tracer *t, color value, color seed, arrivals *sum) { backward_into(t, value.c, seed.c, 3, sum); }
+void color_backward_into(tracer *t, color value, color seed, arrivals *sum)
+{
+    backward_into(t, value.c, seed.c, 3, sum);
+}
 
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling; the choice of a light, whether it is
- * seen, and its weight against the material's sample (power heuristic, Veach 1997). */
+ * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling;
+ * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
+ * Veach 1997). */
 #include "render/integrator/walk.h"
 
 /* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
 {
-    const ir_ref most = t_f32(t, 1e18f), a2 = t_sqr(t, ir_min(t->f, a, most)), b2 = t_sqr(t, ir_min(t->f, b, most));
+    const ir_ref most = t_f32(t, 1e18f), a2 = t_sqr(t, ir_min(t->f, a, most)),
+                 b2 = t_sqr(t, ir_min(t->f, b, most));
     return t_ratio(t, a2, ir_add(t->f, a2, b2));
 }
 
@@ -18,9 +20,12 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
     const interaction *si = &v->si;
     vec3 from = w->volumetric ? at.scattered : at.o;
     ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
-    ir_ref in[16] = {v->hit.record, from.x, from.y, from.z, at.d.x, at.d.y, at.d.z, distance, si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
-                     v->hit.uv.y, si->entry, si->b.x, si->b.y}, pdf;
-    ir_call(t->f, v->hit.cls, w->smooth ? w->fn.emitter_smooth : w->fn.emitter_pdf, w->plan->emitters.count, in, 16, &pdf);
+    ir_ref in[16] = {v->hit.record, from.x,    from.y,   from.z,   at.d.x,   at.d.y,
+                     at.d.z,        distance,  si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
+                     v->hit.uv.y,   si->entry, si->b.x,  si->b.y},
+           pdf;
+    ir_call(t->f, v->hit.cls, w->smooth ? w->fn.emitter_smooth : w->fn.emitter_pdf, w->plan->emitters.count,
+            in, 16, &pdf);
     const render_scene *s = w->plan->scene;
     if (!w->plan->lights_tabled)
         return v->hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
@@ -35,7 +40,10 @@ static const class_node *environment_of(const plan *p)
     return p->emitters.data[p->words.data[p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment]];
 }
 
-bool walk_locates(const plan *p) { return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate; }
+bool walk_locates(const plan *p)
+{
+    return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate;
+}
 
 /* Its to_world is a parameter whose gradient is wanted. */
 static bool environment_turns(const plan *p)
@@ -66,7 +74,8 @@ void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
     vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
     const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
     for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
-        uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]), uv[k]);
+        uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]),
+                          uv[k]);
 }
 
 void light_find_emission(walk *w, walk_vertex *v, walk_position at)
@@ -80,7 +89,8 @@ void light_find_emission(walk *w, walk_vertex *v, walk_position at)
     /* a valid class and record stand in where there is no light: the environment's, or the first */
     uint32_t stand_in = s->environment == PLAN_NONE ? 0 : s->environment;
     v->hit.cls = ir_select(f, on_shape, cls, t_word(t, lights, 2 * stand_in));
-    v->hit.record = ir_select(f, on_shape, t_word(t, v->si.shape, SHAPE_EMITTER_RECORD), t_word(t, lights, 2 * stand_in + 1));
+    v->hit.record = ir_select(f, on_shape, t_word(t, v->si.shape, SHAPE_EMITTER_RECORD),
+                              t_word(t, lights, 2 * stand_in + 1));
     v->hit.there = on_shape;
     if (s->environment != PLAN_NONE) /* a path that has ended has a negative tmax and sees nothing */
         v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
@@ -133,7 +143,8 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (w->notes) {
-        ir_ref number = walk_number(w, at), noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
+        ir_ref number = walk_number(w, at),
+               noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
         ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
         wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
     }
@@ -160,7 +171,8 @@ static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, i
     if (complete && w->pass == RENDER_ADJOINT)
         return noted;
     ir_ref unknown = ir_and(f, wanted, ir_not(f, known));
-    return ir_select(f, known, noted, ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
+    return ir_select(f, known, noted,
+                     ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
 }
 
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
@@ -217,7 +229,8 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     if (w->plan->light_needs & NEED_FACE)
         v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
     if (w->follows)
-        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape), v->light.way = v->way;
+        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape),
+        v->light.way = v->way;
     if (walk_moves(w, MOVE_HITS))
         v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
     if (w->sways)
@@ -233,8 +246,10 @@ ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
     bool tabled = w->plan->lights_tabled;
     ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->smooth)
-        v->light_bsdf_pdf = bsdf_pdf, v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+        v->light_bsdf_pdf = bsdf_pdf,
+        v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->bsdf_emission)
-        mis = ir_select(f, light_is_delta(w, v->light.cls), mis, power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
+        mis = ir_select(f, light_is_delta(w, v->light.cls), mis,
+                        power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
     return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
 }

@@ -17,11 +17,13 @@ light_position light_before(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0);
-    return (light_position){.sample = sample,
-                            .depth = t_u32(t, 0),
-                            .o = v3(zero, zero, zero),
-                            .d = v3(zero, zero, t_f32(t, 1)),
-                            .tmax = t_f32(t, -1)};
+    return (light_position){
+        .sample = sample,
+        .depth = t_u32(t, 0),
+        .o = v3(zero, zero, zero),
+        .d = v3(zero, zero, t_f32(t, 1)),
+        .tmax = t_f32(t, -1),
+    };
 }
 
 /* Blocks 0 and 1 are the light's; then every vertex has two: the way to the sensor, the way on. */
@@ -41,14 +43,16 @@ typedef struct emission {
 
 static walk_light emission_light(walk *w, const emission *e)
 {
-    return (walk_light){.there = ir_bool(w->t.f, true),
-                        .cls = e->cls,
-                        .record = e->record,
-                        .uv = e->ray.uv,
-                        .d = v3_neg(&w->t, e->ray.d),
-                        .on = {.p = e->ray.p, .face = e->ray.face, .b = e->ray.b},
-                        .distance = t_f32(&w->t, 1),
-                        .facing = ir_bool(w->t.f, true)};
+    return (walk_light){
+        .there = ir_bool(w->t.f, true),
+        .cls = e->cls,
+        .record = e->record,
+        .uv = e->ray.uv,
+        .d = v3_neg(&w->t, e->ray.d),
+        .on = {.p = e->ray.p, .face = e->ray.face, .b = e->ray.b},
+        .distance = t_f32(&w->t, 1),
+        .facing = ir_bool(w->t.f, true),
+    };
 }
 
 static emission choose_emission(walk *w, ir_ref sample)
@@ -62,13 +66,15 @@ static emission choose_emission(walk *w, ir_ref sample)
            in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[19];
     e.choice = t_ratio(t, t_f32(t, 1), probability);
     ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in, 5, out);
-    e.ray = (emitter_ray){.p = vec3_at(out),
-                          .d = vec3_at(out + 3),
-                          .n = vec3_at(out + 6),
-                          .ns = vec3_at(out + 9),
-                          .uv = {out[12], out[13]},
-                          .weight = out[14],
-                          .point_weight = out[15]};
+    e.ray = (emitter_ray){
+        .p = vec3_at(out),
+        .d = vec3_at(out + 3),
+        .n = vec3_at(out + 6),
+        .ns = vec3_at(out + 9),
+        .uv = {out[12], out[13]},
+        .weight = out[14],
+        .point_weight = out[15],
+    };
     if (w->plan->light_needs & NEED_FACE)
         e.ray.face = out[16], e.ray.b = (vec2){out[17], out[18]};
     e.far = light_is_environment(w, e.cls);
@@ -87,10 +93,10 @@ static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
     ir_ref cls = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 0),
            record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
     ir_endif(f);
-    ir_ref *all[] = {&e.ray.p.x,       &e.ray.p.y,      &e.ray.p.z,          &e.ray.d.x, &e.ray.d.y,
-                     &e.ray.d.z,       &e.ray.n.x,      &e.ray.n.y,          &e.ray.n.z, &e.ray.ns.x, &e.ray.ns.y, &e.ray.ns.z, &e.ray.uv.x,
-                     &e.ray.uv.y,      &e.ray.weight,   &e.ray.point_weight, &e.choice,  &e.radiance.c[0],
-                     &e.radiance.c[1], &e.radiance.c[2]};
+    ir_ref *all[] = {&e.ray.p.x,          &e.ray.p.y,  &e.ray.p.z,       &e.ray.d.x,       &e.ray.d.y,
+                     &e.ray.d.z,          &e.ray.n.x,  &e.ray.n.y,       &e.ray.n.z,       &e.ray.ns.x,
+                     &e.ray.ns.y,         &e.ray.ns.z, &e.ray.uv.x,      &e.ray.uv.y,      &e.ray.weight,
+                     &e.ray.point_weight, &e.choice,   &e.radiance.c[0], &e.radiance.c[1], &e.radiance.c[2]};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         *all[k] = ir_phi(f, branch, *all[k], zero);
     if (w->plan->light_needs & NEED_FACE) {
@@ -154,9 +160,10 @@ static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p
 
 /* ---- surfaces ---- */
 
-/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, `cosines` being that of wi over that of wo, to the shading normal; 0
- * where a direction is on different sides of both. */
-static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_ref wi_ng, ir_ref wo_z, ir_ref wo_ng)
+/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, `cosines` being that of wi over that of
+ * wo, to the shading normal; 0 where a direction is on different sides of both. */
+static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_ref wi_ng, ir_ref wo_z,
+                              ir_ref wo_ng)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -165,22 +172,29 @@ static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_
     return ir_select(f, ir_and(f, ir_gt(f, to, zero), ir_gt(f, from, zero)), ratio, zero);
 }
 
-static ir_ref cosines_of(walk *w, vec3 wi, vec3 wo) { return t_ratio(&w->t, ir_abs(w->t.f, wi.z), ir_abs(w->t.f, wo.z)); }
+static ir_ref cosines_of(walk *w, vec3 wi, vec3 wo)
+{
+    return t_ratio(&w->t, ir_abs(w->t.f, wi.z), ir_abs(w->t.f, wo.z));
+}
 
-/* The same of a sample of a discrete lobe: to the normal that has mirrored or refracted it, which a normal map may have turned. */
+/* The same of a sample of a discrete lobe: to the normal that has mirrored or refracted it, which a normal
+ * map may have turned. */
 static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), eta = v->sample.eta, crosses = ir_lt(f, ir_mul(f, v->wi.z, v->wo.z), t_f32(t, 0));
+    ir_ref one = t_f32(t, 1), eta = v->sample.eta,
+           crosses = ir_lt(f, ir_mul(f, v->wi.z, v->wo.z), t_f32(t, 0));
     vec3 h = v3_add(t, v->wi, v3_scale(t, v->wo, ir_select(f, crosses, eta, one)));
-    ir_ref near = ir_abs(f, v3_dot(t, v->wi, h)), far = ir_abs(f, v3_dot(t, v->wo, h)), rim = ir_and(f, v->sample.lobe, t_u32(t, LOBE_RIM));
-    ir_ref bent = ir_gt(f, far, t_f32(t, 1e-6f)), ratio = ir_select(f, bent, ir_div(f, near, ir_select(f, bent, far, one)), one);
+    ir_ref near = ir_abs(f, v3_dot(t, v->wi, h)), far = ir_abs(f, v3_dot(t, v->wo, h)),
+           rim = ir_and(f, v->sample.lobe, t_u32(t, LOBE_RIM));
+    ir_ref bent = ir_gt(f, far, t_f32(t, 1e-6f)),
+           ratio = ir_select(f, bent, ir_div(f, near, ir_select(f, bent, far, one)), one);
     return ir_select(f, ir_ne(f, rim, t_u32(t, 0)), eta, ratio);
 }
 
-/* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the shading normal: it refracts to where the index
- * may be another, or turns the normal. */
+/* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the
+ * shading normal: it refracts to where the index may be another, or turns the normal. */
 static bool one_way(const class_node *n)
 {
     if (n->cls->plugin.category != PLUGIN_BSDF)
@@ -200,9 +214,10 @@ static bool some_one_way(const walk *w)
     return any;
 }
 
-/* Values are those of radiance, which comes against the light: where they are one-way, from the side that the light leaves to. That is so by what they
- * depend on, too: from wi to wo times the squared index would hide that index from derivatives. Discrete lobes are no functions of two directions,
- * and have the index; light tracing has no derivatives of theirs by it. */
+/* Values are those of radiance, which comes against the light: where they are one-way, from the side that the
+ * light leaves to. That is so by what they depend on, too: from wi to wo times the squared index would hide
+ * that index from derivatives. Discrete lobes are no functions of two directions, and have the index; light
+ * tracing has no derivatives of theirs by it. */
 void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample)
 {
     tracer *t = &w->t;
@@ -212,7 +227,8 @@ void light_values(walk *w, const light_vertex *v, bool tracked, color *for_senso
     }
     walk_vertex sampled = v->v, seen = v->v;
     color unused;
-    sampled.wi = v3_select(t, v->v.sample.delta, v->v.wi, v->v.wo), sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
+    sampled.wi = v3_select(t, v->v.sample.delta, v->v.wi, v->v.wo),
+    sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
     walk_values(w, &sampled, tracked, &unused, for_sample);
     ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
     *for_sample = color_scale(t, *for_sample, ir_detach(t->f, by));
@@ -251,7 +267,8 @@ static void scatter(walk *w, const light_position *at, const connection *c, ligh
     walk_sample_bsdf(w, v, r.u[0], r.u[1], r.u[2], &toward_pdf);
     l->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
     ir_ref wi_ng = ir_neg(f, v3_dot(t, at->d, v->si.ng));
-    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z, v3_dot(t, c->to, v->si.ng));
+    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z,
+                                            v3_dot(t, c->to, v->si.ng));
     l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
     ir_ref scatters = ir_and(f, ir_gt(f, toward_pdf, t_f32(t, 0)), ir_gt(f, sensor_adjoint, t_f32(t, 0)));
     l->splat.there = ir_and(f, l->splat.there, ir_or(f, l->begins, ir_and(f, l->goes_on, scatters)));
@@ -274,7 +291,8 @@ light_vertex light_visit(walk *w, const light_position *at)
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     connection c = connect(w, at, p, &e);
     ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);
-    ir_ref cosine = ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
+    ir_ref cosine =
+        ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
     l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
     l.splat.at = (vec2){ir_mul(f, c.link.position.x, ir_to_f32(f, width)),
                         ir_mul(f, c.link.position.y, ir_to_f32(f, height))};

@@ -114,7 +114,8 @@ static ir_ref gradient_vertex(walk *w, light_state *p)
     color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
     for (int c = 0; c < 3; c++)
         seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
-    sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen), p->phase);
+    sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),
+             p->phase);
     adjoint_surface(w, p, &v, color_mul(t, whole, adjoint));
     ir_ref alive = light_pass(w, &v, &p->at, &p->b);
     p->hash = replay_hash(t, p->hash, v.v.decisions, alive);
@@ -129,7 +130,8 @@ static void finish_gradient(walk *w, light_state *p, ir_ref alive)
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
-    kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), sums_residual(t, &p->sums))),
+    kernel_count(w,
+                 ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), sums_residual(t, &p->sums))),
                  STATUS_DRIFT);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
@@ -149,12 +151,14 @@ bl_result kernel_light(walk *w, ir_module *m)
     ir_func *f = t->f;
     bool gradient = w->pass == RENDER_GRADIENT;
     lane l = kernel_lane(w, m);
-    light_state p = {.at = light_before(w, l.first),
-                     .b = throughput_start(w),
-                     .phase = ir_bool(f, false),
-                     .sums = sums_start(t),
-                     .hash = t_u32(t, 0),
-                     .hash_first = t_u32(t, 0)};
+    light_state p = {
+        .at = light_before(w, l.first),
+        .b = throughput_start(w),
+        .phase = ir_bool(f, false),
+        .sums = sums_start(t),
+        .hash = t_u32(t, 0),
+        .hash_first = t_u32(t, 0),
+    };
     loop_state state = {0}, next = {0};
     pack(&state, &p, gradient);
     ir_ref loop = ir_loop(f, state.r, state.count);

@@ -8,10 +8,10 @@
 typedef enum render_pass {
     RENDER_PRIMAL,
     RENDER_VARIANCE,
-    RENDER_CHANNELS, /* the film receives the scene's channels */
-    RENDER_GRADIENT, /* fused: replay and adjoint of each sample in one kernel */
-    RENDER_REPLAY,   /* separate: radiance of each sample into BUFFER_SAMPLES, */
-    RENDER_ADJOINT,  /* and from there gradients */
+    RENDER_CHANNELS,     /* the film receives the scene's channels */
+    RENDER_GRADIENT,     /* fused: replay and adjoint of each sample in one kernel */
+    RENDER_REPLAY,       /* separate: radiance of each sample into BUFFER_SAMPLES, */
+    RENDER_ADJOINT,      /* and from there gradients */
     RENDER_TAPE,         /* METHOD_TAPE: vertices of each sample into BUFFER_SAMPLES, */
     RENDER_TAPE_ADJOINT, /* and from there gradients */
     RENDER_FROZEN,
@@ -20,9 +20,12 @@ typedef enum render_pass {
     RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */
     RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
     RENDER_TABLES,         /* one step of one sampling table */
-    RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters, before a forward pass */
-    RENDER_GEOMETRY,       /* one step of what follows from moved vertices: refit.h; from here on the work buffer stands in place of BUFFER_SAMPLES */
-    RENDER_GEOMETRY_ADJOINT, /* of derived normals: their gradients to those of the positions, after a gradient pass */
+    RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters,
+                              before a forward pass */
+    RENDER_GEOMETRY, /* one step of what follows from moved vertices: refit.h; from here on the work buffer
+                        stands in place of BUFFER_SAMPLES */
+    RENDER_GEOMETRY_ADJOINT, /* of derived normals: their gradients to those of the positions, after a
+                                gradient pass */
     RENDER_GEOMETRY_TANGENT, /* and their tangents, before a forward pass */
     RENDER_PASS_COUNT
 } render_pass;
@@ -30,14 +33,15 @@ typedef enum render_pass {
 typedef struct render_trace_options {
     bool no_next_event;
     uint32_t unrolled_depth; /* RENDER_UNROLLED: vertices */
-    bool fixed_point;        /* RENDER_UPDATE_ADJOINT: how it finds gradients, as in opt/accumulate.c; else as f32 */
+    bool fixed_point; /* RENDER_UPDATE_ADJOINT: how it finds gradients, as in opt/accumulate.c; else as f32 */
 } render_trace_options;
 
 /* Whether lanes of the pass are listed: BUFFER_ADJOINT is then a list (enum lane_word). */
 bool render_lists_lanes(const plan *p, render_pass pass);
 
 /* The kernel of a pass as a trace: entry function without parameters. */
-bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out, bl_error *err);
+bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out,
+                       bl_error *err);
 
 /* ---- integrator/choice.c: the table lights are chosen by ---- */
 

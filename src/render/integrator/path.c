@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane whose path has ended starts its
- * next sample in the same trip (design section 4: +13 to +36 % on CPU devices). */
+ * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane
+ * whose path has ended starts its next sample in the same trip (design section 4: +13 to +36 % on CPU
+ * devices). */
 #include "render/integrator/kernel.h"
 
 typedef struct primal_state {
@@ -34,7 +35,8 @@ static ir_ref squares_word(walk *w, const lane *l)
 {
     ir_func *f = w->t.f;
     ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
-    return ir_add(f, l->film, ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
+    return ir_add(f, l->film,
+                  ir_mul(f, ir_mul(f, pixels, ir_uniform(f, IR_U32, UNIFORM_STRIPS)), t_u32(&w->t, 3)));
 }
 
 /* One vertex: adds its light, moves on. Returns whether the path lives. */
@@ -61,13 +63,15 @@ static ir_ref vertex(walk *w, primal_state *p)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], hit.c[c], p->radiance.c[c]);
     }
     if (lights && w->next_event) {
-        color scale = walk_light_scale(w, &v, &p->at, false), direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
+        color scale = walk_light_scale(w, &v, &p->at, false),
+              direct = color_mul(t, color_mul(t, walk_radiance(w, v.light, false), for_light), scale);
         for (int c = 0; c < 3; c++)
             p->radiance.c[c] = t_mad(t, p->beta.c[c], direct.c[c], p->radiance.c[c]);
     }
     p->beta = color_mul(t, p->beta, color_scale(t, for_sample, t_ratio(t, t_f32(t, 1), v.sample.pdf)));
     p->eta = ir_mul(f, p->eta, v.sample.eta);
-    ir_ref most = color_max(t, p->beta), q = walk_survival(w, &v, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
+    ir_ref most = color_max(t, p->beta),
+           q = walk_survival(w, &v, ir_add(f, p->at.depth, t_u32(t, 1)), most, p->eta);
     p->beta = color_scale(t, p->beta, t_ratio(t, t_f32(t, 1), q));
     ir_ref alive = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, most, t_f32(t, 0)), ir_lt(f, v.u_roulette, q)));
     p->at = walk_next(w, p->at, &v, alive);
@@ -103,7 +107,12 @@ bl_result kernel_primal(walk *w, ir_module *m)
     bool squares = w->pass == RENDER_VARIANCE;
     lane l = kernel_lane(w, m);
     ir_ref zero = t_f32(t, 0), squares_at = squares ? squares_word(w, &l) : t_u32(t, 0);
-    primal_state p = {.at = walk_before(w, l.first), .beta = color_all(t_f32(t, 1)), .radiance = color_all(zero), .eta = t_f32(t, 1)};
+    primal_state p = {
+        .at = walk_before(w, l.first),
+        .beta = color_all(t_f32(t, 1)),
+        .radiance = color_all(zero),
+        .eta = t_f32(t, 1),
+    };
     p.sum = kernel_load_sum(w, l.film, l.inside);
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);

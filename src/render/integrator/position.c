@@ -7,7 +7,8 @@ static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_
 
 static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
 {
-    state_put(s, h->valid), state_put(s, h->entry), state_put(s, h->t), state_put(s, h->b.x), state_put(s, h->b.y);
+    state_put(s, h->valid), state_put(s, h->entry), state_put(s, h->t), state_put(s, h->b.x),
+        state_put(s, h->b.y);
     if (w->plan->scene->has_groups)
         state_put(s, h->level);
     if (walk_moves(w, MOVE_PLACES))
@@ -18,7 +19,8 @@ static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
 static walk_hit get_hit(const walk *w, loop_state *s)
 {
     walk_hit h = {0};
-    h.valid = state_get(s), h.entry = state_get(s), h.t = state_get(s), h.b.x = state_get(s), h.b.y = state_get(s);
+    h.valid = state_get(s), h.entry = state_get(s), h.t = state_get(s), h.b.x = state_get(s),
+    h.b.y = state_get(s);
     if (w->plan->scene->has_groups)
         h.level = state_get(s);
     if (walk_moves(w, MOVE_PLACES))
@@ -43,7 +45,8 @@ static walk_ray get_ray(const walk *w, loop_state *s)
 
 void state_put_position(const walk *w, loop_state *s, const walk_position *at)
 {
-    state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf), state_put(s, at->delta);
+    state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf),
+        state_put(s, at->delta);
     state_put_vec3(s, at->o), state_put_vec3(s, at->d);
     if (w->weighted)
         state_put(s, at->weight);
@@ -66,7 +69,8 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
 walk_position state_get_position(walk *w, loop_state *s)
 {
     walk_position at = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
-    at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s), at.delta = state_get(s);
+    at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s),
+    at.delta = state_get(s);
     at.o = state_get_vec3(s), at.d = state_get_vec3(s);
     if (w->weighted)
         at.weight = state_get(s);
@@ -93,11 +97,32 @@ walk_position walk_before(walk *w, ir_ref sample)
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref none = t_u32(t, 0);
     vec3 origin = v3(zero, zero, zero), up = v3(zero, zero, one);
-    walk_position at = {.sample = sample, .depth = none, .o = origin, .d = up, .tmax = t_f32(t, -1),
-                           .pdf = one, .delta = ir_bool(t->f, true), .event = none, .medium = none, .scattered = origin,
-                           .share = color_all(t_f32(t, 1.0f / 3)), .weight = one, .link = none, .attached = none, .now = {origin, up, one},
-                           .last = {.valid = ir_bool(t->f, false), .entry = none, .level = none, .t = zero, .b = {zero, zero}, .o = origin, .d = up, .p = origin,
-                                    .slides = ir_bool(t->f, true)}};
+    walk_position at = {
+        .sample = sample,
+        .depth = none,
+        .o = origin,
+        .d = up,
+        .tmax = t_f32(t, -1),
+        .pdf = one,
+        .delta = ir_bool(t->f, true),
+        .event = none,
+        .medium = none,
+        .scattered = origin,
+        .share = color_all(t_f32(t, 1.0f / 3)),
+        .weight = one,
+        .link = none,
+        .attached = none,
+        .now = {origin, up, one},
+        .last = {.valid = ir_bool(t->f, false),
+                 .entry = none,
+                 .level = none,
+                 .t = zero,
+                 .b = {zero, zero},
+                 .o = origin,
+                 .d = up,
+                 .p = origin,
+                 .slides = ir_bool(t->f, true)},
+    };
     if (w->sways)
         sway_none(w, &at);
     return at;
@@ -127,9 +152,18 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
         ir_ref through = ir_and(t->f, v->sample.delta, ir_ge(t->f, v->sample.lobe, t_u32(t, LOBE_NULL)));
         pdf = ir_select(t->f, through, at.pdf, pdf); /* nobody asks for the density of a discrete lobe */
     }
-    walk_position next = {.sample = at.sample, .depth = ir_add(t->f, at.depth, t_u32(t, 1)), .o = v->next_o, .d = v->next_d,
-                          .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)), .pdf = pdf, .delta = v->sample.delta, .weight = at.weight,
-                          .link = w->follows ? v->onward : at.link, .now = {v->next_o, v->next_d, pdf}};
+    walk_position next = {
+        .sample = at.sample,
+        .depth = ir_add(t->f, at.depth, t_u32(t, 1)),
+        .o = v->next_o,
+        .d = v->next_d,
+        .tmax = ir_select(t->f, alive, t_f32(t, 1e30f), t_f32(t, -1)),
+        .pdf = pdf,
+        .delta = v->sample.delta,
+        .weight = at.weight,
+        .link = w->follows ? v->onward : at.link,
+        .now = {v->next_o, v->next_d, pdf},
+    };
     if (w->attaches)
         next.attached = attached_next(w, v);
     if (keeps_last(w)) {
@@ -187,15 +221,18 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     ir_endif(f);
     if (w->volumetric) {
         at.medium = ir_phi(f, branch, camera.medium, at.medium);
-        ir_ref x = ir_phi(f, branch, camera.scattered.x, at.scattered.x), y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
+        ir_ref x = ir_phi(f, branch, camera.scattered.x, at.scattered.x),
+               y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
         at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
     }
     for (int c = 0; w->spectral && c < 3; c++)
         at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
     if (w->follows)
         start_following(w, branch, &camera, &at);
-    const ir_ref from[10] = {camera.o.x, camera.o.y, camera.o.z, camera.d.x, camera.d.y, camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
-    const ir_ref old[10] = {at.o.x, at.o.y, at.o.z, at.d.x, at.d.y, at.d.z, at.tmax, at.pdf, at.delta, at.weight};
+    const ir_ref from[10] = {camera.o.x, camera.o.y,  camera.o.z, camera.d.x,   camera.d.y,
+                             camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
+    const ir_ref old[10] = {at.o.x, at.o.y,  at.o.z, at.d.x,   at.d.y,
+                            at.d.z, at.tmax, at.pdf, at.delta, at.weight};
     ir_ref r[10];
     for (int k = 0; k < 9 + w->weighted; k++)
         r[k] = ir_phi(f, branch, from[k], old[k]);

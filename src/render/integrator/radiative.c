@@ -81,8 +81,7 @@ static void finish_turn(walk *w, replay_state *p, ir_ref alive)
     ir_func *f = t->f;
     ir_ref finite = color_finite(t, p->sums.L), walked = ir_and(f, ir_not(f, p->phase), ir_not(f, alive));
     ir_ref back = ir_and(f, walked, finite), next = ir_and(f, p->phase, alive);
-    ir_ref over =
-        ir_or(f, ir_and(f, walked, ir_not(f, finite)), ir_and(f, p->phase, ir_not(f, alive)));
+    ir_ref over = ir_or(f, ir_and(f, walked, ir_not(f, finite)), ir_and(f, p->phase, ir_not(f, alive)));
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     replay_add_image(w, p, ir_and(f, back, walk_begins(w, &p->turn.from)));
     p->turn.from = position_select(w, next, p->at, p->turn.from);

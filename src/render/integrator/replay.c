@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with next-event estimation, MIS and
- * roulette as design section 5). Each sample is walked twice. In phase 0 the light that every vertex contributes is added to L; in phase 1 it
- * is subtracted again, which leaves in L at each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
+ * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with
+ * next-event estimation, MIS and roulette as design section 5). Each sample is walked twice. In phase 0 the
+ * light that every vertex contributes is added to L; in phase 1 it is subtracted again, which leaves in L at
+ * each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
  *
  *     Le' + Ld' + L * replace_grad(1, value'/value)
  *
- * RENDER_GRADIENT is fused: both phases of a sample follow each other in one loop body. RENDER_REPLAY and RENDER_ADJOINT are the phases as
- * kernels of their own, with a sample's L between them in BUFFER_SAMPLES; all that differs is that the phase is then a constant, so that the
- * builder folds the other one away. That the second walk is the first again is measured: by the decisions' hash and by the residual of L
- * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled lights were visible (walk.seen),
- * and through what (crossed.c).
+ * RENDER_GRADIENT is fused: both phases of a sample follow each other in one loop body. RENDER_REPLAY and
+ * RENDER_ADJOINT are the phases as kernels of their own, with a sample's L between them in BUFFER_SAMPLES;
+ * all that differs is that the phase is then a constant, so that the builder folds the other one away. That
+ * the second walk is the first again is measured: by the decisions' hash and by the residual of L
+ * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled
+ * lights were visible (walk.seen), and through what (crossed.c).
  *
- * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of contributions that miss
- * exactly one factor; at the vertex whose factor is zero the derivative with respect to it is M.
+ * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of
+ * contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with respect
+ * to it is M.
  *
- * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour (detour.c).
+ * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour
+ * (detour.c).
  *
- * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing (estimators.md 9). */
+ * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
+ * (estimators.md 9). */
 #include "render/integrator/replay.h"
 
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
@@ -95,7 +100,8 @@ static void detour_backward(walk *w, replay_state *p, color dL, ir_ref ended)
     tracer *t = &w->t;
     ir_func *f = t->f;
     color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
-    ir_ref arrived = ir_and(f, ended, p->detour.on), finite = color_finite(t, color_scale(t, light, p->detour.sum));
+    ir_ref arrived = ir_and(f, ended, p->detour.on),
+           finite = color_finite(t, color_scale(t, light, p->detour.sum));
     kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ir_and(f, arrived, finite));
     color_backward(t, detour_value(w, &p->detour), light);
@@ -124,14 +130,15 @@ static void go_back(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 
 /* ---- ends of paths ---- */
 
-/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next. What is not finite is not
- * replayed. */
+/* Where a path has ended: phase 0 turns into phase 1 of the same sample, phase 1 into phase 0 of the next.
+ * What is not finite is not replayed. */
 static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
-    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->detour.on)));
+    ir_ref replayed = ir_and(f, ended, p->phase),
+           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->detour.on)));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_ref replay = ir_and(f, walked, finite), back = goes_back(w, p, dL, ended, replayed);
@@ -162,8 +169,10 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)), L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)), M.c[c]);
+        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
+                 L.c[c]);
+        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
+                 M.c[c]);
     }
     ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
     ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
@@ -172,14 +181,16 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     replay_new_path(w, p, ended, alive);
 }
 
-/* RENDER_ADJOINT: a path that begins takes up what its replay left. What was not finite sees nothing and ends at once. */
+/* RENDER_ADJOINT: a path that begins takes up what its replay left. What was not finite sees nothing and ends
+ * at once. */
 static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 6; k++)
-        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
+        left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
+                          replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
     seen = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
     hash = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
     ir_else(f);
@@ -214,9 +225,19 @@ static replay_state start(walk *w, const lane *l)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0);
-    return (replay_state){.at = walk_before(w, l->first), .phase = ir_bool(t->f, false), .b = throughput_start(w), .sums = sums_start(t),
-                          .hash = none, .hash_first = none, .seen = none, .sum = color_all(zero), .chain = chain_none(w),
-                          .turn = {walk_before(w, l->first), throughput_start(w)}, .detour = detour_none(w)};
+    return (replay_state){
+        .at = walk_before(w, l->first),
+        .phase = ir_bool(t->f, false),
+        .b = throughput_start(w),
+        .sums = sums_start(t),
+        .hash = none,
+        .hash_first = none,
+        .seen = none,
+        .sum = color_all(zero),
+        .chain = chain_none(w),
+        .turn = {walk_before(w, l->first), throughput_start(w)},
+        .detour = detour_none(w),
+    };
 }
 
 color replay_sample_adjoint(walk *w, const lane *l)
@@ -225,7 +246,8 @@ color replay_sample_adjoint(walk *w, const lane *l)
     ir_func *f = t->f;
     ir_ref at = ir_select(f, l->inside, l->adjoint, t_u32(t, 0));
     bool weighted = render_lists_lanes(w->plan, w->pass);
-    ir_ref weight = weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
+    ir_ref weight =
+        weighted ? t_f32(t, 1) : ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP)));
     COLOR_EACH(r, ir_mul(f, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), weight));
     return r;
 }
@@ -240,7 +262,8 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
     p->seen = ir_or(f, p->seen, ir_shl(f, ir_to_u32(f, has_bit), number));
 }
 
-/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed anything. */
+/* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed
+ * anything. */
 static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
@@ -306,7 +329,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-    ir_ref alive = w->follows                 ? chain_vertex(w, &p, dL)
+    ir_ref alive = w->follows                ? chain_vertex(w, &p, dL)
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

@@ -15,11 +15,11 @@ typedef struct chain_places {
 
 /* Where walk.follows: the stretch of the path that is being backpropagated (chain.c). */
 typedef struct replay_chain {
-    walk_position from;  /* before its first vertex, */
-    throughput b;        /* there */
-    ir_ref mode;         /* u32: enum chain_mode */
-    ir_ref target;       /* u32: depth of the vertex whose turn it is */
-    ir_ref ended, left;  /* bool: the path ends with it; something of L was left there */
+    walk_position from;   /* before its first vertex, */
+    throughput b;         /* there */
+    ir_ref mode;          /* u32: enum chain_mode */
+    ir_ref target;        /* u32: depth of the vertex whose turn it is */
+    ir_ref ended, left;   /* bool: the path ends with it; something of L was left there */
     ir_ref ray[RAY_MOST]; /* adjoint of the ray that leads to the vertex after `target`: o, d */
 } replay_chain;
 
@@ -38,11 +38,11 @@ typedef struct replay_state {
     ir_ref seen;        /* u32: walk.seen */
     replay_chain chain; /* where walk.follows */
     replay_turn turn;   /* where METHOD_RECURSIVE */
-    detour detour;      /* where detour_any: phase is then false, so its light is added to sums that are empty */
-    ir_ref stream;      /* the kernel's, no state; nor are these: */
+    detour detour; /* where detour_any: phase is then false, so its light is added to sums that are empty */
+    ir_ref stream; /* the kernel's, no state; nor are these: */
     const lane *lane;
     const chain_places *places;
-    color sum;          /* of all samples' radiance: the image of this stream */
+    color sum; /* of all samples' radiance: the image of this stream */
 } replay_state;
 
 /* Terms of one vertex, per channel, without throughput. */
@@ -61,7 +61,8 @@ contribution contribute(walk *w, const walk_vertex *v, const walk_position *at);
 void account(walk *w, replay_state *p, color light, ir_ref takes);
 /* Backpropagates what the vertex contributes, where `when`. Where walk.follows, p->chain.ray is carried on
  * from the ray that goes on to the one that leads here. */
-void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when, arrivals *arrived);
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
+             arrivals *arrived);
 /* Of the ray that leads to a vertex, or of how it moves; nothing has arrived yet. */
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v);
 /* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
@@ -87,12 +88,14 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive);
 /* Word of BUFFER_SAMPLES: the sample's in a plane, of which there are as many as a slot has words. */
 ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
-/* dL/dI of the pixel, over the number of its samples or weighted by the list of lanes: the adjoint of one sample's radiance. */
+/* dL/dI of the pixel, over the number of its samples or weighted by the list of lanes: the adjoint of one
+ * sample's radiance. */
 color replay_sample_adjoint(walk *w, const lane *l);
 /* Hash and notes of a walk behind a vertex. */
 void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 
-/* crossed.c: what the first walk of a sample notes for the second. Before a vertex (again: bool, this is the second walk), and after. */
+/* crossed.c: what the first walk of a sample notes for the second. Before a vertex (again: bool, this is the
+ * second walk), and after. */
 void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
 void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
 

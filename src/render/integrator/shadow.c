@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What reaches a vertex of the light it has sampled where surfaces may let light straight through and media lie in between: the product over
- * stretches of their transmittance and of what the surfaces between them let through. Media are crossed by ratio tracking with a random
- * stream of its own, so the whole can be walked again.
+ * What reaches a vertex of the light it has sampled where surfaces may let light straight through and media
+ * lie in between: the product over stretches of their transmittance and of what the surfaces between them let
+ * through. Media are crossed by ratio tracking with a random stream of its own, so the whole can be walked
+ * again.
  *
- * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk divides out one factor after
- * another. A factor that is 0 is left out of the product and counted instead. */
+ * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
+ * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/flight.h"
 #include "render/integrator/sway.h"
 
@@ -14,7 +15,7 @@ typedef struct crossing {
     vec3 o;
     ir_ref medium, step;
     ir_ref going;
-    ir_ref stages; /* u32: so far, where counts_stages */
+    ir_ref stages;    /* u32: so far, where counts_stages */
     walk_border last; /* where walk.sways: the surface that was gone through last */
     walk_shadow sum;
 } crossing;
@@ -36,7 +37,10 @@ static bool wants_surfaces(const walk *w)
     return wanted;
 }
 
-bool shadow_is_wanted(const walk *w) { return plan_sways(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w); }
+bool shadow_is_wanted(const walk *w)
+{
+    return plan_sways(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
+}
 
 /* Passes that may want shadow_adjoint, and so know how many stages it needs. */
 static bool counts_stages(const walk *w)
@@ -95,7 +99,8 @@ typedef struct shadow_line {
 } shadow_line;
 
 /* Arguments of a surface that is met along d. */
-static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3 wi, ir_ref in[6 + SURFACE_ARGS])
+static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3 wi,
+                                  ir_ref in[6 + SURFACE_ARGS])
 {
     in[0] = t_word(&w->t, si->shape, SHAPE_BSDF_RECORD);
     vec3_put(wi, in + 1), in[4] = si->uv.x, in[5] = si->uv.y;
@@ -110,7 +115,9 @@ static void moved_arguments_of(walk *w, const stage *g, ir_ref *in, uint32_t cou
     two_surfaces x = sway_surface(w, &g->hit, &g->sway);
     frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
     ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
-    through_arguments(w, &x.now, now_frame, frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->sway.turn)))), now);
+    through_arguments(w, &x.now, now_frame,
+                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->sway.turn)))),
+                      now);
     through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
     for (uint32_t k = 1; k < count; k++)
         if (ir_type_of(t->f, in[k]) == IR_F32)
@@ -130,7 +137,8 @@ static color surface_through(walk *w, const stage *g, bool tracked)
         moved_arguments_of(w, g, in, count);
     if (w->plan->bsdfs.count == 0)
         return c;
-    ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in, count, c.c);
+    ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
+            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in, count, c.c);
     return color_select(t, si->valid, c, color_all(t_f32(t, 1)));
 }
 
@@ -145,8 +153,9 @@ static ir_ref lets_through(walk *w, ir_ref cls)
     return is;
 }
 
-/* Each stage aims at the light anew: the places where rays begin lie beside the line, off the surfaces that they have gone through, and a ray that only goes on in
- * its direction misses, or meets too early, what the line touches; near the horizon of a ball of light that is where derivatives are large. */
+/* Each stage aims at the light anew: the places where rays begin lie beside the line, off the surfaces that
+ * they have gone through, and a ray that only goes on in its direction misses, or meets too early, what the
+ * line touches; near the horizon of a ball of light that is where derivatives are large. */
 static vec3 aim(walk *w, const crossing *c, const shadow_line *l, ir_ref *left)
 {
     tracer *t = &w->t;
@@ -163,7 +172,8 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
     stage g = {0};
     ir_ref left;
     vec3 d = aim(w, c, l, &left);
-    g.si = walk_intersect(w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, left, t_f32(t, -1))}, &g.hit);
+    g.si = walk_intersect(
+        w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, left, t_f32(t, -1))}, &g.hit);
     ir_ref limit = ir_select(f, g.si.valid, g.si.t, left);
     g.frame = surface_frame(t, &g.si);
     g.wi = frame_to_local(t, g.frame, v3_neg(t, d));
@@ -184,7 +194,8 @@ static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage 
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin, w->media ? g->s.limit : g->si.t);
+    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin,
+                                 w->media ? g->s.limit : g->si.t);
     g->s.motion = m;
     g->sway = (walk_sway){.shift = l->sways.shift, .turn = l->sways.turn, .origin = origin};
 }
@@ -217,12 +228,18 @@ static void multiply(walk *w, walk_shadow *sum, ir_ref going, color factor)
 }
 
 /* Where the shadow ray of a vertex begins; tracked: and moves. */
-static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked, shadow_line *l)
+static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked,
+                      shadow_line *l)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     vec3 d = v->light_d, end = v3_add(t, v->si.p, v3_scale(t, d, v->light.distance));
-    crossing c = {.o = ray_offset(t, v->si.p, v->si.ng, d), .step = t_u32(t, 0), .going = wanted, .stages = t_u32(t, 0)};
+    crossing c = {
+        .o = ray_offset(t, v->si.p, v->si.ng, d),
+        .step = t_u32(t, 0),
+        .going = wanted,
+        .stages = t_u32(t, 0),
+    };
     *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
     if (w->sways && tracked)
         l->sways = sway_to_light(w, v);
@@ -231,8 +248,14 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
     c.medium = at->medium;
     ir_ref left;
     if (w->media)
-        c.medium = ir_select(f, v->flight.collides, at->medium, medium_behind(w, &v->si, aim(w, &c, l, &left), at->medium));
-    c.sum = (walk_shadow){.open = wanted, .product = color_all(t_f32(t, 1)), .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)}, .stages = t_u32(t, 0)};
+        c.medium = ir_select(f, v->flight.collides, at->medium,
+                             medium_behind(w, &v->si, aim(w, &c, l, &left), at->medium));
+    c.sum = (walk_shadow){
+        .open = wanted,
+        .product = color_all(t_f32(t, 1)),
+        .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)},
+        .stages = t_u32(t, 0),
+    };
     return c;
 }
 
@@ -267,7 +290,8 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, wanted, tracked, &l);
-    if (tracked && w->pass == RENDER_UNROLLED) { /* reverse mode takes no such loop; where there is nothing further, nothing changes */
+    if (tracked && w->pass == RENDER_UNROLLED) { /* reverse mode takes no such loop; where there is nothing
+                                                    further, nothing changes */
         for (int k = 0; k < UNROLLED_STAGES; k++)
             cross_stage(w, &c, &l, at->sample, key, true);
         return c.sum;
@@ -278,7 +302,8 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
     c = get(w, &state);
     ir_while(f, c.going);
     cross_stage(w, &c, &l, at->sample, key, tracked);
-    if (w->pass == RENDER_PRIMAL || w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
+    if (w->pass == RENDER_PRIMAL ||
+        w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
         ir_ref black = ir_bool(f, true);
         for (int k = 0; k < 3; k++)
             black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
@@ -292,7 +317,8 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
 
 /* ---- derivative ---- */
 
-static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_shadow *all, color seed, arrivals *sum)
+static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_shadow *all, color seed,
+                            arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -321,7 +347,8 @@ static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived,
     arrivals_join(&w->t, branch, &inside, sum);
 }
 
-void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed, arrivals *sum)
+void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
+                    arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;

@@ -28,8 +28,10 @@ static footprint open_footprint(walk *w, const light_splat *s)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), samples = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP));
-    footprint p = {.filter = (const filter_class *)w->plan->filter->cls,
-                   .record = t_word(t, t_u32(t, 0), HEADER_FILTER)};
+    footprint p = {
+        .filter = (const filter_class *)w->plan->filter->cls,
+        .record = t_word(t, t_u32(t, 0), HEADER_FILTER),
+    };
     if (!p.filter->value) {
         p.taps = ir_to_u32(f, s->there), p.first_x = ir_floor(f, s->at.x), p.first_y = ir_floor(f, s->at.y),
         p.inverse = ir_div(f, t_f32(t, 1), samples);

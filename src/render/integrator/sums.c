@@ -13,14 +13,16 @@ replay_sums sums_start(tracer *t)
 
 void state_put_sums(loop_state *s, const replay_sums *p)
 {
-    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M), state_put_color(s, p->M_error);
+    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M),
+        state_put_color(s, p->M_error);
     state_put_color(s, p->size);
 }
 
 replay_sums state_get_sums(loop_state *s)
 {
     replay_sums p;
-    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s), p.M_error = state_get_color(s);
+    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s),
+    p.M_error = state_get_color(s);
     p.size = state_get_color(s);
     return p;
 }
@@ -29,8 +31,10 @@ void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref take
 {
     ir_func *f = t->f;
     for (int c = 0; c < 3; c++) {
-        two_float_add(t, &s->L.c[c], &s->L_error.c[c], ir_select(f, takes, ir_neg(f, whole.c[c]), whole.c[c]));
-        two_float_add(t, &s->M.c[c], &s->M_error.c[c], ir_select(f, takes, ir_neg(f, but_one.c[c]), but_one.c[c]));
+        two_float_add(t, &s->L.c[c], &s->L_error.c[c],
+                      ir_select(f, takes, ir_neg(f, whole.c[c]), whole.c[c]));
+        two_float_add(t, &s->M.c[c], &s->M_error.c[c],
+                      ir_select(f, takes, ir_neg(f, but_one.c[c]), but_one.c[c]));
     }
 }
 
@@ -57,7 +61,10 @@ color sums_over(tracer *t, const replay_sums *s, color factor)
     return r;
 }
 
-void sums_note_size(tracer *t, replay_sums *s, ir_ref walked) { s->size = color_select(t, walked, s->L, s->size); }
+void sums_note_size(tracer *t, replay_sums *s, ir_ref walked)
+{
+    s->size = color_select(t, walked, s->L, s->size);
+}
 
 void sums_restart(tracer *t, replay_sums *s, ir_ref fresh)
 {
@@ -72,7 +79,9 @@ ir_ref sums_residual(tracer *t, const replay_sums *s)
     ir_ref left = ir_bool(f, false);
     color L = sums_L(t, s);
     for (int c = 0; c < 3; c++)
-        left = ir_or(f, left, ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, residual_tolerance))));
+        left = ir_or(
+            f, left,
+            ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, residual_tolerance))));
     return left;
 }
 

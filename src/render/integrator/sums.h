@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What path replay keeps of the contributions still to come: phase 0 of a path adds them, phase 1 takes them away
- * again, vertex by vertex (Vicini et al. 2021, listings 1 and 2). */
+ * What path replay keeps of the contributions still to come: phase 0 of a path adds them, phase 1 takes them
+ * away again, vertex by vertex (Vicini et al. 2021, listings 1 and 2). */
 #ifndef BL_RENDER_SUMS_H
 #define BL_RENDER_SUMS_H
 

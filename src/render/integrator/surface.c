@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What describes the surface at a vertex, as results of `interact` and as arguments of materials: point, normals and uv always; tangents and
- * what materials may read besides (struct surface) only where some class of the plan needs it (enum surface_need), so that other kernels
- * stay as they are. */
+ * What describes the surface at a vertex, as results of `interact` and as arguments of materials: point,
+ * normals and uv always; tangents and what materials may read besides (struct surface) only where some class
+ * of the plan needs it (enum surface_need), so that other kernels stay as they are. */
 #include "render/integrator/walk.h"
 
 static bool needed(const tracer *t, uint32_t what) { return (t->plan->needs & what) != 0; }
@@ -14,7 +14,10 @@ typedef struct list {
     uint32_t count;
 } list;
 
-static void put3(list *l, vec3 v) { l->at[l->count++] = v.x, l->at[l->count++] = v.y, l->at[l->count++] = v.z; }
+static void put3(list *l, vec3 v)
+{
+    l->at[l->count++] = v.x, l->at[l->count++] = v.y, l->at[l->count++] = v.z;
+}
 static vec3 get3(const ir_ref **at)
 {
     vec3 v = v3((*at)[0], (*at)[1], (*at)[2]);

@@ -6,13 +6,17 @@
 #include "render/integrator/follow.h"
 #include "render/integrator/kernel.h"
 
-/* How a ray moves, tracked: what stands on it at a distance from where it begins, by shift + turn * distance. */
+/* How a ray moves, tracked: what stands on it at a distance from where it begins, by shift + turn *
+ * distance. */
 typedef struct sway_line {
     vec3 shift, turn;
 } sway_line;
 
 /* What stands at a distance along a ray moves by. */
-static inline vec3 sway_along(tracer *t, vec3 shift, vec3 turn, ir_ref distance) { return v3_add(t, shift, v3_scale(t, turn, distance)); }
+static inline vec3 sway_along(tracer *t, vec3 shift, vec3 turn, ir_ref distance)
+{
+    return v3_add(t, shift, v3_scale(t, turn, distance));
+}
 
 /* ---- sway.c ---- */
 
@@ -26,7 +30,8 @@ void sway_none(walk *w, walk_position *at);
 void state_put_sway(const walk *w, loop_state *s, const walk_position *at);
 void state_get_sway(const walk *w, loop_state *s, walk_position *at);
 
-/* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as long as areas grow), which in derivatives is as it was. */
+/* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as
+ * long as areas grow), which in derivatives is as it was. */
 vec3 sway_target_moved(walk *w, ir_ref target, vec3 point, vec3 *n);
 
 /* The tracked numbers, those of a derivative that all else is made of. */
@@ -35,14 +40,16 @@ uint32_t sway_pack(const walk_sway *s, ir_ref out[SWAY_NUMBERS]);
 
 /* ---- sway_values.c ---- */
 
-/* Tracked: the surface at a hit; uv, direction and `on` of light that the ray has found; where a sampled light is seen from; arguments of walk_values. */
+/* Tracked: the surface at a hit; uv, direction and `on` of light that the ray has found; where a sampled
+ * light is seen from; arguments of walk_values. */
 typedef struct two_surfaces {
     interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
 } two_surfaces;
 two_surfaces sway_surface(walk *w, const walk_hit *hit, const walk_sway *s);
 void sway_emission(walk *w, walk_light *light);
 vec3 sway_reference(walk *w, const walk_light *light);
-void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count, ir_ref *sample_factor);
+void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
+                    ir_ref *sample_factor);
 
 /* ---- sway.c: toward lights ---- */
 
@@ -50,8 +57,10 @@ void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, ui
 enum { SWAY_LINE_NUMBERS = 6 };
 uint32_t sway_line_pack(const sway_line *l, ir_ref out[SWAY_LINE_NUMBERS]);
 sway_line sway_to_light(walk *w, const walk_vertex *v);
-/* The stretch on it from `origin` (a distance), where it has gone through `near`, to `far`, or, if that is not there, as long as it is; length: as it was. */
-walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far, vec3 start, vec3 d, ir_ref origin, ir_ref length);
+/* The stretch on it from `origin` (a distance), where it has gone through `near`, to `far`, or, if that is
+ * not there, as long as it is; length: as it was. */
+walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
+                         vec3 start, vec3 d, ir_ref origin, ir_ref length);
 /* Of shadow rays: surfaces that cross them. start: where the ray begins; d: unit. */
 walk_border border_none(walk *w);
 walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reverse mode with a stored tape, the baseline that path replay does without: memory in proportion to the depth
- * of paths. RENDER_TAPE walks all samples and writes down each vertex: surface, lights, directions, values and
- * densities, as a wavefront renderer's reverse mode keeps them. RENDER_TAPE_ADJOINT reads the vertices of a path
- * from the last to the first, traces no ray and carries the radiance that comes in,
+ * Reverse mode with a stored tape, the baseline that path replay does without: memory in proportion to the
+ * depth of paths. RENDER_TAPE walks all samples and writes down each vertex: surface, lights, directions,
+ * values and densities, as a wavefront renderer's reverse mode keeps them. RENDER_TAPE_ADJOINT reads the
+ * vertices of a path from the last to the first, traces no ray and carries the radiance that comes in,
  *
  *     R(k) = own light(k) + value(k) / density(k) * R(k + 1),
  *
- * so that the derivative with respect to value(k) is throughput(k) / density(k) * R(k + 1), without a division by
- * the value. Derivatives are those of adjoint.c. Surfaces and rays that move are not on the tape. */
+ * so that the derivative with respect to value(k) is throughput(k) / density(k) * R(k + 1), without a
+ * division by the value. Derivatives are those of adjoint.c. Surfaces and rays that move are not on the
+ * tape. */
 #include "render/integrator/replay.h"
 
 /* ---- one vertex on the tape ---- */
@@ -16,9 +17,9 @@
 typedef struct tape_vertex {
     walk_vertex v;
     contribution k;
-    color whole;         /* throughput before it, with the sample's weight; 0 where a factor was */
-    color own;           /* its light */
-    ir_ref inverse_pdf;  /* of what goes on, with survival */
+    color whole;        /* throughput before it, with the sample's weight; 0 where a factor was */
+    color own;          /* its light */
+    ir_ref inverse_pdf; /* of what goes on, with survival */
 } tape_vertex;
 
 typedef struct tape {
@@ -47,7 +48,10 @@ static void value(tape *p, ir_type type, ir_ref *r)
         *r = ir_load(f, type, BUFFER_SAMPLES, at);
 }
 
-static void vector(tape *p, vec3 *v) { value(p, IR_F32, &v->x), value(p, IR_F32, &v->y), value(p, IR_F32, &v->z); }
+static void vector(tape *p, vec3 *v)
+{
+    value(p, IR_F32, &v->x), value(p, IR_F32, &v->y), value(p, IR_F32, &v->z);
+}
 static void colour(tape *p, color *v)
 {
     for (int c = 0; c < 3; c++)
@@ -202,7 +206,8 @@ bl_result kernel_tape(walk *w, ir_module *m)
 
 /* ---- back ---- */
 
-/* The adjoint of the vertex at index `vertex`; `come`: the radiance that comes in there, and then at the one before. */
+/* The adjoint of the vertex at index `vertex`; `come`: the radiance that comes in there, and then at the one
+ * before. */
 static void reverse(walk *w, const lane *l, ir_ref sample, ir_ref vertex, color dL, ir_ref there, color *come)
 {
     tracer *t = &w->t;

@@ -82,6 +82,9 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value
     ir_ref survives = ir_lt(f, v->u_roulette, q);
     ir_ref up = t_ratio(t, one, q);
     b->beta = color_scale(t, b->beta, up);
-    return (passage){.alive = ir_and(f, ir_and(f, v->goes_on, survives), ir_and(f, ir_gt(f, v->sample.pdf, zero), ir_gt(f, most, zero))),
-                     .inverse_pdf = ir_mul(f, inverse, up)};
+    return (passage){
+        .alive = ir_and(f, ir_and(f, v->goes_on, survives),
+                        ir_and(f, ir_gt(f, v->sample.pdf, zero), ir_gt(f, most, zero))),
+        .inverse_pdf = ir_mul(f, inverse, up),
+    };
 }

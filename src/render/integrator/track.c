@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of both (flight.c). Tentative collisions
- * come at the rate of the majorant; a second walk meets the same ones, since each has its own random numbers. */
+ * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of
+ * both (flight.c). Tentative collisions come at the rate of the majorant; a second walk meets the same ones,
+ * since each has its own random numbers. */
 #include "render/integrator/flight.h"
 #include "spirv_gen/ad/ad.h"
 
-/* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples count as not finite. */
+/* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples
+ * count as not finite. */
 enum { STEPS_MOST = 1 << 16 };
-/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no loops of what is tracked. A sample with more
- * counts as not finite. */
+/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no
+ * loops of what is tracked. A sample with more counts as not finite. */
 enum { UNROLLED_STEPS = 16 };
 static const float endless = 1e36f;
 
-static const float detour_optical = 1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
+static const float detour_optical =
+    1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
 
 /* ---- tentative collisions ---- */
 
@@ -19,7 +22,8 @@ static ir_ref mean_distance(tracer *t, ir_ref majorant)
 {
     ir_func *f = t->f;
     ir_ref some = ir_gt(f, majorant, t_f32(t, 0));
-    return ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, majorant, t_f32(t, 1))), t_f32(t, 1e30f));
+    return ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, majorant, t_f32(t, 1))),
+                     t_f32(t, 1e30f));
 }
 
 track track_begin(walk *w, const walk_stretch *s)
@@ -44,7 +48,8 @@ track track_begin(walk *w, const walk_stretch *s)
     for (int a = 0; a < 3; a++) {
         ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f));
         ir_ref inverse = ir_div(f, t_f32(t, 1), ir_select(f, ir_lt(f, d[a], zero), ir_neg(f, size), size));
-        ir_ref low = ir_mul(f, ir_sub(f, b[1 + a], o[a]), inverse), high = ir_mul(f, ir_sub(f, b[4 + a], o[a]), inverse);
+        ir_ref low = ir_mul(f, ir_sub(f, b[1 + a], o[a]), inverse),
+               high = ir_mul(f, ir_sub(f, b[4 + a], o[a]), inverse);
         k.near = ir_max(f, k.near, ir_min(f, low, high)), k.far = ir_min(f, k.far, ir_max(f, low, high));
     }
     return k;
@@ -66,7 +71,9 @@ tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref dist
         ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
         ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
         c.least = cell[1];
-        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell[0], cell[1]) : w->flakes ? ir_mul(f, cell[0], k->most_area) : cell[0]);
+        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell[0], cell[1])
+                                  : w->flakes ? ir_mul(f, cell[0], k->most_area)
+                                              : cell[0]);
     }
     if (k->shortened)
         c.mean = ir_min(f, c.mean, k->longest);
@@ -108,7 +115,8 @@ ir_ref track_detour_part(walk *w, const track *k, color sigma)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)), as_often = t_f32(t, detour_optical);
+    ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)),
+           as_often = t_f32(t, detour_optical);
     return ir_div(f, as_often, ir_add(f, thickness, as_often));
 }
 
@@ -200,7 +208,8 @@ static color real_chance(walk *w, color real)
 static void weigh(walk *w, color value, color chance, bool exact, color *weight, color *share)
 {
     tracer *t = &w->t;
-    ir_ref mixed = share_mixture(w, *share, chance), inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
+    ir_ref mixed = share_mixture(w, *share, chance),
+           inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
     for (int c = 0; !exact && c < 3; c++)
         weight->c[c] = ir_mul(t->f, weight->c[c], ir_mul(t->f, value.c[c], inverse));
     *share = share_after(w, *share, chance, mixed);
@@ -211,7 +220,7 @@ typedef struct tracking {
     ir_ref going, real;
     ir_ref mean; /* at the last tentative collision */
     color weight, share;
-    bool exact;  /* the weight is 1 whatever happens, and no state */
+    bool exact; /* the weight is 1 whatever happens, and no state */
 } tracking;
 
 static void put_tracking(const walk *w, loop_state *s, const tracking *k)
@@ -243,8 +252,16 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    tracking now = {.distance = k->near, .step = s->step, .going = ir_and(f, s->there, ir_not(f, s->homogeneous)), .real = ir_bool(f, false),
-                    .mean = k->mean, .weight = color_all(t_f32(t, 1)), .share = share, .exact = media_track_exact(w)};
+    tracking now = {
+        .distance = k->near,
+        .step = s->step,
+        .going = ir_and(f, s->there, ir_not(f, s->homogeneous)),
+        .real = ir_bool(f, false),
+        .mean = k->mean,
+        .weight = color_all(t_f32(t, 1)),
+        .share = share,
+        .exact = media_track_exact(w),
+    };
     loop_state state = {0}, next = {0};
     put_tracking(w, &state, &now);
     ir_ref loop = ir_loop(f, state.r, state.count);
@@ -267,7 +284,8 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     return get_tracking(w, &state, &now);
 }
 
-/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of its derivative (flight.h). */
+/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of
+ * its derivative (flight.h). */
 static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
 {
     tracer *t = &w->t;
@@ -282,7 +300,8 @@ static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
     value = track_real(w, s, mean, p, false);
     ir_ref part = ir_sub(f, t_f32(t, 1), track_detour_part(w, k, stretch_extinction(w, s, p, false)));
     for (int c = 0; c < 3; c++)
-        own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part), ir_detach(f, value.c[c]));
+        own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
+                         ir_detach(f, value.c[c]));
     return own;
 }
 
@@ -292,11 +311,21 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
     ir_func *f = t->f;
     track k = track_begin(w, s);
     tracking end = track_loop(w, s, &k, share);
-    walk_flight fl = {.s = *s, .collides = end.real, .mean = end.mean, .t = end.distance, .steps = end.step, .weight = end.weight, .share = end.share};
+    walk_flight fl = {
+        .s = *s,
+        .collides = end.real,
+        .mean = end.mean,
+        .t = end.distance,
+        .steps = end.step,
+        .weight = end.weight,
+        .share = end.share,
+    };
     vec3 p = stretch_point(t, s, end.distance);
-    color real = track_real(w, s, end.mean, p, false), chance = real_chance(w, real), albedo = stretch_albedo(w, s, p, false);
+    color real = track_real(w, s, end.mean, p, false), chance = real_chance(w, real),
+          albedo = stretch_albedo(w, s, p, false);
     color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance), inverse = t_ratio(t, one, mixed);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance),
+           inverse = t_ratio(t, one, mixed);
     for (int c = 0; c < 3; c++) {
         ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
         ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
@@ -315,9 +344,12 @@ walk_flight track_flight(walk *w, const walk_stretch *s, color share)
 static void weigh_null(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
-    color weight = c->product, share = c->other, chance = real_chance(w, track_real(w, c->s, at->mean, at->p, false));
-    weigh(w, track_null(w, track_passed(w, c->s, at->mean, at->distance)), track_null(w, chance), false, &weight, &share);
-    c->product = color_select(t, at->collides, weight, c->product), c->other = color_select(t, at->collides, share, c->other);
+    color weight = c->product, share = c->other,
+          chance = real_chance(w, track_real(w, c->s, at->mean, at->p, false));
+    weigh(w, track_null(w, track_passed(w, c->s, at->mean, at->distance)), track_null(w, chance), false,
+          &weight, &share);
+    c->product = color_select(t, at->collides, weight, c->product),
+    c->other = color_select(t, at->collides, share, c->other);
 }
 
 /* The same flight again, its values tracked. */
@@ -331,15 +363,18 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value = color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
+    color value =
+        color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
-    return color_mul(t, weight, color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
+    return color_mul(t, weight,
+                     color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
 }
 
 /* ---- transmittance ---- */
 
-/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have bounds from below: what these take away is an exponential, and only the rest,
- * which no collision calls real more often than bound and extinction differ, is met by chance. Both bounds are detached. */
+/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have bounds from below: what these take
+ * away is an exponential, and only the rest, which no collision calls real more often than bound and
+ * extinction differ, is met by chance. Both bounds are detached. */
 static track residual_track(walk *w, const walk_stretch *s)
 {
     track k = track_begin(w, s);
@@ -361,7 +396,8 @@ static void cross(walk *w, const tentative *at, collisions *c)
 {
     tracer *t = &w->t;
     if (c->k->residual)
-        c->product = color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
+        c->product =
+            color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
     color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->tracked));
     c->product = color_select(t, at->collides, left, c->product);
 }
@@ -379,18 +415,21 @@ color track_transmittance(walk *w, walk_stretch *s, bool tracked)
 
 static ir_ref color_sum(tracer *t, color c) { return ir_add(t->f, c.c[0], ir_add(t->f, c.c[1], c.c[2])); }
 
-/* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends, where that is real: then seed_real is
- * the adjoint of extinction over majorant there. Returns the next one's number. All in one loop, since the gradient of a lookup is most of the code,
- * and a step ahead of itself, so that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
-static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come, const walk_flight *fl, color seed_real,
-                                 arrivals *sum)
+/* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends,
+ * where that is real: then seed_real is the adjoint of extinction over majorant there. Returns the next one's
+ * number. All in one loop, since the gradient of a lookup is most of the code, and a step ahead of itself, so
+ * that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
+static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come,
+                                 const walk_flight *fl, color seed_real, arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     if (!w->spectral) /* one factor for all three */
         to_come.c[0] = color_sum(t, to_come), seed_real.c[0] = color_sum(t, seed_real);
     tentative at = track_next(w, s, k, k->near, s->step), then;
-    ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside), at.collides, at.mean, k->residual ? at.least : at.mean}, next[6 + ARRIVALS_MOST];
+    ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
+                                       at.collides, at.mean, k->residual ? at.least : at.mean},
+                     next[6 + ARRIVALS_MOST];
     uint32_t own = k->residual ? 6 : w->cells ? 5 : 3, count = own + sum->count;
     memcpy(state + own, sum->sum, sum->count * sizeof *state);
     ir_ref loop = ir_loop(f, state, count);
@@ -398,7 +437,8 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
     memcpy(inside.sum, state + own, sum->count * sizeof *state);
     ir_while(f, fl ? ir_and(f, state[2], ir_le(f, state[1], fl->steps)) : state[2]);
     at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
-    at.mean = w->cells ? ir_detach(f, state[4]) : k->mean, at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
+    at.mean = w->cells ? ir_detach(f, state[4]) : k->mean,
+    at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
     color left = residual_share(w, s, k, &at, false), seed;
     uint32_t channels = w->spectral ? 3 : 1;
     for (uint32_t c = 0; c < channels; c++) {
@@ -407,15 +447,20 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
             seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
-    color real = track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
+    color real =
+        track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
     if (w->sways) {
         ir_ref growth = stretch_growth(w, s);
-        real = color_scale(t, real, fl ? ir_select(f, ir_eq(f, state[1], fl->steps), ir_select(f, fl->collides, fl->growth, growth), growth) : growth);
+        real = color_scale(t, real,
+                           fl ? ir_select(f, ir_eq(f, state[1], fl->steps),
+                                          ir_select(f, fl->collides, fl->growth, growth), growth)
+                              : growth);
     }
     backward_into(t, real.c, seed.c, channels, &inside);
     next[1] = ir_add(f, state[1], t_u32(t, 1));
     then = track_next(w, s, k, state[0], next[1]);
-    next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean, next[5] = k->residual ? then.least : then.mean;
+    next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean,
+    next[5] = k->residual ? then.least : then.mean;
     memcpy(next + own, inside.sum, sum->count * sizeof *next);
     ir_endloop(f, loop, next, count);
     memcpy(sum->sum, state + own, sum->count * sizeof *state);
@@ -435,12 +480,15 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     if (media_want_extinction(w)) {
         color seed_real = color_mul(t, albedo, seed);
         if (w->detours) /* are to find the rest */
-            seed_real = color_scale(t, seed_real, ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
+            seed_real = color_scale(
+                t, seed_real,
+                ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
         collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
     }
     ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
     arrivals inside = *sum;
-    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed, &inside);
+    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed,
+                        &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, sum);
@@ -449,5 +497,6 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
 void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
 {
     track k = residual_track(w, s);
-    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come, NULL, to_come, sum);
+    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come,
+                                 NULL, to_come, sum);
 }

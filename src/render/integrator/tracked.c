@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two kernels that check the gradient kernel; both walk exactly its paths (same stream, same roulette, same treatment of zeros) but carry the
- * weight of the path as a tracked expression over detached densities.
+ * Two kernels that check the gradient kernel; both walk exactly its paths (same stream, same roulette, same
+ * treatment of zeros) but carry the weight of the path as a tracked expression over detached densities.
  *
- *   frozen    the image with directions, choices and densities from the job's values and weights from another set of values
+ *   frozen    the image with directions, choices and densities from the job's values and weights from another
+ *             set of values
  *             (frozen-path differences, estimators.md 9). A loop, like the primal.
- *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and differentiated as a whole in reverse
- *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per lane: UNIFORM_FIRST_SAMPLE. */
+ *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and
+ *             differentiated as a whole in reverse
+ *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
+ *             lane: UNIFORM_FIRST_SAMPLE. */
 #include "render/integrator/sway.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct tracked_state {
     walk_position at;
-    throughput b;       /* detached: decides the path */
-    color weight;       /* tracked throughput */
-    color radiance;     /* tracked */
+    throughput b;   /* detached: decides the path */
+    color weight;   /* tracked throughput */
+    color radiance; /* tracked */
     ir_ref alive;
 } tracked_state;
 
@@ -36,7 +39,8 @@ static ir_ref step(walk *w, tracked_state *p)
     bool lights = w->plan->scene->emitters.count > 0;
     if (lights && w->next_event)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
-    color hit = lights ? walk_radiance(w, v.hit, true) : scale, light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
+    color hit = lights ? walk_radiance(w, v.hit, true) : scale,
+          light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
     ir_ref hit_mis = w->attaches && lights && w->next_event ? attached_hit_mis(w, &v) : v.hit_mis;
     for (int c = 0; lights && c < 3; c++) {
         ir_ref term = ir_mul(f, hit.c[c], hit_mis);
@@ -56,7 +60,12 @@ static tracked_state start(walk *w, ir_ref sample)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0);
-    return (tracked_state){.at = walk_before(w, sample), .b = throughput_start(w), .weight = color_all(t_f32(t, 1)), .radiance = color_all(zero)};
+    return (tracked_state){
+        .at = walk_before(w, sample),
+        .b = throughput_start(w),
+        .weight = color_all(t_f32(t, 1)),
+        .radiance = color_all(zero),
+    };
 }
 
 /* ---- frozen ---- */
@@ -85,7 +94,8 @@ static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
     color weighed = walk_weigh(w, p->at, p->radiance);
     kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
     for (int c = 0; c < 3; c++) {
-        sum->c[c] = ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
+        sum->c[c] =
+            ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
         p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
         p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
     }
@@ -135,7 +145,8 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
     p.radiance = walk_weigh(w, p.at, p.radiance);
     for (unsigned c = 0; c < 3; c++)
-        seeds[c] = ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
+        seeds[c] =
+            ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
     ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);
     for (unsigned c = 0; c < 3; c++)
         ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), p.radiance.c[c]);

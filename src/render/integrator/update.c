@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object that has any,
- * or per value (update_element).
+ * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object
+ * that has any, or per value (update_element).
  *
- *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed; with the frozen values bound in
+ *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed;
+ *                   with the frozen values bound in
  *                   their place, before a frozen evaluation.
- *   update adjoint  reads the gradients that a gradient pass has left for derived values, and adds d(derived)/d(parameters) times them to the
+ *   update adjoint  reads the gradients that a gradient pass has left for derived values, and adds
+ *                   d(derived)/d(parameters) times them to the
  *                   gradients of the parameters.
  *   update tangent  before a forward pass: tangents of derived values from those of the parameters.
  *
- * Parameters' elements are only added to and derived ones only read, so lanes do not meet, and shared parameters are no matter. */
+ * Parameters' elements are only added to and derived ones only read, so lanes do not meet, and shared
+ * parameters are no matter. */
 #include "render/integrator/kernel.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -33,10 +36,16 @@ static part derive(tracer *t, const class_node *n, ir_ref record, ir_ref element
 }
 
 /* A lane's function has the record as its parameter and, if any class has update_element, the element. */
-static ir_ref element_param(const plan *p, ir_func *f) { return p->update_elements ? ir_param(f, IR_U32) : (ir_ref){0}; }
+static ir_ref element_param(const plan *p, ir_func *f)
+{
+    return p->update_elements ? ir_param(f, IR_U32) : (ir_ref){0};
+}
 
 /* The value's place, given that of the object's first. */
-static ir_ref place(tracer *t, ir_ref first, const part *p, uint32_t k) { return t_offset(t, ir_add(t->f, first, p->first), k); }
+static ir_ref place(tracer *t, ir_ref first, const part *p, uint32_t k)
+{
+    return t_offset(t, ir_add(t->f, first, p->first), k);
+}
 
 static ir_func *make_update(ir_module *m, const plan *p, const class_node *n)
 {
@@ -60,7 +69,8 @@ ir_ref gradient_number(tracer *t, ir_ref element, bool fixed_point)
     if (!fixed_point)
         return ir_load(f, IR_F32, BUFFER_GRADIENT, element);
     ir_ref zero = t_u32(t, 0), at = ir_shl(f, element, t_u32(t, 1));
-    ir_ref low = ir_load(f, IR_U32, BUFFER_GRADIENT, at), high = ir_load(f, IR_U32, BUFFER_GRADIENT, t_offset(t, at, 1));
+    ir_ref low = ir_load(f, IR_U32, BUFFER_GRADIENT, at),
+           high = ir_load(f, IR_U32, BUFFER_GRADIENT, t_offset(t, at, 1));
     ir_ref negative = ir_ge(f, high, t_u32(t, 0x80000000u));
     ir_ref borrow = ir_select(f, ir_eq(f, low, zero), t_u32(t, 1), zero);
     high = ir_select(f, negative, ir_add(f, ir_not(f, high), borrow), high);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward lights. Where a parameter moves the
- * camera, a light, a mirror or a surface, directions and places follow it by the local convention (estimators.md 5; follow.c, moving.c). */
+ * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward
+ * lights. Where a parameter moves the camera, a light, a mirror or a surface, directions and places follow it
+ * by the local convention (estimators.md 5; follow.c, moving.c). */
 #include "render/integrator/sway.h"
 
-/* Tracked values are functions of parameters at a path that stays where it is: what describes the path is detached. */
+/* Tracked values are functions of parameters at a path that stays where it is: what describes the path is
+ * detached. */
 static void detach_all(walk *w, ir_ref *values, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++)
@@ -15,8 +17,9 @@ bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
     bool positions = walk_moves(w, MOVE_HITS);
     if (!light->sampled || !w->fn.emitter_place)
         return false;
-    ir_ref in[16] = {light->record, light->ref.x, light->ref.y, light->ref.z, light->d.x, light->d.y, light->d.z, light->distance,
-                     light->uv.x, light->uv.y}, out[7];
+    ir_ref in[16] = {light->record, light->ref.x, light->ref.y,    light->ref.z, light->d.x,
+                     light->d.y,    light->d.z,   light->distance, light->uv.x,  light->uv.y},
+           out[7];
     if (positions)
         vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
     detach_all(w, in, positions ? 16 : 10);
@@ -38,7 +41,8 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     tracer *t = &w->t;
     ir_ref factor;
     bool placed = tracked && walk_place_light(w, &light, &factor);
-    bool slides = tracked && !light.sampled && (w->follows || walk_moves(w, w->sways ? MOVE_SURFACE : MOVE_PLACES));
+    bool slides =
+        tracked && !light.sampled && (w->follows || walk_moves(w, w->sways ? MOVE_SURFACE : MOVE_PLACES));
     if (slides)
         (w->follows ? follow_emission : w->sways ? sway_emission : moved_emission)(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
@@ -50,15 +54,17 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
     if (tracked)
         light_locate(w, &light, in + 1);
     color r;
-    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance, w->plan->emitters.count, in, count, r.c);
+    ir_call(t->f, light.cls, tracked ? w->fn.emitter_radiance_tracked : w->fn.emitter_radiance,
+            w->plan->emitters.count, in, count, r.c);
     return r;
 }
 
 void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample)
 {
     tracer *t = &w->t;
-    ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
-                     v->wo.x, v->wo.y, v->wo.z, v->sample.delta, v->sample.lobe};
+    ir_ref in[15 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x,       v->wi.y,         v->wi.z,       v->si.uv.x,
+                                    v->si.uv.y,     v->to_light.x, v->to_light.y,   v->to_light.z, v->wo.x,
+                                    v->wo.y,        v->wo.z,       v->sample.delta, v->sample.lobe};
     uint32_t count = 14 + surface_args(t, &v->si, v->frame, in + 14);
     if (w->volumetric)
         in[count++] = v->third;
@@ -77,16 +83,23 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         if (walk_moves(w, MOVE_SURFACE))
             (w->sways ? sway_arguments : moved_arguments)(w, v, light.d, in, count, &sample_factor);
         else if (placed)
-            vec3_put(frame_to_local(t, (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t), v3_detach(t, v->frame.n)}, light.d), in + 6);
+            vec3_put(frame_to_local(t,
+                                    (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t),
+                                            v3_detach(t, v->frame.n)},
+                                    light.d),
+                     in + 6);
         if (w->follows)
             by = follow_values(w, v, &light, in, count);
     }
     ir_ref out[6];
-    ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w), in, count, out);
+    ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w),
+            in, count, out);
     for (int c = 0; c < 3; c++)
-        for_light->c[c] = ir_mul(t->f, out[c], light_factor), for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
+        for_light->c[c] = ir_mul(t->f, out[c], light_factor),
+        for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
     if (tracked && w->follows)
-        *for_light = color_scale(t, *for_light, by.light), *for_sample = color_scale(t, *for_sample, by.sample);
+        *for_light = color_scale(t, *for_light, by.light),
+        *for_sample = color_scale(t, *for_sample, by.sample);
 }
 
 color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked)
@@ -97,6 +110,7 @@ color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, b
     if (!w->volumetric)
         return color_all(weight);
     walk_shadow shadow = tracked ? shadow_cross(w, v, at, v->shadow.open, true) : v->shadow;
-    COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]), t_f32(t, 0)));
+    COLOR_EACH(r, ir_select(f, ir_eq(f, shadow.zeros[c], t_u32(t, 0)), ir_mul(f, weight, shadow.product.c[c]),
+                            t_f32(t, 0)));
     return r;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling. Semantics are those of Mitsuba's path
- * integrator (mitsuba3-facts 1.10): depth counts segments from 0, lights are sampled at every surface while depth + 1 < max_depth, MIS by the
- * power heuristic.
+ * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling.
+ * Semantics are those of Mitsuba's path integrator (mitsuba3-facts 1.10): depth counts segments from 0,
+ * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
  *
- * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at the decided path (values.c).
- * Light is found and sampled in light.c; the functions of classes are traced in functions.c. */
+ * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
+ * the decided path (values.c). Light is found and sampled in light.c; the functions of classes are traced in
+ * functions.c. */
 #include "render/integrator/sway.h"
 
 #include "render/film/film.h"
@@ -13,8 +14,14 @@
 
 random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
 {
-    const sampler_place at = {.pixel = w->pixel, .sample = sample, .spp = w->spp, .seed = w->seed, .stream = w->stream,
-                              .jittered = sampler_jitters(w->plan->scene)};
+    const sampler_place at = {
+        .pixel = w->pixel,
+        .sample = sample,
+        .spp = w->spp,
+        .seed = w->seed,
+        .stream = w->stream,
+        .jittered = sampler_jitters(w->plan->scene),
+    };
     return sampler_block(&w->t, w->sampler, &at, block, slots);
 }
 
@@ -26,8 +33,10 @@ walk_position walk_camera(walk *w, ir_ref sample)
     random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
     ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
     const filter_class *cls = (const filter_class *)w->plan->filter->cls;
-    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT), half = t_f32(t, 0.5f);
-    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)), filter = t_word(t, header, HEADER_FILTER);
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
+           half = t_f32(t, 0.5f);
+    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
+           filter = t_word(t, header, HEADER_FILTER);
     if (cls->edges && !film_samples_border(w->plan->scene)) {
         r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
         r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
@@ -36,10 +45,19 @@ walk_position walk_camera(walk *w, ir_ref sample)
     vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
                  ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
     const class_node *node = w->plan->sensor;
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR), node};
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
+                              node};
     ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
-    walk_position at = {.sample = sample, .depth = zero, .o = r0.o, .d = r0.d, .tmax = r0.tmax, .pdf = t_f32(t, w->behind_null ? -1 : 1),
-                        .delta = ir_bool(f, true), .weight = weight};
+    walk_position at = {
+        .sample = sample,
+        .depth = zero,
+        .o = r0.o,
+        .d = r0.d,
+        .tmax = r0.tmax,
+        .pdf = t_f32(t, w->behind_null ? -1 : 1),
+        .delta = ir_bool(f, true),
+        .weight = weight,
+    };
     if (w->volumetric) {
         at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
         at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
@@ -57,14 +75,18 @@ ir_ref walk_number(const walk *w, const walk_position *at)
     return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
 }
 
-color walk_weigh(walk *w, walk_position at, color c) { return w->weighted ? color_scale(&w->t, c, at.weight) : c; }
+color walk_weigh(walk *w, walk_position at, color c)
+{
+    return w->weighted ? color_scale(&w->t, c, at.weight) : c;
+}
 
 /* ---- the vertex ---- */
 
 void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
 {
-    ir_ref in[13 + SURFACE_ARGS] = {v->bsdf_record, v->wi.x, v->wi.y, v->wi.z, v->si.uv.x, v->si.uv.y, v->to_light.x, v->to_light.y, v->to_light.z,
-                     u_lobe, u1, u2};
+    ir_ref in[13 + SURFACE_ARGS] = {
+        v->bsdf_record, v->wi.x,       v->wi.y,       v->wi.z, v->si.uv.x, v->si.uv.y,
+        v->to_light.x,  v->to_light.y, v->to_light.z, u_lobe,  u1,         u2};
     ir_ref out[9];
     if (walk_scatterers(w) == 0) { /* a scene without shapes */
         tracer *t = &w->t;
@@ -95,7 +117,8 @@ static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
     h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
     h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
     if (w->media)
-        h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)), ir_select(f, v->flight.collides, ir_not(f, v->flight.steps), v->flight.steps));
+        h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)),
+                   ir_select(f, v->flight.collides, ir_not(f, v->flight.steps), v->flight.steps));
     return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
 }
 
@@ -110,7 +133,8 @@ static walk_position skip_lights(walk *w, walk_position at)
     walk_position now = at;
     now.o = vec3_at(state), now.tmax = state[3];
     interaction si = walk_intersect(w, now, NULL);
-    ir_ref light = ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
+    ir_ref light =
+        ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
     vec3 o = v3_select(t, light, ray_offset(t, si.p, si.ng, at.d), now.o);
     ir_ref next[5] = {o.x, o.y, o.z, ir_select(f, light, ir_sub(f, state[3], si.t), state[3]), light};
     ir_endloop(f, loop, next, 5);
@@ -138,7 +162,8 @@ static void take_collision(walk *w, walk_vertex *v, walk_position at)
     ir_ref phase = ir_add(f, t_word(t, medium, MEDIUM_PHASE_CLASS), t_u32(t, w->plan->bsdfs.count));
     v->bsdf_class = ir_select(f, collides, phase, v->bsdf_class);
     v->bsdf_record = ir_select(f, collides, t_word(t, medium, MEDIUM_PHASE_RECORD), v->bsdf_record);
-    v->samples_light = ir_or(f, ir_not(f, collides), ir_ne(f, t_word(t, medium, MEDIUM_SAMPLES_LIGHTS), t_u32(t, 0)));
+    v->samples_light =
+        ir_or(f, ir_not(f, collides), ir_ne(f, t_word(t, medium, MEDIUM_SAMPLES_LIGHTS), t_u32(t, 0)));
 }
 
 frame walk_frame(walk *w, const walk_vertex *v, const interaction *si)
@@ -148,7 +173,8 @@ frame walk_frame(walk *w, const walk_vertex *v, const interaction *si)
     if (!w->media)
         return fr;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), collides = v->flight.collides;
-    return (frame){v3_select(t, collides, v3(one, zero, zero), fr.s), v3_select(t, collides, v3(zero, one, zero), fr.t),
+    return (frame){v3_select(t, collides, v3(one, zero, zero), fr.s),
+                   v3_select(t, collides, v3(zero, one, zero), fr.t),
                    v3_select(t, collides, v3(zero, zero, one), fr.n)};
 }
 
@@ -168,7 +194,8 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
     v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
     v->medium = at.medium;
     if (w->media)
-        v->medium = ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
+        v->medium =
+            ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
 }
 
 /* What the ray that goes on meets. */
@@ -184,8 +211,15 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     tracer *t = &w->t;
     ir_ref unused;
     random4 r = walk_numbers(w, at->sample, block, SAMPLER_ONE_TWO_ONE);
-    walk_vertex v = {.si = *si, .frame = surface_frame(t, si), .to_light = at->d, .attached_before = at->attached, .third = t_f32(t, 0)};
-    v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
+    walk_vertex v = {
+        .si = *si,
+        .frame = surface_frame(t, si),
+        .to_light = at->d,
+        .attached_before = at->attached,
+        .third = t_f32(t, 0),
+    };
+    v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
+    v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at->d));
     walk_sample_bsdf(w, &v, r.u[0], r.u[1], r.u[2], &unused);
     return v.sample;
@@ -196,7 +230,8 @@ static void look_ahead(walk *w, walk_vertex *v, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)), follow_link(w, at.link, LINK_RAY));
+    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
+                                                   follow_link(w, at.link, LINK_RAY));
     if (w->attaches)
         wanted = ir_and(f, wanted, ir_not(f, v->attached));
     ir_ref branch = ir_if(f, wanted);
@@ -238,8 +273,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     v.hit.seen_from = v.hit_place;
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
-        v.goes_on = ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
-    v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS), v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
+        v.goes_on =
+            ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
+    v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS),
+    v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
     if (w->volumetric)
         v.third = t_f32(t, 0);
     if (w->media)
@@ -261,8 +298,11 @@ walk_vertex walk_visit(walk *w, walk_position at)
     walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
     v.light_weight = zero;
     if (w->next_event && lights) {
-        /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen from its dark side */
-        ir_ref wanted = ir_and(f, v.goes_on, ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
+        /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen
+         * from its dark side */
+        ir_ref wanted =
+            ir_and(f, v.goes_on,
+                   ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
         if (w->media)
             wanted = ir_and(f, wanted, v.samples_light);
         visible = light_visible(w, &v, &at, wanted);
@@ -291,7 +331,8 @@ ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref through
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
-    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)), deep = ir_ge(f, depth, from);
+    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
+           deep = ir_ge(f, depth, from);
     if (w->volumetric)
         deep = ir_and(f, deep, ir_not(f, v->through));
     return ir_select(f, deep, q, t_f32(t, 1));

@@ -85,9 +85,13 @@ static double tries_of(const plan *p, const scene_object *medium)
         return 0;
     const render_parameter *data = &p->scene->parameters.data[index];
     uint32_t cells = cls->cells && !(p->off & PLAN_CELLS) ? cls->cells(p->scene, volume) : 0;
-    extinction_grid g = {.values = render_initial(p->scene, data), .cells = cells ? cells : 1,
-                         .size = {data->shape[2], data->shape[1], data->shape[0]}, .channels = data->shape[3],
-                         .thickness = scene_number(medium, "scale") * medium_diagonal(medium)};
+    extinction_grid g = {
+        .values = render_initial(p->scene, data),
+        .cells = cells ? cells : 1,
+        .size = {data->shape[2], data->shape[1], data->shape[0]},
+        .channels = data->shape[3],
+        .thickness = scene_number(medium, "scale") * medium_diagonal(medium),
+    };
     return extinction_tries(&g);
 }
 

@@ -3,19 +3,26 @@
  *
  *     extinction sigma_t = scale * sigma_t,   scattering sigma_s = albedo * sigma_t,   emission.
  *
- * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. In a heterogeneous one it varies; it exists within
- * the box (along the world's axes) around the unit cube of the volume `sigma_t`, as in Mitsuba, and is tracked with a majorant, a number
- * that no channel's extinction exceeds.
+ * A homogeneous medium has the same extinction everywhere, so transmittance is an exponential. In a
+ * heterogeneous one it varies; it exists within the box (along the world's axes) around the unit cube of the
+ * volume `sigma_t`, as in Mitsuba, and is tracked with a majorant, a number that no channel's extinction
+ * exceeds.
  *
- * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what is thin or empty is crossed
- * in long steps; and bounds from below, for what is crossed without a choice (integrator/track.c).
+ * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what
+ * is thin or empty is crossed in long steps; and bounds from below, for what is crossed without a choice
+ * (integrator/track.c).
  *
- * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached. Where the gradient of the
- * extinction is wanted it lies strictly above it, so that collisions that change nothing have a chance everywhere, and is never 0, so
- * that there are collisions to learn from (estimators.md 4). */
+ * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached.
+ * Where the gradient of the extinction is wanted it lies strictly above it, so that collisions that change
+ * nothing have a chance everywhere, and is never 0, so that there are collisions to learn from (estimators.md
+ * 4). */
 #include "render/classes.h"
 
-enum { TABLE_MAJORANT, TABLE_PARTS, TABLE_CELLS = TABLE_PARTS + LARGEST_LANES }; /* bounds of cells: x fastest; then bounds from below */
+enum {
+    TABLE_MAJORANT,
+    TABLE_PARTS,
+    TABLE_CELLS = TABLE_PARTS + LARGEST_LANES
+}; /* bounds of cells: x fastest; then bounds from below */
 enum { STEP_PARTS, STEP_MAJORANT, STEP_CELLS, STEP_COUNT };
 enum { PARAM_ALBEDO, PARAM_SIGMA_T };
 
@@ -24,7 +31,10 @@ color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return color_scale(t, plan_volume(t, n, record, "sigma_t", p), plan_number(t, n, record, "scale"));
 }
 
-color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p) { return plan_volume(t, n, record, "albedo", p); }
+color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p)
+{
+    return plan_volume(t, n, record, "albedo", p);
+}
 
 bool medium_emits(const class_node *n) { return plan_given(n, "emission"); }
 
@@ -33,7 +43,10 @@ color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return medium_emits(n) ? plan_volume(t, n, record, "emission", p) : color_all(t_f32(t, 0));
 }
 
-bool medium_wants_extinction(const class_node *n) { return plan_wants(n, "sigma_t") || plan_wants(n, "scale"); }
+bool medium_wants_extinction(const class_node *n)
+{
+    return plan_wants(n, "sigma_t") || plan_wants(n, "scale");
+}
 
 /* The class of the volume `sigma_t`, and its record within the medium's. */
 static const class_node *extinction_volume(tracer *t, const class_node *n, ir_ref record, ir_ref *at)
@@ -79,7 +92,10 @@ double medium_diagonal(const scene_object *medium)
 }
 
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record) { return v3_load(t, record, n->extra_word); }
-vec3 medium_high(tracer *t, const class_node *n, ir_ref record) { return v3_load(t, record, n->extra_word + 3); }
+vec3 medium_high(tracer *t, const class_node *n, ir_ref record)
+{
+    return v3_load(t, record, n->extra_word + 3);
+}
 
 /* ---- the majorant ---- */
 
@@ -112,7 +128,8 @@ static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref m
     if (!medium_wants_extinction(n) && !plan_sways(t->plan))
         return bound;
     ir_ref diagonal = v3_length(t, v3_sub(t, medium_high(t, n, record), medium_low(t, n, record)));
-    return ir_max(f, ir_mul(f, bound, t_f32(t, MAJORANT_MARGIN)), t_ratio(t, t_f32(t, MAJORANT_LEAST_OPTICAL), diagonal));
+    return ir_max(f, ir_mul(f, bound, t_f32(t, MAJORANT_MARGIN)),
+                  t_ratio(t, t_f32(t, MAJORANT_LEAST_OPTICAL), diagonal));
 }
 
 static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_t step, ir_ref lane)
@@ -123,19 +140,25 @@ static void majorant_step(tracer *t, const class_node *n, ir_ref record, uint32_
     if (step == STEP_PARTS) {
         largest_part(t, volume, at, t_offset(t, table, TABLE_PARTS), lane);
     } else if (step == STEP_MAJORANT) {
-        ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT), bound_from(t, n, record, largest_of(t, t_offset(t, table, TABLE_PARTS))));
+        ir_store(f, BUFFER_VALUES, t_offset(t, table, TABLE_MAJORANT),
+                 bound_from(t, n, record, largest_of(t, t_offset(t, table, TABLE_PARTS))));
     } else if (n->variant > 0) {
         ir_ref cells = t_u32(t, n->variant), row = ir_div(f, lane, cells), z = ir_div(f, row, cells);
         ir_ref cell[3] = {ir_sub(f, lane, ir_mul(f, row, cells)), ir_sub(f, row, ir_mul(f, z, cells)), z};
         ir_ref most = volume_of(volume)->most_in(t, volume, at, cell, n->variant);
-        ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)), bound_from(t, n, record, most));
-        ir_ref least = ir_mul(f, volume_of(volume)->least_in(t, volume, at, cell, n->variant), plan_number(t, n, record, "scale"));
+        ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, TABLE_CELLS)),
+                 bound_from(t, n, record, most));
+        ir_ref least = ir_mul(f, volume_of(volume)->least_in(t, volume, at, cell, n->variant),
+                              plan_number(t, n, record, "scale"));
         uint32_t behind = TABLE_CELLS + n->variant * n->variant * n->variant;
         ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, lane, behind)), least);
     }
 }
 
-uint32_t medium_cells(const tracer *t, const class_node *n) { return t->plan->off & PLAN_CELLS ? 0 : n->variant; }
+uint32_t medium_cells(const tracer *t, const class_node *n)
+{
+    return t->plan->off & PLAN_CELLS ? 0 : n->variant;
+}
 
 void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in)
 {
@@ -144,15 +167,19 @@ void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, 
     volume_of(volume)->into(t, volume, at, o, d, o_in, d_in);
 }
 
-/* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds reach a little beyond their cells. */
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *least, ir_ref *leaves)
+/* The cell is that of a place a little ahead, so that a ray on a border is in the cell that it enters; bounds
+ * reach a little beyond their cells. */
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance,
+                 ir_ref *bound, ir_ref *least, ir_ref *leaves)
 {
     ir_func *f = t->f;
     uint32_t cells = medium_cells(t, n);
-    ir_ref count = t_f32(t, (float)cells), zero = t_f32(t, 0), one = t_f32(t, 1), most = ir_sub(f, count, one), index[3];
+    ir_ref count = t_f32(t, (float)cells), zero = t_f32(t, 0), one = t_f32(t, 1),
+           most = ir_sub(f, count, one), index[3];
     const ir_ref o[3] = {o_in.x, o_in.y, o_in.z}, d[3] = {d_in.x, d_in.y, d_in.z};
     ir_ref fastest = ir_max(f, ir_abs(f, d[0]), ir_max(f, ir_abs(f, d[1]), ir_abs(f, d[2])));
-    ir_ref ahead = ir_add(f, distance, ir_div(f, t_f32(t, 1e-3f), ir_mul(f, count, ir_max(f, fastest, t_f32(t, 1e-9f)))));
+    ir_ref ahead = ir_add(f, distance,
+                          ir_div(f, t_f32(t, 1e-3f), ir_mul(f, count, ir_max(f, fastest, t_f32(t, 1e-9f)))));
     *leaves = t_f32(t, 1e30f);
     for (int k = 0; k < 3; k++) {
         ir_ref at = ir_floor(f, ir_mul(f, t_mad(t, d[k], ahead, o[k]), count));
@@ -160,7 +187,8 @@ void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 
         index[k] = ir_to_u32(f, at);
         ir_ref onward = ir_gt(f, d[k], zero), end = ir_eq(f, at, ir_select(f, onward, most, zero));
         ir_ref plane = ir_div(f, ir_add(f, at, ir_select(f, onward, one, zero)), count);
-        ir_ref size = ir_max(f, ir_abs(f, d[k]), t_f32(t, 1e-9f)), speed = ir_select(f, onward, size, ir_neg(f, size));
+        ir_ref size = ir_max(f, ir_abs(f, d[k]), t_f32(t, 1e-9f)),
+               speed = ir_select(f, onward, size, ir_neg(f, size));
         ir_ref border = ir_div(f, ir_sub(f, plane, o[k]), speed);
         *leaves = ir_select(f, end, *leaves, ir_min(f, *leaves, border));
     }
@@ -168,7 +196,8 @@ void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 
     ir_ref cell = t_mad(t, t_mad(t, index[2], t_u32(t, cells), index[1]), t_u32(t, cells), index[0]);
     ir_ref table = plan_table_at(t, n, record);
     *bound = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS)));
-    *least = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, t_offset(t, cell, TABLE_CELLS + cells * cells * cells)));
+    *least = ir_load(f, IR_F32, BUFFER_VALUES,
+                     ir_add(f, table, t_offset(t, cell, TABLE_CELLS + cells * cells * cells)));
 }
 
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record)
@@ -185,29 +214,35 @@ static bl_result homogeneous_load(render_scene *s, const scene_object *o, bl_err
     for (int k = 0; k < 2; k++) {
         const scene_value *v = scene_get(o, constants[k]);
         if (v->object && !((const volume_class *)(const void *)v->object->cls)->constant)
-            return scene_error(err, BL_ERROR_SCENE, v->where, "homogeneous: \"%s\" varies; use a heterogeneous medium", constants[k]);
+            return scene_error(err, BL_ERROR_SCENE, v->where,
+                               "homogeneous: \"%s\" varies; use a heterogeneous medium", constants[k]);
     }
     return BL_OK;
 }
 
 static const plugin_param medium_params[] = {
-    [PARAM_ALBEDO] = {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0, "share of the extinction that scatters"},
-    [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR | PLUGIN_HELD, "1", 0, 1e30, "extinction per unit length"},
+    [PARAM_ALBEDO] = {"albedo", PLUGIN_VOLUMETRIC, PLUGIN_REFLECTANCE | PLUGIN_SCALAR, "0.75", 0, 0,
+                      "share of the extinction that scatters"},
+    [PARAM_SIGMA_T] = {"sigma_t", PLUGIN_VOLUMETRIC, PLUGIN_SCALAR | PLUGIN_HELD, "1", 0, 1e30,
+                       "extinction per unit length"},
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e30, "multiplies sigma_t"},
     {"emission", PLUGIN_VOLUMETRIC, PLUGIN_ABSENT | PLUGIN_SCALAR, NULL, 0, 1e30,
      "radiance that a unit length emits, whatever the extinction; not in Mitsuba"},
     {"sample_emitters", PLUGIN_BOOLEAN, 0, "true", 0, 0, "sample lights where it scatters"},
-    {"has_spectral_extinction", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; whether sigma_t differs by channel shows in its values"},
+    {"has_spectral_extinction", PLUGIN_BOOLEAN, 0, "true", 0, 0,
+     "accepted; whether sigma_t differs by channel shows in its values"},
 };
 enum { MEDIUM_PARAMS = sizeof medium_params / sizeof *medium_params };
 static const plugin_slot medium_slots[] = {{PLUGIN_PHASE, "phase", 0, 1}};
 const medium_class medium_homogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1, "the same extinction everywhere"},
+    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1,
+                        "the same extinction everywhere"},
              .load = homogeneous_load},
     .homogeneous = true,
 };
 const medium_class medium_heterogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1, "extinction from a volume"},
+    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1,
+                        "extinction from a volume"},
              .extra_words = 6,
              .extra = medium_extra,
              .variant = medium_variant,

@@ -5,29 +5,40 @@
 
 #include "render/plugin_kinds.h"
 
-/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether lights are sampled in it. Shapes and the sensor refer to it by the place
- * of these words in the scene buffer; 0 is vacuum. */
-enum medium_word { MEDIUM_CLASS, MEDIUM_RECORD, MEDIUM_PHASE_CLASS, MEDIUM_PHASE_RECORD, MEDIUM_SAMPLES_LIGHTS, MEDIUM_WORDS };
+/* Words of a medium, in the list at HEADER_MEDIA: class, record, those of its phase function, and whether
+ * lights are sampled in it. Shapes and the sensor refer to it by the place of these words in the scene
+ * buffer; 0 is vacuum. */
+enum medium_word {
+    MEDIUM_CLASS,
+    MEDIUM_RECORD,
+    MEDIUM_PHASE_CLASS,
+    MEDIUM_PHASE_RECORD,
+    MEDIUM_SAMPLES_LIGHTS,
+    MEDIUM_WORDS
+};
 
 /* What gradient passes of the extinction ask of tracking (estimators.md 4). */
-#define MAJORANT_MARGIN 1.25f        /* of the majorant over the largest extinction */
-#define MAJORANT_LEAST_OPTICAL 0.25f /* the majorant's optical thickness along the box's diagonal, at least */
-#define LEAST_REAL_CHANCE 0.05f      /* of a tentative collision to be real, but where detours find what is 0 */
+#define MAJORANT_MARGIN 1.25f /* of the majorant over the largest extinction */
+#define MAJORANT_LEAST_OPTICAL                                                                               \
+    0.25f                       /* the majorant's optical thickness along the box's diagonal, at least       \
+                                 */
+#define LEAST_REAL_CHANCE 0.05f /* of a tentative collision to be real, but where detours find what is 0 */
 
 /* Both media, at a point p of the world. May run tracked. */
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);
 bool medium_emits(const class_node *n); /* it has an emission */
 color medium_emission(tracer *t, const class_node *n, ir_ref record, vec3 p);
 color medium_albedo(tracer *t, const class_node *n, ir_ref record, vec3 p);
-bool medium_grey(const class_node *n);              /* extinction is the same in all channels, as one reference */
-bool medium_wants_extinction(const class_node *n);  /* its gradient is wanted */
+bool medium_grey(const class_node *n); /* extinction is the same in all channels, as one reference */
+bool medium_wants_extinction(const class_node *n); /* its gradient is wanted */
 /* Heterogeneous ones: the bound of the extinction, and the box outside of which there is none. */
 ir_ref medium_majorant(tracer *t, const class_node *n, ir_ref record);
-/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into, is at `distance`: the bound, one from below, and the
- * distance at which it leaves the cell (1e30: never). */
+/* Bounds in cells of the volume, cells^3 of them (0: none). Where a ray, in the coordinates of medium_into,
+ * is at `distance`: the bound, one from below, and the distance at which it leaves the cell (1e30: never). */
 uint32_t medium_cells(const tracer *t, const class_node *n);
 void medium_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec3 d, vec3 *o_in, vec3 *d_in);
-void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance, ir_ref *bound, ir_ref *least, ir_ref *leaves);
+void medium_cell(tracer *t, const class_node *n, ir_ref record, vec3 o_in, vec3 d_in, ir_ref distance,
+                 ir_ref *bound, ir_ref *least, ir_ref *leaves);
 vec3 medium_low(tracer *t, const class_node *n, ir_ref record);
 vec3 medium_high(tracer *t, const class_node *n, ir_ref record);
 double medium_diagonal(const scene_object *medium); /* length of the box's */
@@ -35,9 +46,10 @@ double medium_diagonal(const scene_object *medium); /* length of the box's */
 /* ---- estimator.c: how the gradient of a grid of extinctions is found ---- */
 
 typedef struct extinction_grid {
-    const float *values;                 /* [z, y, x, channel] */
-    uint32_t size[3], channels, cells;   /* x, y, z; cells with bounds of their own along each side, 1: a bound for all */
-    double thickness;                    /* optical, of density 1 along the box's diagonal */
+    const float *values; /* [z, y, x, channel] */
+    uint32_t size[3], channels,
+        cells;        /* x, y, z; cells with bounds of their own along each side, 1: a bound for all */
+    double thickness; /* optical, of density 1 along the box's diagonal */
 } extinction_grid;
 
 /* How many tentative collisions a real one takes in gradient passes, mean over the voxels: 1.25 to 20. */

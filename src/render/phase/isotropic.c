@@ -10,7 +10,8 @@ static ir_ref isotropic_value(tracer *t, const class_node *n, ir_ref record, vec
     return t_f32(t, inverse_sphere);
 }
 
-static vec3 isotropic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3])
+static vec3 isotropic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p,
+                             const ir_ref u[3])
 {
     (void)n, (void)record, (void)wi, (void)p;
     return warp_uniform_sphere(t, u[1], u[2]);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Microflakes: mirrors that float in the medium, their normals distributed as on an ellipsoid (Heitz, Dupuy, Crassin, Dachsbacher, The SGGX
- * Microflake Distribution, 2015). S is its symmetric positive matrix in the world, six channels of a grid: xx, yy, zz, xy, xz, yz. With h
- * the half vector of wi and wo,
+ * Microflakes: mirrors that float in the medium, their normals distributed as on an ellipsoid (Heitz, Dupuy,
+ * Crassin, Dachsbacher, The SGGX Microflake Distribution, 2015). S is its symmetric positive matrix in the
+ * world, six channels of a grid: xx, yy, zz, xy, xz, yz. With h the half vector of wi and wo,
  *
  *     area(w) = sqrt(w' S w)                 seen from w (equation 10)
  *     D(h) = 1 / (pi sqrt|S| (h' S^-1 h)^2)  of normals
  *     f = D(h) / (4 area(wi)),
  *
- * which is sampled exactly, by the visible normals. The extinction of a medium of flakes is proportional to the area that they show in the
- * direction of travel (`area`, `most_area`). |S| S^-1 is the matrix of cofactors, so nothing is divided by a determinant of 0. */
+ * which is sampled exactly, by the visible normals. The extinction of a medium of flakes is proportional to
+ * the area that they show in the direction of travel (`area`, `most_area`). |S| S^-1 is the matrix of
+ * cofactors, so nothing is divided by a determinant of 0. */
 #include "render/classes.h"
 
 enum { SGGX_S };
@@ -36,12 +37,21 @@ static ir_ref form(tracer *t, flakes m, vec3 a, vec3 b)
     return v3_dot(t, a, v3(v3_dot(t, row_x, b), v3_dot(t, row_y, b), v3_dot(t, row_z, b)));
 }
 
-static ir_ref minor(tracer *t, ir_ref a, ir_ref b, ir_ref c, ir_ref d) { return ir_sub(t->f, ir_mul(t->f, a, d), ir_mul(t->f, b, c)); }
+static ir_ref minor(tracer *t, ir_ref a, ir_ref b, ir_ref c, ir_ref d)
+{
+    return ir_sub(t->f, ir_mul(t->f, a, d), ir_mul(t->f, b, c));
+}
 
 static flakes cofactors(tracer *t, flakes m)
 {
-    return (flakes){.xx = minor(t, m.yy, m.yz, m.yz, m.zz), .yy = minor(t, m.xx, m.xz, m.xz, m.zz), .zz = minor(t, m.xx, m.xy, m.xy, m.yy),
-                    .xy = minor(t, m.xz, m.xy, m.zz, m.yz), .xz = minor(t, m.xy, m.xz, m.yy, m.yz), .yz = minor(t, m.xy, m.xx, m.yz, m.xz)};
+    return (flakes){
+        .xx = minor(t, m.yy, m.yz, m.yz, m.zz),
+        .yy = minor(t, m.xx, m.xz, m.xz, m.zz),
+        .zz = minor(t, m.xx, m.xy, m.xy, m.yy),
+        .xy = minor(t, m.xz, m.xy, m.zz, m.yz),
+        .xz = minor(t, m.xy, m.xz, m.yy, m.yz),
+        .yz = minor(t, m.xy, m.xx, m.yz, m.xz),
+    };
 }
 
 static ir_ref determinant(tracer *t, flakes m, flakes c)
@@ -50,9 +60,15 @@ static ir_ref determinant(tracer *t, flakes m, flakes c)
     return ir_max(t->f, d, t_f32(t, 1e-20f));
 }
 
-static ir_ref area(tracer *t, flakes m, vec3 w) { return ir_sqrt(t->f, ir_max(t->f, form(t, m, w, w), t_f32(t, 1e-20f))); }
+static ir_ref area(tracer *t, flakes m, vec3 w)
+{
+    return ir_sqrt(t->f, ir_max(t->f, form(t, m, w, w), t_f32(t, 1e-20f)));
+}
 
-static ir_ref sggx_area(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p) { return area(t, flakes_at(t, n, record, p), w); }
+static ir_ref sggx_area(tracer *t, const class_node *n, ir_ref record, vec3 w, vec3 p)
+{
+    return area(t, flakes_at(t, n, record, p), w);
+}
 
 static ir_ref sggx_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec3 p)
 {
@@ -60,11 +76,13 @@ static ir_ref sggx_value(tracer *t, const class_node *n, ir_ref record, vec3 wi,
     flakes m = flakes_at(t, n, record, p), c = cofactors(t, m);
     vec3 h = v3_add(t, wi, wo);
     ir_ref d = determinant(t, m, c), stretched = t_ratio(t, v3_dot(t, h, h), form(t, c, h, h));
-    ir_ref normals = ir_mul(f, ir_mul(f, d, ir_sqrt(f, d)), ir_mul(f, t_sqr(t, stretched), t_f32(t, inverse_pi)));
+    ir_ref normals =
+        ir_mul(f, ir_mul(f, d, ir_sqrt(f, d)), ir_mul(f, t_sqr(t, stretched), t_f32(t, inverse_pi)));
     return ir_div(f, normals, ir_mul(f, area(t, m, wi), t_f32(t, 4)));
 }
 
-/* A visible normal (section 5 of the paper's supplement): S in the frame of wi, whose root maps a hemisphere around wi to what wi sees. */
+/* A visible normal (section 5 of the paper's supplement): S in the frame of wi, whose root maps a hemisphere
+ * around wi to what wi sees. */
 static vec3 sggx_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3])
 {
     ir_func *f = t->f;
@@ -75,11 +93,13 @@ static vec3 sggx_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
     ir_ref d = determinant(t, m, cofactors(t, m)), root_ii = ir_div(f, t_f32(t, 1), ir_sqrt(f, ii));
     ir_ref face = ir_sqrt(f, ir_max(f, minor(t, jj, ji, ji, ii), t_f32(t, 1e-20f)));
     ir_ref radius = ir_sqrt(f, u[1]), angle = ir_mul(f, u[2], t_f32(t, two_pi));
-    ir_ref a = ir_mul(f, radius, ir_cos(f, angle)), b = ir_mul(f, radius, ir_sin(f, angle)), c = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), u[1]));
+    ir_ref a = ir_mul(f, radius, ir_cos(f, angle)), b = ir_mul(f, radius, ir_sin(f, angle)),
+           c = t_safe_sqrt(t, ir_sub(f, t_f32(t, 1), u[1]));
     ir_ref k = ir_mul(f, a, ir_div(f, ir_sqrt(f, d), face));
     k = t_mad(t, b, ir_div(f, ir_mul(f, root_ii, minor(t, kj, ki, ji, ii)), face), k);
     k = t_mad(t, c, ir_mul(f, root_ii, ki), k);
-    ir_ref j = t_mad(t, b, ir_mul(f, root_ii, face), ir_mul(f, c, ir_mul(f, root_ii, ji))), i = ir_mul(f, c, ir_mul(f, root_ii, ii));
+    ir_ref j = t_mad(t, b, ir_mul(f, root_ii, face), ir_mul(f, c, ir_mul(f, root_ii, ji))),
+           i = ir_mul(f, c, ir_mul(f, root_ii, ii));
     vec3 normal = v3_normalize(t, frame_to_world(t, (frame){fr.s, fr.t, wi}, v3(k, j, i)));
     vec3 wo = v3_sub(t, v3_scale(t, normal, ir_mul(f, t_f32(t, 2), v3_dot(t, normal, wi))), wi);
     return v3_normalize(t, wo);
@@ -124,12 +144,14 @@ static bl_result sggx_check(render_scene *s, const scene_object *o, bl_error *er
     const scene_value *v = scene_get(o, "S");
     const volume_class *volume = (const volume_class *)(const void *)v->object->cls;
     if (!volume->channels || volume->channels(s, v->object) != 6)
-        return scene_error(err, BL_ERROR_SCENE, v->where, "sggx: \"S\" must be a grid of six channels: xx, yy, zz, xy, xz, yz");
+        return scene_error(err, BL_ERROR_SCENE, v->where,
+                           "sggx: \"S\" must be a grid of six channels: xx, yy, zz, xy, xz, yz");
     return BL_OK;
 }
 
 static const plugin_param sggx_params[] = {
-    [SGGX_S] = {"S", PLUGIN_VOLUMETRIC, PLUGIN_REQUIRED, NULL, -1e30, 1e30, "the ellipsoid's matrix in the world: xx, yy, zz, xy, xz, yz"},
+    [SGGX_S] = {"S", PLUGIN_VOLUMETRIC, PLUGIN_REQUIRED, NULL, -1e30, 1e30,
+                "the ellipsoid's matrix in the world: xx, yy, zz, xy, xz, yz"},
 };
 const phase_class phase_sggx = {
     .base = {.plugin = {PLUGIN_PHASE, "sggx", sggx_params, 1, NULL, 0, "microflakes that mirror"},

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A phase function from a table: values at equal distances over the cosine between the direction in which light travelled and the one into which it is
- * scattered, from -1 (back) to 1 (on); linear in between, and normalised. The values are parameters; that their integral is divided out is
- * part of their gradient.
+ * A phase function from a table: values at equal distances over the cosine between the direction in which
+ * light travelled and the one into which it is scattered, from -1 (back) to 1 (on); linear in between, and
+ * normalised. The values are parameters; that their integral is divided out is part of their gradient.
  *
- * Sampled exactly: an interval from the cumulative areas of intervals, which are a sampling table, and within it the root of a quadratic. Where
- * the gradient is wanted each value counts there as a part of the largest at least, so that what is 0 is sampled, too (estimators.md 4). */
+ * Sampled exactly: an interval from the cumulative areas of intervals, which are a sampling table, and within
+ * it the root of a quadratic. Where the gradient is wanted each value counts there as a part of the largest
+ * at least, so that what is 0 is sampled, too (estimators.md 4). */
 #include "render/classes.h"
 
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WORDS, COUNT_MOST = 4096 };
-enum { TABLE_LEAST, TABLE_AREA, TABLE_CUMULATIVE }; /* a value counts as this at least; the area below all; of interval k and those before, over it */
+enum {
+    TABLE_LEAST,
+    TABLE_AREA,
+    TABLE_CUMULATIVE
+}; /* a value counts as this at least; the area below all; of interval k and those before, over it */
 static const float least_part = 0.05f, two_pi = 6.28318530717958647692f;
 
 static const render_parameter *table_data(const render_scene *s, const scene_object *o)
@@ -24,10 +29,12 @@ static bl_result tab_load(render_scene *s, const scene_object *o, bl_error *err)
     const char *malformed;
     int count = numbers_parse(list->text, numbers, COUNT_MOST, &malformed);
     if (count < 2 || count > COUNT_MOST)
-        return scene_error(err, BL_ERROR_SCENE, list->where, "tabphase: \"values\" must be a list of 2 to %d numbers", COUNT_MOST);
+        return scene_error(err, BL_ERROR_SCENE, list->where,
+                           "tabphase: \"values\" must be a list of 2 to %d numbers", COUNT_MOST);
     for (int k = 0; k < count; k++) {
         if (!(numbers[k] >= 0))
-            return scene_error(err, BL_ERROR_SCENE, list->where, "tabphase: %g in \"values\" is below 0", numbers[k]);
+            return scene_error(err, BL_ERROR_SCENE, list->where, "tabphase: %g in \"values\" is below 0",
+                               numbers[k]);
         values[k] = (float)numbers[k], sum += numbers[k];
     }
     if (!(sum > 0))
@@ -38,11 +45,15 @@ static bl_result tab_load(render_scene *s, const scene_object *o, bl_error *err)
 
 static void tab_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
-    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT), words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT),
+    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
     words[EXTRA_COUNT] = table_data(p->scene, o)->shape[0];
 }
 
-static ir_ref count_of(tracer *t, const class_node *n, ir_ref record) { return t_word(t, record, n->extra_word + EXTRA_COUNT); }
+static ir_ref count_of(tracer *t, const class_node *n, ir_ref record)
+{
+    return t_word(t, record, n->extra_word + EXTRA_COUNT);
+}
 
 static ir_ref entry_of(tracer *t, const class_node *n, ir_ref record, ir_ref index)
 {
@@ -52,7 +63,8 @@ static ir_ref entry_of(tracer *t, const class_node *n, ir_ref record, ir_ref ind
 /* An entry as it counts for sampling. */
 static ir_ref sampled_entry(tracer *t, const class_node *n, ir_ref record, ir_ref index)
 {
-    return ir_max(t->f, entry_of(t, n, record, index), ir_load(t->f, IR_F32, BUFFER_VALUES, plan_table_at(t, n, record)));
+    return ir_max(t->f, entry_of(t, n, record, index),
+                  ir_load(t->f, IR_F32, BUFFER_VALUES, plan_table_at(t, n, record)));
 }
 
 typedef ir_ref (*table_entry)(tracer *t, const class_node *n, ir_ref record, ir_ref index);
@@ -80,9 +92,11 @@ static ir_ref tab_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
 {
     (void)p;
     ir_func *f = t->f;
-    ir_ref half = t_f32(t, 0.5f), state[2] = {t_u32(t, 0), t_f32(t, 0)}, end = ir_sub(f, count_of(t, n, record), t_u32(t, 1)), loop = ir_loop(f, state, 2);
+    ir_ref half = t_f32(t, 0.5f), state[2] = {t_u32(t, 0), t_f32(t, 0)},
+           end = ir_sub(f, count_of(t, n, record), t_u32(t, 1)), loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], end));
-    ir_ref after = t_offset(t, state[0], 1), both = ir_add(f, entry_of(t, n, record, state[0]), entry_of(t, n, record, after));
+    ir_ref after = t_offset(t, state[0], 1),
+           both = ir_add(f, entry_of(t, n, record, state[0]), entry_of(t, n, record, after));
     ir_ref next[2] = {after, ir_add(f, state[1], ir_mul(f, both, half))};
     ir_endloop(f, loop, next, 2);
     ir_ref area = ir_mul(f, state[1], ir_mul(f, interval(t, n, record), t_f32(t, two_pi)));
@@ -93,16 +107,20 @@ static ir_ref tab_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
 {
     (void)p;
     ir_ref area = ir_load(t->f, IR_F32, BUFFER_VALUES, t_offset(t, plan_table_at(t, n, record), TABLE_AREA));
-    return ir_div(t->f, at_cosine(t, n, record, cosine_between(t, wi, wo), sampled_entry), ir_mul(t->f, area, t_f32(t, two_pi)));
+    return ir_div(t->f, at_cosine(t, n, record, cosine_between(t, wi, wo), sampled_entry),
+                  ir_mul(t->f, area, t_f32(t, two_pi)));
 }
 
 static vec3 tab_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 p, const ir_ref u[3])
 {
     (void)p;
     ir_func *f = t->f;
-    ir_ref one = t_u32(t, 1), table = t_offset(t, plan_table_at(t, n, record), TABLE_CUMULATIVE), zero = t_f32(t, 0);
-    ir_ref k = warp_discrete(t, BUFFER_VALUES, table, ir_sub(f, count_of(t, n, record), one), u[1]), first = ir_eq(f, k, t_u32(t, 0));
-    ir_ref before = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, ir_select(f, first, k, ir_sub(f, k, one))));
+    ir_ref one = t_u32(t, 1), table = t_offset(t, plan_table_at(t, n, record), TABLE_CUMULATIVE),
+           zero = t_f32(t, 0);
+    ir_ref k = warp_discrete(t, BUFFER_VALUES, table, ir_sub(f, count_of(t, n, record), one), u[1]),
+           first = ir_eq(f, k, t_u32(t, 0));
+    ir_ref before =
+        ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, ir_select(f, first, k, ir_sub(f, k, one))));
     before = ir_select(f, first, zero, before);
     ir_ref share = ir_sub(f, ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, table, k)), before);
     ir_ref rest = t_clamp(t, t_ratio(t, ir_sub(f, u[1], before), share), 0, 1);
@@ -121,7 +139,6 @@ static uint32_t tab_words(const render_scene *s, const scene_object *o, const re
     return TABLE_CUMULATIVE + table_data(s, o)->shape[0];
 }
 
-
 static uint32_t tab_lanes(const render_scene *s, const scene_object *o, uint32_t step)
 {
     (void)s, (void)o, (void)step;
@@ -132,17 +149,20 @@ static void tab_step(tracer *t, const class_node *n, ir_ref record, uint32_t ste
 {
     (void)step, (void)lane;
     ir_func *f = t->f;
-    ir_ref table = plan_table_at(t, n, record), count = count_of(t, n, record), one = t_u32(t, 1), end = ir_sub(f, count, one);
+    ir_ref table = plan_table_at(t, n, record), count = count_of(t, n, record), one = t_u32(t, 1),
+           end = ir_sub(f, count, one);
     ir_ref largest[2] = {t_u32(t, 0), t_f32(t, 0)}, loop = ir_loop(f, largest, 2);
     ir_while(f, ir_lt(f, largest[0], count));
-    ir_ref larger[2] = {ir_add(f, largest[0], one), ir_max(f, largest[1], entry_of(t, n, record, largest[0]))};
+    ir_ref larger[2] = {ir_add(f, largest[0], one),
+                        ir_max(f, largest[1], entry_of(t, n, record, largest[0]))};
     ir_endloop(f, loop, larger, 2);
     bool wanted = plan_wants(n, n->cls->data_name);
     ir_store(f, BUFFER_VALUES, table, wanted ? ir_mul(f, largest[1], t_f32(t, least_part)) : t_f32(t, 0));
     ir_ref sum[2] = {t_u32(t, 0), t_f32(t, 0)}, half = ir_mul(f, interval(t, n, record), t_f32(t, 0.5f));
     loop = ir_loop(f, sum, 2);
     ir_while(f, ir_lt(f, sum[0], end));
-    ir_ref after = ir_add(f, sum[0], one), both = ir_add(f, sampled_entry(t, n, record, sum[0]), sampled_entry(t, n, record, after));
+    ir_ref after = ir_add(f, sum[0], one),
+           both = ir_add(f, sampled_entry(t, n, record, sum[0]), sampled_entry(t, n, record, after));
     ir_ref area = t_mad(t, both, half, sum[1]);
     ir_store(f, BUFFER_VALUES, ir_add(f, table, t_offset(t, sum[0], TABLE_CUMULATIVE)), area);
     ir_endloop(f, loop, (ir_ref[2]){after, area}, 2);
@@ -157,7 +177,8 @@ static void tab_step(tracer *t, const class_node *n, ir_ref record, uint32_t ste
 }
 
 static const plugin_param tab_params[] = {
-    {"values", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0, "at equal distances over the cosine, from back to on"},
+    {"values", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0,
+     "at equal distances over the cosine, from back to on"},
 };
 const phase_class phase_tab = {
     .base = {.plugin = {PLUGIN_PHASE, "tabphase", tab_params, 1, NULL, 0, "a table over the cosine"},

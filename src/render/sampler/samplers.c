@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samplers: how the numbers of one block (random.c) are spread over the samples of a pixel.
  *
- * A dimension is a slot of a block, one number or two; its place is (pixel, seed, stream, block, slot), so that image, gradient and every vertex have
- * dimensions of their own and a replay finds them again. The numbers of a dimension are stratified over the pixel's samples by a permutation of
- * the sample's index that the place decides (Kensler 2013, "Correlated Multi-Jittered Sampling", section 3), and differ from place to place as if
- * independent: each estimate stays unbiased.
+ * A dimension is a slot of a block, one number or two; its place is (pixel, seed, stream, block, slot), so
+ * that image, gradient and every vertex have dimensions of their own and a replay finds them again. The
+ * numbers of a dimension are stratified over the pixel's samples by a permutation of the sample's index that
+ * the place decides (Kensler 2013, "Correlated Multi-Jittered Sampling", section 3), and differ from place to
+ * place as if independent: each estimate stays unbiased.
  *
  *   stratified   a stratum of the line, or a cell of a grid, each (jittered) once
  *   multijitter  cells, and at once rows and columns of N (Kensler 2013)
- *   orthogonal   Bose's orthogonal array of strength 2 over all dimensions (Jarosz et al. 2019, section 4.1), N the square of a prime
- *   ldsampler    van der Corput and the second dimension of Sobol', digits scrambled: a (0,2) sequence (Kollig and Keller 2002), N a power of 4 */
+ *   orthogonal   Bose's orthogonal array of strength 2 over all dimensions (Jarosz et al. 2019, section 4.1),
+ *                N the square of a prime
+ *   ldsampler    van der Corput and the second dimension of Sobol', digits scrambled: a (0,2) sequence
+ *                (Kollig and Keller 2002), N a power of 4 */
 #include "render/classes.h"
 
 /* ---- counts that a sampler can do ---- */
@@ -62,7 +65,8 @@ static uint32_t power_of_four_count(uint32_t n)
 
 /* ---- traced: permutations ---- */
 
-/* One round of Kensler's hash, a permutation of the numbers below mask + 1, a power of two; steps as in his listing. */
+/* One round of Kensler's hash, a permutation of the numbers below mask + 1, a power of two; steps as in his
+ * listing. */
 static ir_ref mix(ir_func *f, ir_ref i, ir_ref mask, ir_ref seed)
 {
     ir_ref one = ir_u32(f, 1);
@@ -70,9 +74,12 @@ static ir_ref mix(ir_func *f, ir_ref i, ir_ref mask, ir_ref seed)
 #define MUL(v) (i = ir_mul(f, i, v))
 #define C(v) ir_u32(f, v)
     XOR(seed), MUL(C(0xe170893du)), XOR(ir_shr(f, seed, C(16))), XOR(ir_shr(f, ir_and(f, i, mask), C(4)));
-    XOR(ir_shr(f, seed, C(8))), MUL(C(0x0929eb3fu)), XOR(ir_shr(f, seed, C(23))), XOR(ir_shr(f, ir_and(f, i, mask), one));
-    MUL(ir_or(f, one, ir_shr(f, seed, C(27)))), MUL(C(0x6935fa69u)), XOR(ir_shr(f, ir_and(f, i, mask), C(11)));
-    MUL(C(0x74dcb303u)), XOR(ir_shr(f, ir_and(f, i, mask), C(2))), MUL(C(0x9e501cc3u)), XOR(ir_shr(f, ir_and(f, i, mask), C(2)));
+    XOR(ir_shr(f, seed, C(8))), MUL(C(0x0929eb3fu)), XOR(ir_shr(f, seed, C(23))),
+        XOR(ir_shr(f, ir_and(f, i, mask), one));
+    MUL(ir_or(f, one, ir_shr(f, seed, C(27)))), MUL(C(0x6935fa69u)),
+        XOR(ir_shr(f, ir_and(f, i, mask), C(11)));
+    MUL(C(0x74dcb303u)), XOR(ir_shr(f, ir_and(f, i, mask), C(2))), MUL(C(0x9e501cc3u)),
+        XOR(ir_shr(f, ir_and(f, i, mask), C(2)));
     MUL(C(0xc860a3dfu)), i = ir_and(f, i, mask), XOR(ir_shr(f, i, C(5)));
 #undef C
 #undef MUL
@@ -80,9 +87,13 @@ static ir_ref mix(ir_func *f, ir_ref i, ir_ref mask, ir_ref seed)
     return i;
 }
 
-static ir_ref remainder_of(tracer *t, ir_ref a, ir_ref b) { return ir_sub(t->f, a, ir_mul(t->f, ir_div(t->f, a, b), b)); }
+static ir_ref remainder_of(tracer *t, ir_ref a, ir_ref b)
+{
+    return ir_sub(t->f, a, ir_mul(t->f, ir_div(t->f, a, b), b));
+}
 
-/* A permutation of the numbers below count, which `seed` chooses: the hash above, walked until it falls below count. */
+/* A permutation of the numbers below count, which `seed` chooses: the hash above, walked until it falls below
+ * count. */
 static ir_ref permute(tracer *t, ir_ref i, ir_ref count, ir_ref seed)
 {
     ir_func *f = t->f;
@@ -102,7 +113,8 @@ static ir_ref permute(tracer *t, ir_ref i, ir_ref count, ir_ref seed)
 static ir_ref in_cell(tracer *t, ir_ref cell, ir_ref part, ir_ref count)
 {
     ir_func *f = t->f;
-    return ir_min(f, ir_div(f, ir_add(f, ir_to_f32(f, cell), part), ir_to_f32(f, count)), t_f32(t, 0x1.fffffep-1f));
+    return ir_min(f, ir_div(f, ir_add(f, ir_to_f32(f, cell), part), ir_to_f32(f, count)),
+                  t_f32(t, 0x1.fffffep-1f));
 }
 
 /* Largest y with y * y <= n. */
@@ -115,19 +127,26 @@ static ir_ref traced_root(tracer *t, ir_ref n)
 
 /* ---- traced: one dimension ---- */
 
-/* What a dimension's numbers are made from: words that are the same for all samples of the pixel, and jitter of this sample's own. */
+/* What a dimension's numbers are made from: words that are the same for all samples of the pixel, and jitter
+ * of this sample's own. */
 typedef struct dimension {
     const sampler_place *at;
-    ir_ref path;       /* u32: the same for all dimensions of the pixel */
-    ir_ref seed;       /* u32: of this one; chooses the permutations */
+    ir_ref path; /* u32: the same for all dimensions of the pixel */
+    ir_ref seed; /* u32: of this one; chooses the permutations */
     ir_ref jitter[2];
-    ir_ref index;      /* u32: of the number in the path, counted as if all slots were single */
+    ir_ref index; /* u32: of the number in the path, counted as if all slots were single */
     bool jittered;
 } dimension;
 
-static ir_ref jitter(tracer *t, const dimension *d, int k) { return d->jittered ? d->jitter[k] : t_f32(t, 0.5f); }
+static ir_ref jitter(tracer *t, const dimension *d, int k)
+{
+    return d->jittered ? d->jitter[k] : t_f32(t, 0.5f);
+}
 
-static ir_ref reseed(tracer *t, const dimension *d, uint32_t factor) { return ir_mul(t->f, d->seed, t_u32(t, factor)); }
+static ir_ref reseed(tracer *t, const dimension *d, uint32_t factor)
+{
+    return ir_mul(t->f, d->seed, t_u32(t, factor));
+}
 
 static ir_ref stratified_1(tracer *t, const dimension *d)
 {
@@ -148,21 +167,26 @@ static vec2 multijitter_2(tracer *t, const dimension *d)
     ir_ref rows = traced_root(t, d->at->spp), columns = ir_div(f, d->at->spp, rows);
     ir_ref cell = permute(t, d->at->sample, d->at->spp, reseed(t, d, 0x51633e2du));
     ir_ref y = ir_div(f, cell, columns), x = ir_sub(f, cell, ir_mul(f, y, columns));
-    ir_ref sx = permute(t, x, columns, reseed(t, d, 0x68bc21ebu)), sy = permute(t, y, rows, reseed(t, d, 0x02e5be93u));
-    return (vec2){in_cell(t, x, in_cell(t, sy, jitter(t, d, 0), rows), columns), in_cell(t, y, in_cell(t, sx, jitter(t, d, 1), columns), rows)};
+    ir_ref sx = permute(t, x, columns, reseed(t, d, 0x68bc21ebu)),
+           sy = permute(t, y, rows, reseed(t, d, 0x02e5be93u));
+    return (vec2){in_cell(t, x, in_cell(t, sy, jitter(t, d, 0), rows), columns),
+                  in_cell(t, y, in_cell(t, sx, jitter(t, d, 1), columns), rows)};
 }
 
-/* Column `index` of the array for row i = a p + b: a + (index - 1) b modulo p, for the first two a and b themselves. */
+/* Column `index` of the array for row i = a p + b: a + (index - 1) b modulo p, for the first two a and b
+ * themselves. */
 static ir_ref bose(tracer *t, ir_ref i, ir_ref p, ir_ref index)
 {
     ir_func *f = t->f;
     ir_ref a = ir_div(f, i, p), b = ir_sub(f, i, ir_mul(f, a, p)), one = t_u32(t, 1);
-    ir_ref times = remainder_of(t, ir_sub(f, index, ir_select(f, ir_eq(f, index, t_u32(t, 0)), index, one)), p);
+    ir_ref times =
+        remainder_of(t, ir_sub(f, index, ir_select(f, ir_eq(f, index, t_u32(t, 0)), index, one)), p);
     ir_ref later = remainder_of(t, ir_add(f, a, ir_mul(f, times, b)), p);
     return ir_select(f, ir_eq(f, index, t_u32(t, 0)), a, ir_select(f, ir_eq(f, index, one), b, later));
 }
 
-/* The order of the rows is the same for all dimensions of a path; each dimension permutes its strata, and within them those of its partner. */
+/* The order of the rows is the same for all dimensions of a path; each dimension permutes its strata, and
+ * within them those of its partner. */
 static ir_ref orthogonal_1(tracer *t, const dimension *d)
 {
     ir_func *f = t->f;
@@ -176,7 +200,8 @@ static ir_ref orthogonal_1(tracer *t, const dimension *d)
 static vec2 orthogonal_2(tracer *t, const dimension *d)
 {
     dimension second = *d;
-    second.seed = reseed(t, d, 0x02e5be93u), second.jitter[0] = d->jitter[1], second.index = ir_add(t->f, d->index, t_u32(t, 1));
+    second.seed = reseed(t, d, 0x02e5be93u), second.jitter[0] = d->jitter[1],
+    second.index = ir_add(t->f, d->index, t_u32(t, 1));
     ir_ref x = orthogonal_1(t, d), y = orthogonal_1(t, &second);
     return (vec2){x, y};
 }
@@ -204,7 +229,10 @@ static ir_ref sobol_bits(tracer *t, ir_ref v)
     return result;
 }
 
-static ir_ref bits_to_unit(tracer *t, ir_ref bits) { return ir_mul(t->f, ir_to_f32(t->f, ir_shr(t->f, bits, t_u32(t, 8))), t_f32(t, 0x1p-24f)); }
+static ir_ref bits_to_unit(tracer *t, ir_ref bits)
+{
+    return ir_mul(t->f, ir_to_f32(t->f, ir_shr(t->f, bits, t_u32(t, 8))), t_f32(t, 0x1p-24f));
+}
 
 static ir_ref low_discrepancy_1(tracer *t, const dimension *d)
 {
@@ -215,7 +243,8 @@ static ir_ref low_discrepancy_1(tracer *t, const dimension *d)
 static vec2 low_discrepancy_2(tracer *t, const dimension *d)
 {
     ir_ref i = permute(t, d->at->sample, d->at->spp, d->seed);
-    ir_ref x = ir_xor(t->f, reverse_bits(t, i), reseed(t, d, 0x9E3779B1u)), y = ir_xor(t->f, sobol_bits(t, i), reseed(t, d, 0x85EBCA77u));
+    ir_ref x = ir_xor(t->f, reverse_bits(t, i), reseed(t, d, 0x9E3779B1u)),
+           y = ir_xor(t->f, sobol_bits(t, i), reseed(t, d, 0x85EBCA77u));
     return (vec2){bits_to_unit(t, x), bits_to_unit(t, y)};
 }
 
@@ -228,7 +257,8 @@ static void pixel_words(tracer *t, const sampler_place *at, ir_ref block, ir_ref
     random_words(t, at->pixel, t_u32(t, no_sample), at->seed, at->stream, block, words);
 }
 
-static random4 spread(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block, sampler_slots slots)
+static random4 spread(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,
+                      sampler_slots slots)
 {
     static const uint32_t no_block = 0xFFFFFFu;
     ir_func *f = t->f;
@@ -236,8 +266,14 @@ static random4 spread(tracer *t, const sampler_class *sampler, const sampler_pla
     pixel_words(t, at, block, words), pixel_words(t, at, t_u32(t, no_block), path);
     random4 own = random_block(t, at->pixel, at->sample, at->seed, at->stream, block), r;
     for (uint32_t k = 0; k < 4; k++) {
-        const dimension d = {.at = at, .path = path[0], .seed = words[k], .jitter = {own.u[k], own.u[(k + 1) % 4]}, .jittered = at->jittered,
-                             .index = ir_add(f, ir_mul(f, block, t_u32(t, 4)), t_u32(t, k))};
+        const dimension d = {
+            .at = at,
+            .path = path[0],
+            .seed = words[k],
+            .jitter = {own.u[k], own.u[(k + 1) % 4]},
+            .jittered = at->jittered,
+            .index = ir_add(f, ir_mul(f, block, t_u32(t, 4)), t_u32(t, k)),
+        };
         if (slots == SAMPLER_PAIRS ? k % 2 : k != 1) {
             r.u[k] = sampler->one(t, &d);
             continue;
@@ -248,16 +284,22 @@ static random4 spread(tracer *t, const sampler_class *sampler, const sampler_pla
     return r;
 }
 
-random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block, sampler_slots slots)
+random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,
+                      sampler_slots slots)
 {
-    return sampler->one ? spread(t, sampler, at, block, slots) : random_block(t, at->pixel, at->sample, at->seed, at->stream, block);
+    return sampler->one ? spread(t, sampler, at, block, slots)
+                        : random_block(t, at->pixel, at->sample, at->seed, at->stream, block);
 }
 
-uint32_t sampler_count(const render_scene *s, uint32_t spp) { return s->sampler ? sampler_of(s->sampler)->count(spp) : spp; }
+uint32_t sampler_count(const render_scene *s, uint32_t spp)
+{
+    return s->sampler ? sampler_of(s->sampler)->count(spp) : spp;
+}
 
 bool sampler_jitters(const render_scene *s)
 {
-    return !s->sampler || !sampler_of(s->sampler)->one || sampler_of(s->sampler)->base.plugin.param_count < 3 || scene_number(s->sampler, "jitter") != 0;
+    return !s->sampler || !sampler_of(s->sampler)->one ||
+           sampler_of(s->sampler)->base.plugin.param_count < 3 || scene_number(s->sampler, "jitter") != 0;
 }
 
 /* ---- classes ---- */
@@ -267,8 +309,8 @@ static bl_result note_count(render_scene *s, const scene_object *o, bl_error *er
     (void)err;
     uint32_t wanted = (uint32_t)scene_number(o, "sample_count"), count = sampler_of(o)->count(wanted);
     if (count != wanted)
-        text_add(&s->description->warnings, "%s:%u: %s: the sample count of %u is rounded up to %u\n", o->where.file, o->where.line, o->cls->name, wanted,
-                 count);
+        text_add(&s->description->warnings, "%s:%u: %s: the sample count of %u is rounded up to %u\n",
+                 o->where.file, o->where.line, o->cls->name, wanted, count);
     return BL_OK;
 }
 
@@ -279,16 +321,33 @@ static const plugin_param params[] = {
     {"strength", PLUGIN_INTEGER, 0, "2", 1, 1024, "accepted; the arrays are of strength 2"},
 };
 const sampler_class sampler_independent = {
-    .base.plugin = {PLUGIN_SAMPLER, "independent", params, 2, NULL, 0, "independent uniform numbers"}, .count = any_count};
+    .base.plugin = {PLUGIN_SAMPLER, "independent", params, 2, NULL, 0, "independent uniform numbers"},
+    .count = any_count};
 const sampler_class sampler_stratified = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "stratified", params, 3, NULL, 0, "jittered strata; a square of samples"}, .load = note_count},
-    .count = square_count, .one = stratified_1, .two = stratified_2};
+    .base = {.plugin = {PLUGIN_SAMPLER, "stratified", params, 3, NULL, 0,
+                        "jittered strata; a square of samples"},
+             .load = note_count},
+    .count = square_count,
+    .one = stratified_1,
+    .two = stratified_2,
+};
 const sampler_class sampler_multijitter = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "multijitter", params, 3, NULL, 0, "cells, rows and columns at once"}, .load = note_count},
-    .count = grid_count, .one = stratified_1, .two = multijitter_2};
+    .base = {.plugin = {PLUGIN_SAMPLER, "multijitter", params, 3, NULL, 0, "cells, rows and columns at once"},
+             .load = note_count},
+    .count = grid_count,
+    .one = stratified_1,
+    .two = multijitter_2};
 const sampler_class sampler_orthogonal = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", params, 4, NULL, 0, "every two dimensions stratified; the square of a prime of samples"}, .load = note_count},
-    .count = prime_square_count, .one = orthogonal_1, .two = orthogonal_2};
+    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", params, 4, NULL, 0,
+                        "every two dimensions stratified; the square of a prime of samples"},
+             .load = note_count},
+    .count = prime_square_count,
+    .one = orthogonal_1,
+    .two = orthogonal_2};
 const sampler_class sampler_low_discrepancy = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "ldsampler", params, 2, NULL, 0, "scrambled (0,2) sequence; a power of 4 of samples"}, .load = note_count},
-    .count = power_of_four_count, .one = low_discrepancy_1, .two = low_discrepancy_2};
+    .base = {.plugin = {PLUGIN_SAMPLER, "ldsampler", params, 2, NULL, 0,
+                        "scrambled (0,2) sequence; a power of 4 of samples"},
+             .load = note_count},
+    .count = power_of_four_count,
+    .one = low_discrepancy_1,
+    .two = low_discrepancy_2};

@@ -23,9 +23,14 @@ typedef struct sampler_class {
 } sampler_class;
 
 /* As random_block, with the numbers spread over the pixel's samples as the sampler does. */
-random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block, sampler_slots slots);
-uint32_t sampler_count(const render_scene *s, uint32_t spp); /* spp, rounded up to what the scene's sampler can do */
+random4 sampler_block(tracer *t, const sampler_class *sampler, const sampler_place *at, ir_ref block,
+                      sampler_slots slots);
+uint32_t sampler_count(const render_scene *s,
+                       uint32_t spp); /* spp, rounded up to what the scene's sampler can do */
 bool sampler_jitters(const render_scene *s);
-static inline const sampler_class *sampler_of(const scene_object *o) { return (const sampler_class *)(const void *)o->cls; }
+static inline const sampler_class *sampler_of(const scene_object *o)
+{
+    return (const sampler_class *)(const void *)o->cls;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Several sensors side by side on one film, each on an equal share of its width and with the aspect of that share (Mitsuba's batch). A filter may
- * take a sample over the border between two, as there. Record: the window, then a record for each. */
+ * Several sensors side by side on one film, each on an equal share of its width and with the aspect of that
+ * share (Mitsuba's batch). A filter may take a sample over the border between two, as there. Record: the
+ * window, then a record for each. */
 #include "render/classes.h"
 
 static uint32_t members(const scene_object *o, const scene_object *out[])
@@ -28,20 +29,25 @@ static bl_result batch_bind(const render_scene *s, const scene_object *o, bl_err
     if (count == 0)
         return scene_error(err, BL_ERROR_SCENE, o->where, "batch: it needs at least one sensor");
     if (s->full_width % count)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "batch: the film's width of %u is not divisible by the number of sensors, %u", s->full_width, count);
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "batch: the film's width of %u is not divisible by the number of sensors, %u",
+                           s->full_width, count);
     for (uint32_t k = 0; k < o->child_count; k++) {
         const scene_object *child = o->children[k];
         if (child->cls->category != PLUGIN_SENSOR)
             continue;
         if (child->cls == &sensor_batch.base.plugin || sensor_of(child)->weight != 0)
-            return scene_error(err, BL_ERROR_UNSUPPORTED, child->where, "batch: a sensor of type \"%s\" in it is not implemented yet", child->cls->name);
+            return scene_error(err, BL_ERROR_UNSUPPORTED, child->where,
+                               "batch: a sensor of type \"%s\" in it is not implemented yet",
+                               child->cls->name);
         if (sensor_of(child)->bind)
             TRY(sensor_of(child)->bind(s, child, err));
     }
     return BL_OK;
 }
 
-static void batch_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void batch_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                         const sensor_film *film, uint32_t *words)
 {
     (void)to_world;
     arena a = {0};
@@ -73,7 +79,8 @@ static ray batch_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
     uint32_t count = members(v->object, NULL);
     vec2 film = sensor_film_position(t, v, 0, position); /* from 1 to -1 */
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), zero = t_f32(t, 0);
-    ir_ref x = ir_mul(f, ir_mul(f, half, ir_sub(f, one, film.x)), t_f32(t, (float)count)), y = ir_mul(f, half, ir_sub(f, one, film.y));
+    ir_ref x = ir_mul(f, ir_mul(f, half, ir_sub(f, one, film.x)), t_f32(t, (float)count)),
+           y = ir_mul(f, half, ir_sub(f, one, film.y));
     ir_ref index = ir_min(f, ir_to_u32(f, ir_max(f, x, zero)), t_u32(t, count - 1));
     ir_func **functions = arena_alloc(&f->module->arena, count * sizeof *functions);
     const scene_object **all = list(&f->module->arena, v->object);
@@ -88,8 +95,11 @@ static const plugin_param batch_params[] = {
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
     {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
 };
-static const plugin_slot batch_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_SENSOR, "sensor", 1, 64}};
+static const plugin_slot batch_slots[] = {
+    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_SENSOR, "sensor", 1, 64}};
 const sensor_class sensor_batch = {
     .base.plugin = {PLUGIN_SENSOR, "batch", batch_params, 2, batch_slots, 3, "several sensors side by side"},
-    .bind = batch_bind, .record = batch_record, .ray = batch_ray,
+    .bind = batch_bind,
+    .record = batch_record,
+    .ray = batch_ray,
 };

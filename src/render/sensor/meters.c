@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sensors that measure at a place: along one ray (radiancemeter), from infinitely far along one direction (distant), on a shape (irradiancemeter).
+ * Sensors that measure at a place: along one ray (radiancemeter), from infinitely far along one direction
+ * (distant), on a shape (irradiancemeter).
  *
- * Densities, in Mitsuba's terms: the distant sensor averages over its target, which is a point, a shape (uniformly in area), or without one the
- * cross section of the scene's bounding sphere; the irradiancemeter draws points uniformly in area by the film's position, directions by their cosine
- * to the shading normal, so rays weigh pi. */
+ * Densities, in Mitsuba's terms: the distant sensor averages over its target, which is a point, a shape
+ * (uniformly in area), or without one the cross section of the scene's bounding sphere; the irradiancemeter
+ * draws points uniformly in area by the film's position, directions by their cosine to the shading normal, so
+ * rays weigh pi. */
 #include "render/classes.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -20,7 +22,8 @@ static bl_result check_direction(const scene_object *o, const char *what, bl_err
 {
     const scene_value *direction = scene_get(o, "direction"), *to_world = scene_get(o, "to_world");
     if (direction->given && to_world->given)
-        return scene_error(err, BL_ERROR_SCENE, direction->where, "%s: give either \"to_world\" or %s, not both", o->cls->name, what);
+        return scene_error(err, BL_ERROR_SCENE, direction->where,
+                           "%s: give either \"to_world\" or %s, not both", o->cls->name, what);
     double d[3];
     sensor_direction(o, to_world->matrix, d);
     if (!isfinite(d[0] + d[1] + d[2]))
@@ -34,11 +37,13 @@ static bl_result radiancemeter_load(render_scene *s, const scene_object *o, bl_e
 {
     (void)s;
     if (scene_get(o, "origin")->given != scene_get(o, "direction")->given)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "radiancemeter: \"origin\" and \"direction\" go together");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "radiancemeter: \"origin\" and \"direction\" go together");
     return check_direction(o, "\"origin\" and \"direction\"", err);
 }
 
-static void radiancemeter_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void radiancemeter_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                                 const sensor_film *film, uint32_t *words)
 {
     (void)s, (void)film;
     const scene_value *given = scene_get(o, "origin");
@@ -67,11 +72,13 @@ static uint32_t shape_of(const render_scene *s, const scene_object *o)
     return PLAN_NONE;
 }
 
-static bl_result check_shape(const render_scene *s, const scene_object *o, const scene_object *shape, bl_error *err)
+static bl_result check_shape(const render_scene *s, const scene_object *o, const scene_object *shape,
+                             bl_error *err)
 {
     uint32_t index = shape_of(s, shape);
     if (index == PLAN_NONE || !shape_kinds[s->shapes.data[index].kind]->point)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "%s: points on a shape of type \"%s\" are not implemented yet", o->cls->name,
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "%s: points on a shape of type \"%s\" are not implemented yet", o->cls->name,
                            shape->cls->name);
     if (!(s->shapes.data[index].area > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "%s: the shape's area is 0", o->cls->name);
@@ -92,24 +99,29 @@ static bl_result distant_bind(const render_scene *s, const scene_object *o, bl_e
 }
 
 /* Two axes across d, of the bounding sphere's radius. */
-static void distant_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void distant_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                           const sensor_film *film, uint32_t *words)
 {
     (void)film;
     const scene_value *target = scene_get(o, "target");
     double d[3], origin[3], x[3], y[3], radius = fmax((double)s->radius, 1e-4);
     bool given = scene_get(o, "direction")->given;
     sensor_direction(o, to_world, d);
-    int least = fabs(d[0]) < fabs(d[1]) ? (fabs(d[0]) < fabs(d[2]) ? 0 : 2) : (fabs(d[1]) < fabs(d[2]) ? 1 : 2);
+    int least =
+        fabs(d[0]) < fabs(d[1]) ? (fabs(d[0]) < fabs(d[2]) ? 0 : 2) : (fabs(d[1]) < fabs(d[2]) ? 1 : 2);
     double length = sqrt(1 - d[least] * d[least]);
     for (int k = 0; k < 3; k++)
         x[k] = given ? ((k == least) - d[least] * d[k]) / length : to_world[4 * k];
     for (int k = 0; k < 3; k++)
-        y[k] = given ? d[(k + 1) % 3] * x[(k + 2) % 3] - d[(k + 2) % 3] * x[(k + 1) % 3] : to_world[4 * k + 1];
+        y[k] =
+            given ? d[(k + 1) % 3] * x[(k + 2) % 3] - d[(k + 2) % 3] * x[(k + 1) % 3] : to_world[4 * k + 1];
     for (int k = 0; k < 3; k++) {
-        origin[k] = target->given ? target->vector[k] - 2 * radius * d[k] : (double)s->center[k] - radius * d[k];
+        origin[k] =
+            target->given ? target->vector[k] - 2 * radius * d[k] : (double)s->center[k] - radius * d[k];
         x[k] *= radius, y[k] *= radius;
     }
-    put(words + ORIGIN, origin), put(words + DIRECTION, d), put(words + ACROSS_X, x), put(words + ACROSS_Y, y);
+    put(words + ORIGIN, origin), put(words + DIRECTION, d), put(words + ACROSS_X, x),
+        put(words + ACROSS_Y, y);
     words[RADIUS] = float_word((float)radius);
 }
 
@@ -129,7 +141,8 @@ static ray distant_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens
         o = v3_sub(t, at.p, v3_scale(t, d, ir_mul(f, t_f32(t, 2), t_real(t, v->record, RADIUS))));
     } else if (!scene_get(v->object, "target")->given) {
         vec2 disk = warp_disk_concentric(t, lens.x, lens.y);
-        vec3 across = v3_add(t, v3_scale(t, v3_load(t, v->record, ACROSS_X), disk.x), v3_scale(t, v3_load(t, v->record, ACROSS_Y), disk.y));
+        vec3 across = v3_add(t, v3_scale(t, v3_load(t, v->record, ACROSS_X), disk.x),
+                             v3_scale(t, v3_load(t, v->record, ACROSS_Y), disk.y));
         o = v3_add(t, o, across);
     }
     return (ray){o, d, t_f32(t, 1e30f)};
@@ -152,7 +165,8 @@ static bl_result irradiancemeter_bind(const render_scene *s, const scene_object 
     return check_shape(s, o, carrier(s, o), err);
 }
 
-static void irradiancemeter_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void irradiancemeter_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                                   const sensor_film *film, uint32_t *words)
 {
     (void)s, (void)o, (void)to_world;
     sensor_window_words(film, 0, 0, words);
@@ -164,19 +178,25 @@ static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, v
     ir_func *f = t->f;
     vec2 film = sensor_film_position(t, v, 0, position);
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1);
-    ir_ref u1 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.x)), 0, most), u2 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.y)), 0, most);
+    ir_ref u1 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.x)), 0, most),
+           u2 = t_clamp(t, ir_mul(f, half, ir_sub(f, one, film.y)), 0, most);
     interaction at = point_on(t, carrier(t->plan->scene, v->object), u1, u2);
-    vec3 d = v3_normalize(t, frame_to_world(t, frame_around(t, v3_normalize(t, at.ns)), warp_cosine_hemisphere(t, lens.x, lens.y)));
+    vec3 d = v3_normalize(t, frame_to_world(t, frame_around(t, v3_normalize(t, at.ns)),
+                                            warp_cosine_hemisphere(t, lens.x, lens.y)));
     return (ray){ray_offset(t, at.p, at.ng, d), d, t_f32(t, 1e30f)};
 }
 
 /* ---- classes ---- */
 
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1},
-                                            {PLUGIN_SHAPE, "target", 0, 1}};
-#define SHUTTER                                                                                                              \
-    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                               \
-        {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}
+static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1},
+                                           {PLUGIN_SAMPLER, "sampler", 0, 1},
+                                           {PLUGIN_MEDIUM, "medium", 0, 1},
+                                           {PLUGIN_SHAPE, "target", 0, 1}};
+#define SHUTTER                                                                                              \
+    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                 \
+    {                                                                                                        \
+        "shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"                               \
+    }
 static const plugin_param radiancemeter_params[] = {
     {"origin", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where the ray starts"},
     {"direction", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where it goes"},
@@ -186,20 +206,33 @@ static const plugin_param radiancemeter_params[] = {
 static const plugin_param distant_params[] = {
     {"direction", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "where rays go"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "or this: +z"},
-    {"target", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0, "a point that rays go through; or a shape; the whole scene if missing"},
+    {"target", PLUGIN_POINT, PLUGIN_ABSENT, NULL, 0, 0,
+     "a point that rays go through; or a shape; the whole scene if missing"},
     SHUTTER,
 };
 static const plugin_param irradiancemeter_params[] = {SHUTTER};
 const sensor_class sensor_radiancemeter = {
-    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", radiancemeter_params, 5, sensor_slots, 3, "radiance along one ray"}, .load = radiancemeter_load},
-    .one_pixel = true, .record = radiancemeter_record, .ray = radiancemeter_ray,
+    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", radiancemeter_params, 5, sensor_slots, 3,
+                        "radiance along one ray"},
+             .load = radiancemeter_load},
+    .one_pixel = true,
+    .record = radiancemeter_record,
+    .ray = radiancemeter_ray,
 };
 const sensor_class sensor_distant = {
-    .base = {.plugin = {PLUGIN_SENSOR, "distant", distant_params, 5, sensor_slots, 4, "radiance that leaves the scene in a direction"},
+    .base = {.plugin = {PLUGIN_SENSOR, "distant", distant_params, 5, sensor_slots, 4,
+                        "radiance that leaves the scene in a direction"},
              .load = distant_load},
-    .one_pixel = true, .bind = distant_bind, .record = distant_record, .ray = distant_ray,
+    .one_pixel = true,
+    .bind = distant_bind,
+    .record = distant_record,
+    .ray = distant_ray,
 };
 const sensor_class sensor_irradiancemeter = {
-    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", irradiancemeter_params, 2, sensor_slots, 3, "irradiance on the shape that holds it"},
-    .weight = pi, .bind = irradiancemeter_bind, .record = irradiancemeter_record, .ray = irradiancemeter_ray,
+    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", irradiancemeter_params, 2, sensor_slots, 3,
+                    "irradiance on the shape that holds it"},
+    .weight = pi,
+    .bind = irradiancemeter_bind,
+    .record = irradiancemeter_record,
+    .ray = irradiancemeter_ray,
 };

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parallel rays. The film's width spans [-1, 1] of the camera's x axis, which to_world may scale; its height follows the aspect. As in Mitsuba,
- * the near plane is scaled with the axes and the distance between near and far plane is not. Where to_world is requested the record is derived. */
+ * Parallel rays. The film's width spans [-1, 1] of the camera's x axis, which to_world may scale; its height
+ * follows the aspect. As in Mitsuba, the near plane is scaled with the axes and the distance between near and
+ * far plane is not. Where to_world is requested the record is derived. */
 #include "render/classes.h"
 
 enum record { WINDOW = POSE_WORDS, DIRECTION = WINDOW + WINDOW_WORDS, LENGTH = DIRECTION + 3, RECORD_WORDS };
 enum { PARAM_TO_WORLD = 2 };
-enum extra { EXTRA_NEAR = RECORD_WORDS, EXTRA_ASPECT, EXTRA_WORDS }; /* the record as the scene has it; near_clip; height over width of the film */
+enum extra {
+    EXTRA_NEAR = RECORD_WORDS,
+    EXTRA_ASPECT,
+    EXTRA_WORDS
+}; /* the record as the scene has it; near_clip; height over width of the film */
 
 static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -15,10 +20,13 @@ static bl_result orthographic_load(render_scene *s, const scene_object *o, bl_er
     return sensor_check_clips(o, err);
 }
 
-static void orthographic_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void orthographic_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                                const sensor_film *film, uint32_t *words)
 {
     (void)s;
-    double m[16], near = scene_number(o, "near_clip"), length = sqrt(to_world[2] * to_world[2] + to_world[6] * to_world[6] + to_world[10] * to_world[10]);
+    double m[16],
+        near = scene_number(o, "near_clip"),
+        length = sqrt(to_world[2] * to_world[2] + to_world[6] * to_world[6] + to_world[10] * to_world[10]);
     memcpy(m, to_world, sizeof m);
     for (int k = 0; k < 3; k++) {
         m[4 * k + 1] *= (double)film->full_height / film->full_width;
@@ -44,20 +52,25 @@ static void orthographic_update(tracer *t, const class_node *n, ir_ref record, i
 {
     vec3 column[4];
     sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, column);
-    vec3_put(column[0], derived + POSE_X), vec3_put(v3_scale(t, column[1], t_real(t, record, n->extra_word + EXTRA_ASPECT)), derived + POSE_Y);
+    vec3_put(column[0], derived + POSE_X),
+        vec3_put(v3_scale(t, column[1], t_real(t, record, n->extra_word + EXTRA_ASPECT)), derived + POSE_Y);
     vec3_put(column[2], derived + POSE_Z), vec3_put(v3_normalize(t, column[2]), derived + DIRECTION);
-    vec3_put(v3_add(t, column[3], v3_scale(t, column[2], t_real(t, record, n->extra_word + EXTRA_NEAR))), derived + POSE_ORIGIN);
+    vec3_put(v3_add(t, column[3], v3_scale(t, column[2], t_real(t, record, n->extra_word + EXTRA_NEAR))),
+             derived + POSE_ORIGIN);
 }
 
 static ray orthographic_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
 {
     (void)lens;
     vec2 film = sensor_film_position(t, v, WINDOW, position);
-    vec3 across = v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), film.x), v3_scale(t, sensor_vector(t, v, POSE_Y), film.y));
-    return (ray){v3_add(t, sensor_vector(t, v, POSE_ORIGIN), across), sensor_vector(t, v, DIRECTION), sensor_real(t, v, LENGTH)};
+    vec3 across = v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), film.x),
+                         v3_scale(t, sensor_vector(t, v, POSE_Y), film.y));
+    return (ray){v3_add(t, sensor_vector(t, v, POSE_ORIGIN), across), sensor_vector(t, v, DIRECTION),
+                 sensor_real(t, v, LENGTH)};
 }
 
-/* Light tracing: p's way back along the rays to the near plane, found by Cramer's rule. Importance is 1 over the window's area across the rays. */
+/* Light tracing: p's way back along the rays to the near plane, found by Cramer's rule. Importance is 1 over
+ * the window's area across the rays. */
 static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, vec2 lens)
 {
     (void)lens;
@@ -66,8 +79,10 @@ static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, ve
     vec3 x = sensor_vector(t, v, POSE_X), y = sensor_vector(t, v, POSE_Y), z = sensor_vector(t, v, DIRECTION);
     vec3 to = v3_sub(t, p, sensor_vector(t, v, POSE_ORIGIN)), yz = v3_cross(t, y, z);
     ir_ref determinant = v3_dot(t, x, yz), depth = ir_div(f, v3_dot(t, to, v3_cross(t, x, y)), determinant);
-    ir_ref film_x = ir_div(f, v3_dot(t, to, yz), determinant), film_y = ir_div(f, v3_dot(t, to, v3_cross(t, z, x)), determinant);
-    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X), scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
+    ir_ref film_x = ir_div(f, v3_dot(t, to, yz), determinant),
+           film_y = ir_div(f, v3_dot(t, to, v3_cross(t, z, x)), determinant);
+    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X),
+           scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
     film_x = ir_mul(f, half, ir_sub(f, one, film_x)), film_y = ir_mul(f, half, ir_sub(f, one, film_y));
     sensor_link l = {.point = v3_sub(t, p, v3_scale(t, z, depth)), .near = t_f32(t, 0)};
     l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
@@ -82,14 +97,21 @@ static sensor_link orthographic_link(tracer *t, const sensor_view *v, vec3 p, ve
 static const plugin_param orthographic_params[] = {
     {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 0, 1e30, "where rays start"},
     {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},
-    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "camera to world; its scale is the film's size"},
+    [PARAM_TO_WORLD] = {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+                        "camera to world; its scale is the film's size"},
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
     {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},
 };
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot sensor_slots[] = {
+    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_orthographic = {
-    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3, "parallel rays"}, .load = orthographic_load,
-             .extra_words = EXTRA_WORDS, .extra = orthographic_extra, .derived_count = RECORD_WORDS, .update = orthographic_update},
+    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3,
+                        "parallel rays"},
+             .load = orthographic_load,
+             .extra_words = EXTRA_WORDS,
+             .extra = orthographic_extra,
+             .derived_count = RECORD_WORDS,
+             .update = orthographic_update},
     .record = orthographic_record,
     .ray = orthographic_ray,
     .link = orthographic_link,

@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pinhole camera and thin lens. The ray starts on the near plane, as in Mitsuba; clip distances are depths. */
+ * Pinhole camera and thin lens. The ray starts on the near plane, as in Mitsuba; clip distances are
+ * depths. */
 #include "render/classes.h"
 
-enum record { WINDOW = POSE_WORDS, TANGENT_X = WINDOW + WINDOW_WORDS, TANGENT_Y, NEAR_CLIP, FAR_CLIP, APERTURE, FOCUS, RECORD_WORDS };
+enum record {
+    WINDOW = POSE_WORDS,
+    TANGENT_X = WINDOW + WINDOW_WORDS,
+    TANGENT_Y,
+    NEAR_CLIP,
+    FAR_CLIP,
+    APERTURE,
+    FOCUS,
+    RECORD_WORDS
+};
 enum param { PARAM_TO_WORLD = 5, PARAM_ROTATION, PARAM_TRANSLATION }; /* of VIEW_PARAMS */
-enum extra { EXTRA_FOV = RECORD_WORDS, EXTRA_WORDS = EXTRA_FOV + 2 }; /* the record as the scene has it, without shifts of the film; where x_fov is */
+enum extra {
+    EXTRA_FOV = RECORD_WORDS,
+    EXTRA_WORDS = EXTRA_FOV + 2
+}; /* the record as the scene has it, without shifts of the film; where x_fov is */
 
 static const double pi = 3.14159265358979323846;
 
 /* ---- loading ---- */
 
-/* x_fov in degrees, whatever the file says how the field of view is given; a focus distance that it does not; what gradients lack. */
+/* x_fov in degrees, whatever the file says how the field of view is given; a focus distance that it does not;
+ * what gradients lack. */
 static void offer_parameters(render_scene *s, const scene_object *o)
 {
     static const uint32_t one = 1;
     const scene_value *focus = scene_get(o, "focus_distance");
-    float degrees = (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
+    float degrees =
+        (float)(360 / pi * atan(fov_tangent_x(fov_read(o, (double)s->full_width / s->full_height))));
     render_add_parameter(s, o, PLAN_DATA_SLOT, 1, &one, 1e-3f, 179.99f, &degrees);
     sensor_reasons(s, o);
     for (uint32_t i = 0; i < s->parameters.count; i++) {
         render_parameter *p = &s->parameters.data[i];
-        if (p->object == o->index && p->slot != PLAN_DATA_SLOT && strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
+        if (p->object == o->index && p->slot != PLAN_DATA_SLOT &&
+            strcmp(o->cls->params[p->slot].name, "focus_distance") == 0 && !focus->given)
             s->values.data[p->offset] = (float)scene_number(o, "far_clip");
     }
 }
@@ -37,7 +53,8 @@ static bl_result perspective_load(render_scene *s, const scene_object *o, bl_err
 
 /* ---- kernels ---- */
 
-static void view_words(const scene_object *o, const double to_world[16], const sensor_film *film, double shift_x, double shift_y, uint32_t *words)
+static void view_words(const scene_object *o, const double to_world[16], const sensor_film *film,
+                       double shift_x, double shift_y, uint32_t *words)
 {
     double aspect = (double)film->full_width / film->full_height, tx = fov_tangent_x(fov_read(o, aspect));
     sensor_pose_words(to_world, words);
@@ -48,13 +65,16 @@ static void view_words(const scene_object *o, const double to_world[16], const s
     words[FAR_CLIP] = float_word((float)scene_number(o, "far_clip"));
 }
 
-static void perspective_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void perspective_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                               const sensor_film *film, uint32_t *words)
 {
     (void)s;
-    view_words(o, to_world, film, scene_number(o, "principal_point_offset_x"), scene_number(o, "principal_point_offset_y"), words);
+    view_words(o, to_world, film, scene_number(o, "principal_point_offset_x"),
+               scene_number(o, "principal_point_offset_y"), words);
 }
 
-static void thinlens_record(const render_scene *s, const scene_object *o, const double to_world[16], const sensor_film *film, uint32_t *words)
+static void thinlens_record(const render_scene *s, const scene_object *o, const double to_world[16],
+                            const sensor_film *film, uint32_t *words)
 {
     (void)s;
     const scene_value *focus = scene_get(o, "focus_distance");
@@ -86,30 +106,38 @@ static void view_update(tracer *t, const class_node *n, ir_ref record, ir_ref *d
     ir_func *f = t->f;
     vec3 columns[4];
     sensor_derive_start(t, n, record, RECORD_WORDS, PARAM_TO_WORLD, derived, columns);
-    sensor_pose_derive(t, columns, point_param(t, n, record, PARAM_ROTATION), point_param(t, n, record, PARAM_TRANSLATION), derived);
-    ir_ref half = ir_mul(f, plan_load(t, n, record, n->extra_word + EXTRA_FOV, PLAN_DATA_SLOT, t_u32(t, 0)), t_f32(t, (float)(pi / 360)));
+    sensor_pose_derive(t, columns, point_param(t, n, record, PARAM_ROTATION),
+                       point_param(t, n, record, PARAM_TRANSLATION), derived);
+    ir_ref half = ir_mul(f, plan_load(t, n, record, n->extra_word + EXTRA_FOV, PLAN_DATA_SLOT, t_u32(t, 0)),
+                         t_f32(t, (float)(pi / 360)));
     ir_ref tangent = ir_div(f, ir_sin(f, half), ir_cos(f, half));
     derived[TANGENT_Y] = ir_mul(f, tangent, ir_div(f, derived[TANGENT_Y], derived[TANGENT_X]));
     derived[TANGENT_X] = tangent;
     if (n->cls == &sensor_perspective.base) {
-        derived[WINDOW + WINDOW_OFFSET_X] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_X], plan_number(t, n, record, "principal_point_offset_x"));
-        derived[WINDOW + WINDOW_OFFSET_Y] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_Y], plan_number(t, n, record, "principal_point_offset_y"));
+        derived[WINDOW + WINDOW_OFFSET_X] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_X],
+                                                   plan_number(t, n, record, "principal_point_offset_x"));
+        derived[WINDOW + WINDOW_OFFSET_Y] = ir_add(f, derived[WINDOW + WINDOW_OFFSET_Y],
+                                                   plan_number(t, n, record, "principal_point_offset_y"));
     } else {
-        derived[APERTURE] = plan_number(t, n, record, "aperture_radius"), derived[FOCUS] = plan_number(t, n, record, "focus_distance");
+        derived[APERTURE] = plan_number(t, n, record, "aperture_radius"),
+        derived[FOCUS] = plan_number(t, n, record, "focus_distance");
     }
 }
 
-/* local: a direction of the camera, of any length; from: where the ray leaves the plane z = 0, in the world. */
+/* local: a direction of the camera, of any length; from: where the ray leaves the plane z = 0, in the
+ * world. */
 static ray between_clips(tracer *t, const sensor_view *v, vec3 from, vec3 local, ir_ref length)
 {
     ir_func *f = t->f;
     vec3 unit = v3_scale(t, local, ir_div(f, t_f32(t, 1), length));
     vec3 d = v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), unit.x),
-                    v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_Y), unit.y), v3_scale(t, sensor_vector(t, v, POSE_Z), unit.z)));
+                    v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_Y), unit.y),
+                           v3_scale(t, sensor_vector(t, v, POSE_Z), unit.z)));
     d = v3_normalize(t, d);
     /* length by depth: of a ray's part that is as deep as 1 */
     ir_ref by_depth = ir_div(f, length, local.z);
-    ir_ref near = ir_mul(f, sensor_real(t, v, NEAR_CLIP), by_depth), far = ir_mul(f, sensor_real(t, v, FAR_CLIP), by_depth);
+    ir_ref near = ir_mul(f, sensor_real(t, v, NEAR_CLIP), by_depth),
+           far = ir_mul(f, sensor_real(t, v, FAR_CLIP), by_depth);
     return (ray){v3_add(t, from, v3_scale(t, d, near)), d, ir_sub(f, far, near)};
 }
 
@@ -117,7 +145,8 @@ static vec3 pinhole_direction(tracer *t, const sensor_view *v, vec2 position)
 {
     ir_func *f = t->f;
     vec2 film = sensor_film_position(t, v, WINDOW, position);
-    return v3(ir_mul(f, film.x, sensor_real(t, v, TANGENT_X)), ir_mul(f, film.y, sensor_real(t, v, TANGENT_Y)), t_f32(t, 1));
+    return v3(ir_mul(f, film.x, sensor_real(t, v, TANGENT_X)),
+              ir_mul(f, film.y, sensor_real(t, v, TANGENT_Y)), t_f32(t, 1));
 }
 
 static ray perspective_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
@@ -136,35 +165,46 @@ static ray thinlens_ray(tracer *t, const sensor_view *v, vec2 position, vec2 len
     ir_ref x = ir_mul(f, radius, disk.x), y = ir_mul(f, radius, disk.y);
     vec3 focus = v3_scale(t, pinhole_direction(t, v, position), sensor_real(t, v, FOCUS));
     vec3 local = v3(ir_sub(f, focus.x, x), ir_sub(f, focus.y, y), focus.z);
-    vec3 from = v3_add(t, sensor_vector(t, v, POSE_ORIGIN),
-                       v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), x), v3_scale(t, sensor_vector(t, v, POSE_Y), y)));
+    vec3 from = v3_add(
+        t, sensor_vector(t, v, POSE_ORIGIN),
+        v3_add(t, v3_scale(t, sensor_vector(t, v, POSE_X), x), v3_scale(t, sensor_vector(t, v, POSE_Y), y)));
     return between_clips(t, v, from, local, v3_length(t, local));
 }
 
 /* ---- light tracing ---- */
 
-/* The place of p on the image, seen from the point (x, y) of the aperture with the plane z = focus held; without aperture 0, 0 and any focus. The
- * slopes (x, y) / z of the camera's space and the film differ by scales and shifts alone, so its importance is 1 / (A cos^3) in solid angle,
- * with A the area of the window at z = 1. */
+/* The place of p on the image, seen from the point (x, y) of the aperture with the plane z = focus held;
+ * without aperture 0, 0 and any focus. The slopes (x, y) / z of the camera's space and the film differ by
+ * scales and shifts alone, so its importance is 1 / (A cos^3) in solid angle, with A the area of the window
+ * at z = 1. */
 static sensor_link view_link(tracer *t, const sensor_view *v, vec3 p, ir_ref x, ir_ref y, ir_ref focus)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), half = t_f32(t, 0.5f);
     vec3 axis_x = sensor_vector(t, v, POSE_X), axis_y = sensor_vector(t, v, POSE_Y);
-    vec3 from = v3_add(t, sensor_vector(t, v, POSE_ORIGIN), v3_add(t, v3_scale(t, axis_x, x), v3_scale(t, axis_y, y))), to = v3_sub(t, p, from);
-    ir_ref depth = v3_dot(t, to, sensor_vector(t, v, POSE_Z)), ahead = ir_gt(f, depth, zero), by = t_ratio(t, one, depth);
+    vec3 from = v3_add(t, sensor_vector(t, v, POSE_ORIGIN),
+                       v3_add(t, v3_scale(t, axis_x, x), v3_scale(t, axis_y, y))),
+         to = v3_sub(t, p, from);
+    ir_ref depth = v3_dot(t, to, sensor_vector(t, v, POSE_Z)), ahead = ir_gt(f, depth, zero),
+           by = t_ratio(t, one, depth);
     ir_ref nearer = t_ratio(t, one, focus);
-    ir_ref film_x = t_mad(t, v3_dot(t, to, axis_x), by, ir_mul(f, x, nearer)), film_y = t_mad(t, v3_dot(t, to, axis_y), by, ir_mul(f, y, nearer));
+    ir_ref film_x = t_mad(t, v3_dot(t, to, axis_x), by, ir_mul(f, x, nearer)),
+           film_y = t_mad(t, v3_dot(t, to, axis_y), by, ir_mul(f, y, nearer));
     ir_ref tangent_x = sensor_real(t, v, TANGENT_X), tangent_y = sensor_real(t, v, TANGENT_Y);
-    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X), scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
-    film_x = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_x, tangent_x))), film_y = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_y, tangent_y)));
+    ir_ref scale_x = sensor_real(t, v, WINDOW + WINDOW_SCALE_X),
+           scale_y = sensor_real(t, v, WINDOW + WINDOW_SCALE_Y);
+    film_x = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_x, tangent_x))),
+    film_y = ir_mul(f, half, ir_sub(f, one, ir_div(f, film_y, tangent_y)));
     sensor_link l = {.point = from, .near = ir_min(f, one, ir_mul(f, sensor_real(t, v, NEAR_CLIP), by))};
     l.position = (vec2){ir_div(f, ir_sub(f, film_x, sensor_real(t, v, WINDOW + WINDOW_OFFSET_X)), scale_x),
                         ir_div(f, ir_sub(f, film_y, sensor_real(t, v, WINDOW + WINDOW_OFFSET_Y)), scale_y)};
-    l.within = ir_and(f, ir_ge(f, depth, sensor_real(t, v, NEAR_CLIP)), ir_le(f, depth, sensor_real(t, v, FAR_CLIP)));
+    l.within = ir_and(f, ir_ge(f, depth, sensor_real(t, v, NEAR_CLIP)),
+                      ir_le(f, depth, sensor_real(t, v, FAR_CLIP)));
     l.seen = ir_and(f, ahead, sensor_in_window(t, l.position));
-    ir_ref area = ir_mul(f, ir_mul(f, t_f32(t, 4), ir_mul(f, tangent_x, tangent_y)), ir_mul(f, scale_x, scale_y));
-    l.weight = t_ratio(t, v3_length(t, to), ir_mul(f, area, ir_mul(f, depth, t_sqr(t, depth)))); /* 1 / (A cos^3 r^2) */
+    ir_ref area =
+        ir_mul(f, ir_mul(f, t_f32(t, 4), ir_mul(f, tangent_x, tangent_y)), ir_mul(f, scale_x, scale_y));
+    l.weight = t_ratio(t, v3_length(t, to),
+                       ir_mul(f, area, ir_mul(f, depth, t_sqr(t, depth)))); /* 1 / (A cos^3 r^2) */
     return l;
 }
 
@@ -179,46 +219,68 @@ static sensor_link thinlens_link(tracer *t, const sensor_view *v, vec3 p, vec2 l
 {
     ir_ref radius = sensor_real(t, v, APERTURE);
     vec2 disk = warp_disk_concentric(t, lens.x, lens.y);
-    return view_link(t, v, p, ir_mul(t->f, radius, disk.x), ir_mul(t->f, radius, disk.y), sensor_real(t, v, FOCUS));
+    return view_link(t, v, p, ir_mul(t->f, radius, disk.x), ir_mul(t->f, radius, disk.y),
+                     sensor_real(t, v, FOCUS));
 }
 
 /* ---- classes ---- */
 
-#define VIEW_PARAMS                                                                                                          \
-    {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 179.99, "field of view in degrees"},                                  \
-        {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "35 mm equivalent, e.g. 50mm (the default)"},           \
-        {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"},                                    \
-        {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 1e-9, 1e30, "where rays start"},                                            \
-        {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"},                                                \
-        {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "camera to world, without scale"},         \
-        {"rotation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0,                                                   \
-         "besides to_world (not Mitsuba's): about the camera's own axes, by the vector's length in degrees"},              \
-        {"translation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0, "and along them (not Mitsuba's)"},             \
-        {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                           \
-        {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}
+// clang-format off
+#define VIEW_PARAMS \
+    {"fov", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 1e-3, 179.99, "field of view in degrees"}, \
+    {"focal_length", PLUGIN_STRING, PLUGIN_ABSENT, NULL, 0, 0, "35 mm equivalent, e.g. 50mm (the default)"}, \
+    {"fov_axis", PLUGIN_STRING, 0, "x", 0, 0, "x, y, diagonal, smaller or larger"}, \
+    {"near_clip", PLUGIN_FLOAT, 0, "1e-2", 1e-9, 1e30, "where rays start"}, \
+    {"far_clip", PLUGIN_FLOAT, 0, "1e4", 1e-9, 1e30, "where they end"}, \
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, \
+     "camera to world, without scale"}, \
+    {"rotation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0, \
+     "besides to_world (not Mitsuba's): about the camera's own axes, by the vector's length in degrees"}, \
+    {"translation", PLUGIN_POINT, PLUGIN_DIFFERENTIABLE, "0,0,0", 0, 0, "and along them (not Mitsuba's)"}, \
+    {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}, \
+    {"shutter_close", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"}
+// clang-format on
 
 static const plugin_param perspective_params[] = {
     VIEW_PARAMS,
-    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1e30, "accepted; a pinhole is in focus everywhere"},
-    {"principal_point_offset_x", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3, "relative to the film's width"},
-    {"principal_point_offset_y", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3, "relative to the film's height"},
+    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 1e30,
+     "accepted; a pinhole is in focus everywhere"},
+    {"principal_point_offset_x", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3,
+     "relative to the film's width"},
+    {"principal_point_offset_y", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "0", -1e3, 1e3,
+     "relative to the film's height"},
 };
 static const plugin_param thinlens_params[] = {
     VIEW_PARAMS,
-    {"aperture_radius", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 1e30, "of the lens, in scene units; 0 is a pinhole"},
-    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-9, 1e30, "depth that is sharp; far_clip if missing"},
+    {"aperture_radius", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 1e30,
+     "of the lens, in scene units; 0 is a pinhole"},
+    {"focus_distance", PLUGIN_FLOAT, PLUGIN_ABSENT | PLUGIN_DIFFERENTIABLE, NULL, 1e-9, 1e30,
+     "depth that is sharp; far_clip if missing"},
 };
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot sensor_slots[] = {
+    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_perspective = {
-    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 13, sensor_slots, 3, "pinhole camera"}, .load = perspective_load, .data_name = "x_fov",
-             .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
+    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 13, sensor_slots, 3,
+                        "pinhole camera"},
+             .load = perspective_load,
+             .data_name = "x_fov",
+             .extra_words = EXTRA_WORDS,
+             .extra = view_extra,
+             .derived_count = RECORD_WORDS,
+             .update = view_update},
     .record = perspective_record,
     .ray = perspective_ray,
     .link = perspective_link,
 };
 const sensor_class sensor_thinlens = {
-    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 12, sensor_slots, 3, "camera with depth of field"}, .load = perspective_load, .data_name = "x_fov",
-             .extra_words = EXTRA_WORDS, .extra = view_extra, .derived_count = RECORD_WORDS, .update = view_update},
+    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 12, sensor_slots, 3,
+                        "camera with depth of field"},
+             .load = perspective_load,
+             .data_name = "x_fov",
+             .extra_words = EXTRA_WORDS,
+             .extra = view_extra,
+             .derived_count = RECORD_WORDS,
+             .update = view_update},
     .record = thinlens_record,
     .ray = thinlens_ray,
     .link = thinlens_link,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What all sensors share: records, poses, windows of films, and which sensors one kernel can look through.
  *
- * A sensor's record is the last part of the scene buffer, so that it can change while what stands before it is constant. Its traced function
- * makes a ray of unit weight, or of the same weight for all rays of the sensor. */
+ * A sensor's record is the last part of the scene buffer, so that it can change while what stands before it
+ * is constant. Its traced function makes a ray of unit weight, or of the same weight for all rays of the
+ * sensor. */
 #include "render/classes.h"
 
 static int find_param(const scene_object *o, const char *name)
@@ -15,9 +16,13 @@ static int find_param(const scene_object *o, const char *name)
 
 /* ---- records ---- */
 
-uint32_t sensor_words(const scene_object *sensor) { return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0)); }
+uint32_t sensor_words(const scene_object *sensor)
+{
+    return SENSOR_WORDS * (1 + (sensor->cls == &sensor_batch.base.plugin ? sensor->child_count : 0));
+}
 
-/* m times the translation times the rotation by the vector's length, in degrees, about its direction (Rodrigues). */
+/* m times the translation times the rotation by the vector's length, in degrees, about its direction
+ * (Rodrigues). */
 static void turn(double m[16], const double degrees[3], const double translation[3])
 {
     double r[3], q = 0, by[3][3], old[16];
@@ -41,7 +46,8 @@ static void turn(double m[16], const double degrees[3], const double translation
     }
 }
 
-void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words)
+void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film,
+                      const float *to_world, uint32_t *words)
 {
     double pose[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
     int own = find_param(sensor, "to_world"), turned = find_param(sensor, "rotation");
@@ -89,14 +95,18 @@ bool sensor_scales(const double m[16])
 bl_result sensor_check_clips(const scene_object *o, bl_error *err)
 {
     if (scene_number(o, "far_clip") <= scene_number(o, "near_clip"))
-        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: \"far_clip\" must be greater than \"near_clip\"", o->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "%s: \"far_clip\" must be greater than \"near_clip\"", o->cls->name);
     return BL_OK;
 }
 
 void sensor_reasons(render_scene *s, const scene_object *o)
 {
-    const char *left_out = s->volumetric ? "silhouettes, edges of shadows, steps of textures and densities, which move in the image, and what lies behind mirrors and smooth glass, are left out"
-                                         : "silhouettes, edges of shadows and steps of textures, which move in the image, are left out";
+    const char *left_out =
+        s->volumetric
+            ? "silhouettes, edges of shadows, steps of textures and densities, which move in the image, and "
+              "what lies behind mirrors and smooth glass, are left out"
+            : "silhouettes, edges of shadows and steps of textures, which move in the image, are left out";
     for (uint32_t i = 0; i < s->parameters.count; i++)
         if (s->parameters.data[i].object == o->index)
             s->parameters.data[i].reason = o == s->sensor ? left_out : "the image is another sensor's";
@@ -124,29 +134,36 @@ static bool same_values(const scene_object *a, const scene_object *b)
 
 static bool same_film(const scene_object *a, const scene_object *b)
 {
-    return same_values(a, b) && (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
+    return same_values(a, b) &&
+           (!a || same_values(scene_child(a, PLUGIN_RFILTER), scene_child(b, PLUGIN_RFILTER)));
 }
 
 bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err)
 {
     double pose[16];
     if (index >= s->sensors.count)
-        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0", index, s->sensors.count);
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no sensor %u: the scene has %u, counted from 0",
+                         index, s->sensors.count);
     const scene_object *sensor = s->sensors.data[index];
-    bool bound = sensor_of(sensor)->bind != NULL; /* to what becomes part of the kernel: shapes, other sensors */
+    bool bound =
+        sensor_of(sensor)->bind != NULL; /* to what becomes part of the kernel: shapes, other sensors */
     if (sensor->cls != s->sensor->cls || (bound && sensor != s->sensor))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where, "sensor %u is another plugin than the sensor of the job's kernels", index);
-    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
         return scene_error(err, BL_ERROR_UNSUPPORTED, sensor->where,
-                           "sensor %u: its film differs from the first sensor's in size, crop window or filter", index);
+                           "sensor %u is another plugin than the sensor of the job's kernels", index);
+    if (!same_film(s->film, scene_child(sensor, PLUGIN_FILM)))
+        return scene_error(
+            err, BL_ERROR_UNSUPPORTED, sensor->where,
+            "sensor %u: its film differs from the first sensor's in size, crop window or filter", index);
     if (to_world && find_param(sensor, "to_world") < 0)
-        return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own", index, sensor->cls->name);
+        return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: a sensor of type \"%s\" has no pose of its own",
+                         index, sensor->cls->name);
     for (int k = 0; to_world && k < 16; k++) {
         pose[k] = (double)to_world[k];
         if (!isfinite(pose[k]))
             return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world is not finite", index);
     }
-    bool rigid = sensor->cls == &sensor_perspective.base.plugin || sensor->cls == &sensor_thinlens.base.plugin;
+    bool rigid =
+        sensor->cls == &sensor_perspective.base.plugin || sensor->cls == &sensor_thinlens.base.plugin;
     if (to_world && rigid && sensor_scales(pose))
         return error_set(err, BL_ERROR_ARGUMENT, "sensor %u: its to_world must not scale", index);
     return BL_OK;
@@ -164,8 +181,8 @@ vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word)
     return v3(sensor_real(t, v, word), sensor_real(t, v, word + 1), sensor_real(t, v, word + 2));
 }
 
-/* Polynomial in q with the coefficients sign^k / (2 k + first)!: sin(x) / x for first = 1, (1 - cos x) / x^2 for 2, q = x^2; to 1e-8 up to half a
- * turn. Smooth in q where sine and cosine of a length are not. */
+/* Polynomial in q with the coefficients sign^k / (2 k + first)!: sin(x) / x for first = 1, (1 - cos x) / x^2
+ * for 2, q = x^2; to 1e-8 up to half a turn. Smooth in q where sine and cosine of a length are not. */
 static ir_ref trigonometric(tracer *t, ir_ref q, int first)
 {
     double coefficient[10] = {first == 1 ? 1 : 0.5};
@@ -177,7 +194,8 @@ static ir_ref trigonometric(tracer *t, ir_ref q, int first)
     return sum;
 }
 
-void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot, ir_ref *derived, vec3 columns[4])
+void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot,
+                         ir_ref *derived, vec3 columns[4])
 {
     for (uint32_t k = 0; k < words; k++)
         derived[k] = t_real(t, record, n->extra_word + k);
@@ -215,8 +233,10 @@ vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
-    ir_ref x = t_mad(t, position.x, sensor_real(t, v, window + WINDOW_SCALE_X), sensor_real(t, v, window + WINDOW_OFFSET_X));
-    ir_ref y = t_mad(t, position.y, sensor_real(t, v, window + WINDOW_SCALE_Y), sensor_real(t, v, window + WINDOW_OFFSET_Y));
+    ir_ref x = t_mad(t, position.x, sensor_real(t, v, window + WINDOW_SCALE_X),
+                     sensor_real(t, v, window + WINDOW_OFFSET_X));
+    ir_ref y = t_mad(t, position.y, sensor_real(t, v, window + WINDOW_SCALE_Y),
+                     sensor_real(t, v, window + WINDOW_OFFSET_Y));
     return (vec2){ir_sub(f, one, ir_mul(f, two, x)), ir_sub(f, one, ir_mul(f, two, y))};
 }
 
@@ -228,7 +248,10 @@ ir_ref sensor_in_window(tracer *t, vec2 position)
     return ir_and(f, across, ir_and(f, ir_ge(f, position.y, zero), ir_lt(f, position.y, one)));
 }
 
-ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens) { return sensor_of(v->object)->ray(t, v, position, lens); }
+ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens)
+{
+    return sensor_of(v->object)->ray(t, v, position, lens);
+}
 
 float sensor_weight(const render_scene *s)
 {

@@ -30,7 +30,8 @@ typedef struct sensor_film {
 typedef struct sensor_view {
     const scene_object *object;
     ir_ref record;
-    const class_node *node; /* where the sensor's parameters are wanted: the record is that of its class, and what `record` makes its derived values */
+    const class_node *node; /* where the sensor's parameters are wanted: the record is that of its class, and
+                               what `record` makes its derived values */
 } sensor_view;
 
 enum { SENSOR_WORDS = 32 /* of a record, at most; a batch has one more for each of its sensors */ };
@@ -42,7 +43,8 @@ typedef struct sensor_link {
     vec2 position; /* on the image, in [0,1]^2 */
     vec3 point;    /* of the sensor, where the place is seen from */
     ir_ref near;   /* share of the way from there that lies before the near plane */
-    ir_ref weight; /* importance: of radiance times |cos| per area at the place, in units of the mean over the image */
+    ir_ref weight; /* importance: of radiance times |cos| per area at the place, in units of the mean over the
+                      image */
 } sensor_link;
 
 typedef struct sensor_class {
@@ -52,10 +54,13 @@ typedef struct sensor_class {
     /* Once the scene's shapes are there. NULL: nothing to check. */
     bl_result (*bind)(const render_scene *s, const scene_object *sensor, bl_error *err);
     /* to_world: row-major; the sensor's own or what stands in for it. */
-    void (*record)(const render_scene *s, const scene_object *sensor, const double to_world[16], const sensor_film *film, uint32_t *words);
-    /* position: on the image, in [0,1]^2, y down (filters reach beyond); lens: uniform numbers for what else is sampled. */
+    void (*record)(const render_scene *s, const scene_object *sensor, const double to_world[16],
+                   const sensor_film *film, uint32_t *words);
+    /* position: on the image, in [0,1]^2, y down (filters reach beyond); lens: uniform numbers for what else
+     * is sampled. */
     ray (*ray)(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
-    /* Light tracing: the place p as it is seen from the point that `lens` chooses. NULL: nothing can be connected to it. */
+    /* Light tracing: the place p as it is seen from the point that `lens` chooses. NULL: nothing can be
+     * connected to it. */
     sensor_link (*link)(tracer *t, const sensor_view *v, vec3 p, vec2 lens);
     bool parallel; /* all rays are: what is infinitely far cannot be linked */
 } sensor_class;
@@ -63,31 +68,40 @@ typedef struct sensor_class {
 uint32_t sensor_words(const scene_object *sensor); /* of its record in the scene buffer */
 /* to_world: 16 floats, row-major, instead of the sensor's own; NULL. */
 void sensor_record(const render_scene *s, const scene_object *sensor, const float *to_world, uint32_t *words);
-/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats, row-major; NULL: as it is): plugin and
- * film must be those of the sensor that the scene was loaded for. */
+/* Whether the scene's kernels can look through its sensor number `index`, posed by to_world (16 floats,
+ * row-major; NULL: as it is): plugin and film must be those of the sensor that the scene was loaded for. */
 bl_result sensor_check(const render_scene *s, uint32_t index, const float *to_world, bl_error *err);
 ray sensor_ray(tracer *t, const sensor_view *v, vec2 position, vec2 lens);
-static inline const sensor_class *sensor_of(const scene_object *o) { return (const sensor_class *)(const void *)o->cls; }
+static inline const sensor_class *sensor_of(const scene_object *o)
+{
+    return (const sensor_class *)(const void *)o->cls;
+}
 float sensor_weight(const render_scene *s); /* of every ray of the scene's sensor */
 
 /* ---- for the sensors ---- */
 
-/* The first words of a record of a sensor with a pose: columns of camera to world. Camera space: +z forward, +x to the image's left, +y up. */
+/* The first words of a record of a sensor with a pose: columns of camera to world. Camera space: +z forward,
+ * +x to the image's left, +y up. */
 enum pose_word { POSE_ORIGIN, POSE_X = 3, POSE_Y = 6, POSE_Z = 9, POSE_WORDS = 12 };
-void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film, const float *to_world, uint32_t *words);
+void sensor_record_on(const render_scene *s, const scene_object *sensor, const sensor_film *film,
+                      const float *to_world, uint32_t *words);
 /* From the image, the crop window, to the whole film. */
 enum window_word { WINDOW_OFFSET_X, WINDOW_OFFSET_Y, WINDOW_SCALE_X, WINDOW_SCALE_Y, WINDOW_WORDS };
 void sensor_pose_words(const double to_world[16], uint32_t *words);
-void sensor_window_words(const sensor_film *film, double shift_x, double shift_y, uint32_t *words); /* shift: relative to the film's size */
+void sensor_window_words(const sensor_film *film, double shift_x, double shift_y,
+                         uint32_t *words); /* shift: relative to the film's size */
 /* 1 - 2x and 1 - 2y of the position on the whole film; window: word of the record. */
 vec2 sensor_film_position(tracer *t, const sensor_view *v, uint32_t window, vec2 position);
 ir_ref sensor_in_window(tracer *t, vec2 position); /* bool: the position on the image is in [0,1)^2 */
 /* Number `word` of what `record` makes, and three of them. */
 ir_ref sensor_real(tracer *t, const sensor_view *v, uint32_t word);
 vec3 sensor_vector(tracer *t, const sensor_view *v, uint32_t word);
-/* Where derived values start: the `words` numbers of the record behind n's extra words; columns: x, y, z and origin of parameter `slot`, a matrix. */
-void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot, ir_ref *derived, vec3 columns[4]);
-/* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's own axes. */
+/* Where derived values start: the `words` numbers of the record behind n's extra words; columns: x, y, z and
+ * origin of parameter `slot`, a matrix. */
+void sensor_derive_start(tracer *t, const class_node *n, ir_ref record, uint32_t words, uint32_t slot,
+                         ir_ref *derived, vec3 columns[4]);
+/* The pose words from the columns x, y, z and origin of to_world, turned about and moved along the camera's
+ * own axes. */
 void sensor_pose_derive(tracer *t, const vec3 columns[4], vec3 degrees, vec3 translation, ir_ref *derived);
 bool sensor_scales(const double m[16]);
 bl_result sensor_check_clips(const scene_object *o, bl_error *err);

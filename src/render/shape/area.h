@@ -6,19 +6,28 @@
 #include "render/classes.h"
 
 /* A shape kind's `pdf`: uniform density over the area as one over solid angle, distance^2 / (|cos| area). */
-static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static inline ir_ref area_density(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d,
+                                  ir_ref distance, vec3 normal)
 {
     (void)data, (void)ref;
     return t_ratio(t, ir_mul(t->f, t_sqr(t, distance), inverse_area), ir_abs(t->f, v3_dot(t, d, normal)));
 }
 
-/* The point of a light's surface, chosen uniformly in area, as seen from ref. It shines on the side of its shading normal, as surfaces that rays meet do. */
+/* The point of a light's surface, chosen uniformly in area, as seen from ref. It shines on the side of its
+ * shading normal, as surfaces that rays meet do. */
 static inline emitter_sample area_toward(tracer *t, ir_ref inverse_area, vec3 ref, const interaction *at)
 {
     ir_func *f = t->f;
     vec3 to = v3_sub(t, at->p, ref);
     ir_ref distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
-    emitter_sample s = {.d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)), .distance = distance, .uv = at->uv, .n = at->ng, .face = at->face, .b = at->b};
+    emitter_sample s = {
+        .d = v3_scale(t, to, ir_div(f, t_f32(t, 1), distance)),
+        .distance = distance,
+        .uv = at->uv,
+        .n = at->ng,
+        .face = at->face,
+        .b = at->b,
+    };
     s.facing = ir_lt(f, v3_dot(t, s.d, at->ns), t_f32(t, 0));
     s.pdf = area_density(t, at->entry, inverse_area, ref, s.d, distance, at->ng);
     return s;

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Curves with thickness: linearcurve, the hull of spheres that slide along segments between control points, round at joints and ends; and
- * bsplinecurve, a tube of circles across a uniform cubic B-spline, open at its ends. Only their outsides are there for rays (Mitsuba), so a
- * path that has entered meets nothing. They are no lights. to_world moves control points and leaves radii as they are. uv = (turn about
- * the curve from a direction that leans toward +z, place along all segments of the shape).
+ * Curves with thickness: linearcurve, the hull of spheres that slide along segments between control points,
+ * round at joints and ends; and bsplinecurve, a tube of circles across a uniform cubic B-spline, open at its
+ * ends. Only their outsides are there for rays (Mitsuba), so a path that has entered meets nothing. They are
+ * no lights. to_world moves control points and leaves radii as they are. uv = (turn about the curve from a
+ * direction that leans toward +z, place along all segments of the shape).
  *
- * Hits are the place along the segment and 0. Linear: the family |X - s a|^2 = (r0 - s q)^2, X = o + t d - p0, a = p1 - p0, q = r0 - r1, has the
- * envelope s = (a.X - q r0) / (|a|^2 - q^2), a cone; outside of 0 .. 1 the spheres of the ends are hit. The hull is convex, so the first hit is the
- * nearest point of entry of cone and spheres.
+ * Hits are the place along the segment and 0. Linear: the family |X - s a|^2 = (r0 - s q)^2, X = o + t d -
+ * p0, a = p1 - p0, q = r0 - r1, has the envelope s = (a.X - q r0) / (|a|^2 - q^2), a cone; outside of 0 .. 1
+ * the spheres of the ends are hit. The hull is convex, so the first hit is the nearest point of entry of cone
+ * and spheres.
  *
- * B-spline: a segment is cut into pieces, each with a box and a cone of its own, whose hit is where Newton's method starts to solve
+ * B-spline: a segment is cut into pieces, each with a box and a cone of its own, whose hit is where Newton's
+ * method starts to solve
  *     |X|^2 = r(s)^2,   X . c'(s) = 0        with X = o + t d - c(s)
- * for t and s. What does not come to rest on the piece (or a little beyond, where its neighbour begins) is no hit. Entry: data, word of the
- * first of four control points from the data on, places where the piece begins and ends. */
+ * for t and s. What does not come to rest on the piece (or a little beyond, where its neighbour begins) is no
+ * hit. Entry: data, word of the first of four control points from the data on, places where the piece begins
+ * and ends. */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
 enum curve_word { CURVE_SEGMENTS, CURVE_POINTS };
-enum { ENTRY_DATA, ENTRY_POINTS, ENTRY_BEGIN, ENTRY_END };           /* of pieces of B-splines; of segments: p0, r0, p1, r1, */
-enum { ENTRY_SEGMENT = 8 };                                          /* and as ENTRY_POINTS */
+enum {
+    ENTRY_DATA,
+    ENTRY_POINTS,
+    ENTRY_BEGIN,
+    ENTRY_END
+};                          /* of pieces of B-splines; of segments: p0, r0, p1, r1, */
+enum { ENTRY_SEGMENT = 8 }; /* and as ENTRY_POINTS */
 enum { PIECES = 8, NEWTON_STEPS = 6 };
 #define OVERLAP (1.0f / 256) /* of pieces, in s */
 
@@ -28,7 +37,8 @@ static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *e
 {
     const double *m = scene_get(o, "to_world")->matrix;
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: to_world must be affine (last row 0 0 0 1)", o->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, o->where, "%s: to_world must be affine (last row 0 0 0 1)",
+                           o->cls->name);
     for (uint32_t i = 0; i < c->point_count; i++) {
         float *p = c->points + 4 * (size_t)i;
         double moved[3] = {(double)p[0], (double)p[1], (double)p[2]};
@@ -36,7 +46,8 @@ static bl_result move_points(const scene_object *o, scene_curves *c, bl_error *e
         for (int k = 0; k < 3; k++) {
             p[k] = (float)moved[k];
             if (!isfinite(p[k]))
-                return scene_error(err, BL_ERROR_SCENE, o->where, "%s: control point %u is out of range after to_world", o->cls->name, i);
+                return scene_error(err, BL_ERROR_SCENE, o->where,
+                                   "%s: control point %u is out of range after to_world", o->cls->name, i);
         }
     }
     return BL_OK;
@@ -55,14 +66,19 @@ static void box_sphere(float box[6], const double sphere[4], double more)
 static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segment)
 {
     return (render_primitive){.bounds = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY},
-                              .entry[9] = kind, .entry[10] = shape, .entry[11] = segment};
+                              .entry[9] = kind,
+                              .entry[10] = shape,
+                              .entry[11] = segment};
 }
 
 static void put_segment(render_scene *s, const float *points, uint32_t offset, uint32_t segment)
 {
     render_primitive p = empty_box(SHAPE_LINEAR_CURVE, s->shapes.count, segment);
     for (int k = 0; k < 2; k++)
-        box_sphere(p.bounds, (double[]){(double)points[4 * k], (double)points[4 * k + 1], (double)points[4 * k + 2], (double)points[4 * k + 3]}, 0);
+        box_sphere(p.bounds,
+                   (double[]){(double)points[4 * k], (double)points[4 * k + 1], (double)points[4 * k + 2],
+                              (double)points[4 * k + 3]},
+                   0);
     memcpy(p.entry, points, 8 * sizeof *points);
     p.entry[ENTRY_SEGMENT] = offset;
     array_push(&s->primitives, p);
@@ -101,13 +117,15 @@ static void put_pieces(render_scene *s, const float *points, uint32_t data, uint
             box_sphere(p.bounds, sphere[i], 0);
         }
         p.entry[ENTRY_DATA] = data, p.entry[ENTRY_POINTS] = offset;
-        p.entry[ENTRY_BEGIN] = float_word((float)piece / PIECES), p.entry[ENTRY_END] = float_word((float)(piece + 1) / PIECES);
+        p.entry[ENTRY_BEGIN] = float_word((float)piece / PIECES),
+        p.entry[ENTRY_END] = float_word((float)(piece + 1) / PIECES);
         array_push(&s->primitives, p);
     }
 }
 
 /* order: control points of a segment. */
-static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kind, uint32_t order, bl_error *err)
+static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kind, uint32_t order,
+                            bl_error *err)
 {
     scene_curves c;
     bl_error reason = {0};
@@ -130,15 +148,27 @@ static bl_result add_curves(render_scene *s, const scene_object *o, uint32_t kin
     curves_free(&c);
     if (r != BL_OK)
         return r;
-    render_shape shape = {.object = o, .kind = kind, .first_entry_primitive = first, .primitive_count = s->primitives.count - first, .vertex_count = points,
-                          .data = data};
+    render_shape shape = {
+        .object = o,
+        .kind = kind,
+        .first_entry_primitive = first,
+        .primitive_count = s->primitives.count - first,
+        .vertex_count = points,
+        .data = data,
+    };
     array_push(&s->shapes, shape);
     s->kind_used[kind] = true;
     return BL_OK;
 }
 
-static bl_result linear_load(render_scene *s, const scene_object *o, bl_error *err) { return add_curves(s, o, SHAPE_LINEAR_CURVE, 2, err); }
-static bl_result bspline_load(render_scene *s, const scene_object *o, bl_error *err) { return add_curves(s, o, SHAPE_BSPLINE, 4, err); }
+static bl_result linear_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    return add_curves(s, o, SHAPE_LINEAR_CURVE, 2, err);
+}
+static bl_result bspline_load(render_scene *s, const scene_object *o, bl_error *err)
+{
+    return add_curves(s, o, SHAPE_BSPLINE, 4, err);
+}
 
 /* ---- traced: cones between spheres ---- */
 
@@ -160,21 +190,23 @@ static void nearer(tracer *t, cone_hit *best, ir_ref tmin, ir_ref at, ir_ref s, 
 }
 
 /* Where the ray enters the sphere. */
-static void enter_ball(tracer *t, const ball *b, vec3 o, vec3 d, ir_ref per, ir_ref tmin, float s, cone_hit *best)
+static void enter_ball(tracer *t, const ball *b, vec3 o, vec3 d, ir_ref per, ir_ref tmin, float s,
+                       cone_hit *best)
 {
     ir_func *f = t->f;
     vec3 to = v3_sub(t, b->c, o);
     ir_ref middle = ir_mul(f, v3_dot(t, to, d), per);
     vec3 nearest = v3_sub(t, v3_scale(t, d, middle), to);
     ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, b->r), v3_dot(t, nearest, nearest)), per);
-    nearer(t, best, tmin, ir_sub(f, middle, t_safe_sqrt(t, square)), t_f32(t, s), ir_ge(f, square, t_f32(t, 0)));
+    nearer(t, best, tmin, ir_sub(f, middle, t_safe_sqrt(t, square)), t_f32(t, s),
+           ir_ge(f, square, t_f32(t, 0)));
 }
 
 typedef struct cone {
     ir_ref k2, k1, square; /* k2 t^2 + 2 k1 t + k0, t from `shift` on; square: k1^2 - k2 k0 */
     ir_ref size2, lean;    /* |a|^2 - q^2; q r0 */
     ir_ref shift;
-    ir_ref ax, ad;         /* a . X at t = 0, a . d */
+    ir_ref ax, ad; /* a . X at t = 0, a . d */
 } cone;
 
 /* The ray's origin is moved to the point nearest to the middle of the axis, which keeps the squares small. */
@@ -206,14 +238,19 @@ static ir_ref cone_place(tracer *t, const cone *c, ir_ref at)
 static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ball from = {kind_point(t, data), t_real(t, data, 3)}, to = {kind_point(t, t_offset(t, data, 4)), t_real(t, data, 7)};
+    ball from = {kind_point(t, data), t_real(t, data, 3)},
+         to = {kind_point(t, t_offset(t, data, 4)), t_real(t, data, 7)};
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), per = ir_div(f, one, v3_dot(t, d, d));
     cone_hit best = {tmax, zero, ir_bool(f, false)};
     cone c = cone_along(t, &from, &to, o, d);
-    ir_ref root = t_safe_sqrt(t, c.square), pierced = ir_and(f, ir_ge(f, c.square, zero), ir_gt(f, c.size2, zero));
-    for (int side = -1; side <= 1; side += 2) { /* of both roots the one that enters: it has the normal against the ray */
-        ir_ref at = ir_div(f, ir_sub(f, side < 0 ? ir_neg(f, root) : root, c.k1), c.k2), s = cone_place(t, &c, at);
-        ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1), zero); /* half the slope of the quadric, whose inside is negative */
+    ir_ref root = t_safe_sqrt(t, c.square),
+           pierced = ir_and(f, ir_ge(f, c.square, zero), ir_gt(f, c.size2, zero));
+    for (int side = -1; side <= 1;
+         side += 2) { /* of both roots the one that enters: it has the normal against the ray */
+        ir_ref at = ir_div(f, ir_sub(f, side < 0 ? ir_neg(f, root) : root, c.k1), c.k2),
+               s = cone_place(t, &c, at);
+        ir_ref inward = ir_lt(f, t_mad(t, c.k2, at, c.k1),
+                              zero); /* half the slope of the quadric, whose inside is negative */
         ir_ref on = ir_and(f, ir_ge(f, s, zero), ir_le(f, s, one));
         nearer(t, &best, tmin, ir_add(f, at, c.shift), s, ir_and(f, pierced, ir_and(f, on, inward)));
     }
@@ -224,7 +261,7 @@ static void linear_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin
 /* ---- traced: B-splines ---- */
 
 typedef struct spline {
-    vec3 c, d1, d2;    /* place, first and second derivative */
+    vec3 c, d1, d2; /* place, first and second derivative */
     ir_ref r, r1, r2;
 } spline;
 
@@ -239,8 +276,12 @@ static ir_ref weigh(tracer *t, const ir_ref *weight, const ir_ref *value)
 /* The uniform cubic B-spline and its derivatives at s, from the words at `points`. */
 static spline spline_at(tracer *t, ir_ref points, ir_ref s)
 {
-    static const float basis[3][4][4] = { /* coefficients of 1, s, s^2, s^3 for each point */
-        {{1 / 6.0f, -.5f, .5f, -1 / 6.0f}, {4 / 6.0f, 0, -1, .5f}, {1 / 6.0f, .5f, .5f, -.5f}, {0, 0, 0, 1 / 6.0f}},
+    static const float basis[3][4][4] = {
+        /* coefficients of 1, s, s^2, s^3 for each point */
+        {{1 / 6.0f, -.5f, .5f, -1 / 6.0f},
+         {4 / 6.0f, 0, -1, .5f},
+         {1 / 6.0f, .5f, .5f, -.5f},
+         {0, 0, 0, 1 / 6.0f}},
         {{-.5f, 1, -.5f, 0}, {0, -2, 1.5f, 0}, {.5f, 1, -1.5f, 0}, {0, 0, .5f, 0}},
         {{1, -1, 0, 0}, {-2, 3, 0, 0}, {1, -3, 0, 0}, {0, 1, 0, 0}},
     };
@@ -253,13 +294,18 @@ static spline spline_at(tracer *t, ir_ref points, ir_ref s)
         ir_ref weight[4];
         for (int k = 0; k < 4; k++) {
             const float *c = basis[derivative][k];
-            weight[k] = t_mad(t, t_mad(t, t_mad(t, t_f32(t, c[3]), s, t_f32(t, c[2])), s, t_f32(t, c[1])), s, t_f32(t, c[0]));
+            weight[k] = t_mad(t, t_mad(t, t_mad(t, t_f32(t, c[3]), s, t_f32(t, c[2])), s, t_f32(t, c[1])), s,
+                              t_f32(t, c[0]));
         }
         for (int axis = 0; axis < 4; axis++)
             result[derivative][axis] = weigh(t, weight, value[axis]);
     }
-    return (spline){v3(result[0][0], result[0][1], result[0][2]), v3(result[1][0], result[1][1], result[1][2]), v3(result[2][0], result[2][1], result[2][2]),
-                    result[0][3], result[1][3], result[2][3]};
+    return (spline){v3(result[0][0], result[0][1], result[0][2]),
+                    v3(result[1][0], result[1][1], result[1][2]),
+                    v3(result[2][0], result[2][1], result[2][2]),
+                    result[0][3],
+                    result[1][3],
+                    result[2][3]};
 }
 
 /* One step toward |X|^2 = r^2, X . c' = 0. */
@@ -280,10 +326,12 @@ static void newton_step(tracer *t, ir_ref points, vec3 o, vec3 d, ir_ref state[2
     state[1] = ir_add(f, state[1], ir_max(f, ir_min(f, ds, reach), ir_neg(f, reach)));
 }
 
-static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
+                              ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref points = ir_add(f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)), zero = t_f32(t, 0), one = t_f32(t, 1);
+    ir_ref points = ir_add(f, t_word(t, entry, ENTRY_DATA), t_word(t, entry, ENTRY_POINTS)),
+           zero = t_f32(t, 0), one = t_f32(t, 1);
     ir_ref begin = t_real(t, entry, ENTRY_BEGIN), end = t_real(t, entry, ENTRY_END);
     spline first = spline_at(t, points, begin), last = spline_at(t, points, end);
     ball from = {first.c, first.r}, to = {last.c, last.r};
@@ -303,11 +351,14 @@ static void bspline_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tm
     vec3 x = v3_sub(t, v3_add(t, near, v3_scale(t, d, state[0])), there.c);
     ir_ref r2 = t_sqr(t, there.r), speed = v3_length(t, there.d1);
     ir_ref off = ir_abs(f, ir_sub(f, v3_dot(t, x, x), r2)), across = ir_abs(f, v3_dot(t, x, there.d1));
-    ir_ref at_rest = ir_and(f, ir_le(f, off, ir_mul(f, r2, t_f32(t, 1e-3f))), ir_le(f, across, ir_mul(f, ir_mul(f, speed, there.r), t_f32(t, 1e-3f))));
-    ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))), high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
+    ir_ref at_rest = ir_and(f, ir_le(f, off, ir_mul(f, r2, t_f32(t, 1e-3f))),
+                            ir_le(f, across, ir_mul(f, ir_mul(f, speed, there.r), t_f32(t, 1e-3f))));
+    ir_ref low = ir_max(f, zero, ir_sub(f, begin, t_f32(t, OVERLAP))),
+           high = ir_min(f, one, ir_add(f, end, t_f32(t, OVERLAP)));
     ir_ref on = ir_and(f, ir_ge(f, state[1], low), ir_le(f, state[1], high));
     ir_ref outside = ir_lt(f, v3_dot(t, x, d), zero), hit_t = ir_add(f, state[0], c.shift);
-    ir_ref hit = ir_and(f, ir_and(f, at_rest, on), ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax))));
+    ir_ref hit = ir_and(f, ir_and(f, at_rest, on),
+                        ir_and(f, outside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax))));
     out[0] = ir_select(f, hit, hit_t, tmax), out[1] = state[1], out[2] = zero;
 }
 
@@ -319,8 +370,8 @@ static void bspline_follow(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref at[3]
 
 /* ---- traced: what both have in common ---- */
 
-/* Unit vector from the curve's place c to the point, which may be as far off as the end of a ray that hits nothing: what is computed there is
- * multiplied by zero, so squares must not overflow. */
+/* Unit vector from the curve's place c to the point, which may be as far off as the end of a ray that hits
+ * nothing: what is computed there is multiplied by zero, so squares must not overflow. */
 static vec3 away_from(tracer *t, vec3 c, vec3 p)
 {
     ir_func *f = t->f;
@@ -330,12 +381,16 @@ static vec3 away_from(tracer *t, vec3 c, vec3 p)
 }
 
 /* x: from the curve to the point; c1: the curve's derivative, r1 the radius's; place: along the segment. */
-static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1, ir_ref r1, ir_ref place, interaction *si)
+static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1, ir_ref r1, ir_ref place,
+                           interaction *si)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), count = ir_to_f32(f, t_word(t, data, CURVE_SEGMENTS));
-    vec3 axis = v3_normalize(t, c1), up = v3(ir_neg(f, ir_mul(f, axis.z, axis.x)), ir_neg(f, ir_mul(f, axis.z, axis.y)), ir_sub(f, one, t_sqr(t, axis.z)));
-    ir_ref upright = ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f)); /* along z: any other direction, the same every time */
+    vec3 axis = v3_normalize(t, c1),
+         up = v3(ir_neg(f, ir_mul(f, axis.z, axis.x)), ir_neg(f, ir_mul(f, axis.z, axis.y)),
+                 ir_sub(f, one, t_sqr(t, axis.z)));
+    ir_ref upright =
+        ir_le(f, v3_dot(t, up, up), t_f32(t, 1e-12f)); /* along z: any other direction, the same every time */
     up = v3_select(t, upright, v3(zero, one, zero), up);
     vec3 rotated = v3_normalize(t, up), start = v3_cross(t, rotated, axis), out = v3_normalize(t, x);
     si->uv = (vec2){t_turn(t, v3_dot(t, rotated, x), v3_dot(t, start, x)),
@@ -344,10 +399,12 @@ static void curve_interact(tracer *t, ir_ref entry, ir_ref data, vec3 x, vec3 c1
     si->dp_dv = v3_scale(t, v3_add(t, c1, v3_scale(t, out, r1)), count);
 }
 
-static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                            ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
-    vec3 from = kind_point(t, entry), a = v3_sub(t, kind_point(t, t_offset(t, entry, 4)), from), c = v3_add(t, from, v3_scale(t, a, u));
+    vec3 from = kind_point(t, entry), a = v3_sub(t, kind_point(t, t_offset(t, entry, 4)), from),
+         c = v3_add(t, from, v3_scale(t, a, u));
     ir_ref r0 = t_real(t, entry, 3), q = ir_sub(f, t_real(t, entry, 7), r0);
     (void)v;
     vec3 n = away_from(t, c, v3_add(t, o, v3_scale(t, d, hit_t)));
@@ -357,7 +414,8 @@ static void linear_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d
     curve_interact(t, entry, data, x, a, q, u, si);
 }
 
-static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                             ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
     (void)v;
@@ -366,7 +424,8 @@ static void bspline_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 
     vec3 x = v3_scale(t, away_from(t, c.c, si->p), c.r);
     /* the circles turn with the curve and grow: (|c'|^2 - X.c'') X - r r' c' */
     ir_ref bend = ir_sub(f, v3_dot(t, c.d1, c.d1), v3_dot(t, x, c.d2));
-    si->ng = si->ns = v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
+    si->ng = si->ns =
+        v3_normalize(t, v3_sub(t, v3_scale(t, x, bend), v3_scale(t, c.d1, ir_mul(f, c.r, c.r1))));
     curve_interact(t, entry, data, x, c.d1, c.r1, u, si);
 }
 
@@ -405,7 +464,8 @@ static void box_balls(tracer *t, const vec3 *centre, uint32_t count, ir_ref r, p
         for (int k = 0; k < 3; k++) {
             ir_ref reach = t_mad(t, r, t_f32(t, 1 + 2e-5f), ir_mul(f, ir_abs(f, c[k]), t_f32(t, 4e-6f)));
             ir_ref low = ir_sub(f, c[k], reach), high = ir_add(f, c[k], reach);
-            out->least[k] = i ? ir_min(f, out->least[k], low) : low, out->most[k] = i ? ir_max(f, out->most[k], high) : high;
+            out->least[k] = i ? ir_min(f, out->least[k], low) : low,
+            out->most[k] = i ? ir_max(f, out->most[k], high) : high;
         }
     }
 }
@@ -419,7 +479,8 @@ static ir_ref own_points(tracer *t, const placed_at *at, uint32_t word)
 static void linear_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
 {
     ir_ref own = own_points(t, at, ENTRY_SEGMENT), r[2] = {t_real(t, own, 3), t_real(t, own, 7)};
-    vec3 p[2] = {affine_point(t, to_world, v3_load(t, own, 0)), affine_point(t, to_world, v3_load(t, own, 4))};
+    vec3 p[2] = {affine_point(t, to_world, v3_load(t, own, 0)),
+                 affine_point(t, to_world, v3_load(t, own, 4))};
     for (int k = 0; k < 2; k++)
         vec3_put(p[k], out->entry + 4 * k), out->entry[4 * k + 3] = r[k];
     box_balls(t, p, 2, ir_max(t->f, r[0], r[1]), out);
@@ -433,7 +494,8 @@ static ir_ref traced_blossom(tracer *t, const ir_ref d[4], const ir_ref u[3])
     ir_ref b[4] = {d[0], d[1], d[2], d[3]};
     for (int level = 0; level < 3; level++)
         for (int i = 0; i < 3 - level; i++) {
-            ir_ref w = ir_mul(f, ir_sub(f, u[level], t_f32(t, (float)(i + level - 2))), t_f32(t, 1.0f / (float)(3 - level)));
+            ir_ref w = ir_mul(f, ir_sub(f, u[level], t_f32(t, (float)(i + level - 2))),
+                              t_f32(t, 1.0f / (float)(3 - level)));
             b[i] = t_mad(t, ir_sub(f, b[i + 1], b[i]), w, b[i]);
         }
     return b[0];
@@ -443,7 +505,8 @@ static void bspline_place(tracer *t, const affine_map *to_world, const placed_at
 {
     ir_func *f = t->f;
     ir_ref own = own_points(t, at, ENTRY_POINTS), value[4][4], radius = {0};
-    ir_ref u = ir_sub(f, t_real(t, at->entry, ENTRY_BEGIN), t_f32(t, OVERLAP)), v = ir_add(f, t_real(t, at->entry, ENTRY_END), t_f32(t, OVERLAP));
+    ir_ref u = ir_sub(f, t_real(t, at->entry, ENTRY_BEGIN), t_f32(t, OVERLAP)),
+           v = ir_add(f, t_real(t, at->entry, ENTRY_END), t_f32(t, OVERLAP));
     const ir_ref corner[4][3] = {{u, u, u}, {u, u, v}, {u, v, v}, {v, v, v}};
     vec3 centre[4];
     for (uint32_t k = 0; k < 4; k++) {
@@ -452,23 +515,44 @@ static void bspline_place(tracer *t, const affine_map *to_world, const placed_at
     }
     for (int i = 0; i < 4; i++) {
         ir_ref r = traced_blossom(t, value[3], corner[i]);
-        centre[i] = v3(traced_blossom(t, value[0], corner[i]), traced_blossom(t, value[1], corner[i]), traced_blossom(t, value[2], corner[i]));
+        centre[i] = v3(traced_blossom(t, value[0], corner[i]), traced_blossom(t, value[1], corner[i]),
+                       traced_blossom(t, value[2], corner[i]));
         radius = i ? ir_max(f, radius, r) : r;
     }
     box_balls(t, centre, 4, radius, out);
 }
 
-const shape_kind_class shape_kind_linear = {.name = "linear curve", .intersect = linear_intersect, .interact = linear_interact, .own = curve_own, .place = linear_place,
-                                            .moves = PLACE_AS_POINTS};
-const shape_kind_class shape_kind_bspline = {.name = "bspline curve", .intersect = bspline_intersect, .interact = bspline_interact, .follow = bspline_follow,
-                                             .own = curve_own, .place = bspline_place, .settle = curve_settle, .moves = PLACE_AS_POINTS, .entry_points = true};
+const shape_kind_class shape_kind_linear = {
+    .name = "linear curve",
+    .intersect = linear_intersect,
+    .interact = linear_interact,
+    .own = curve_own,
+    .place = linear_place,
+    .moves = PLACE_AS_POINTS,
+};
+const shape_kind_class shape_kind_bspline = {
+    .name = "bspline curve",
+    .intersect = bspline_intersect,
+    .interact = bspline_interact,
+    .follow = bspline_follow,
+    .own = curve_own,
+    .place = bspline_place,
+    .settle = curve_settle,
+    .moves = PLACE_AS_POINTS,
+    .entry_points = true,
+};
 
 static const plugin_param curve_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "control points, `x y z radius` a line, an empty line between curves"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+     "control points, `x y z radius` a line, an empty line between curves"},
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "of control points; radii stay"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_linearcurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT, "round segments between control points"}, .load = linear_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+                        "round segments between control points"},
+             .load = linear_load}};
 const shape_class shape_bsplinecurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT, "tubes around cubic B-splines"}, .load = bspline_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+                        "tubes around cubic B-splines"},
+             .load = bspline_load}};

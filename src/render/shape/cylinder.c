@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tube without caps, from p0 to p1 in object space: the unit tube around z, scaled, turned to p1 - p0 by Frame(axis) (Duff et al. 2017, which
- * fixes where phi starts) and moved by to_world, which may turn, mirror and scale it, but not make its section an ellipse or shear it.
- * Entry of the hierarchy: p0, axis a = p1 - p0, radius, 1 / |a|^2; hits are the height (0 .. 1) along the axis and 0. uv = (phi / 2 pi, height).
+ * Tube without caps, from p0 to p1 in object space: the unit tube around z, scaled, turned to p1 - p0 by
+ * Frame(axis) (Duff et al. 2017, which fixes where phi starts) and moved by to_world, which may turn, mirror
+ * and scale it, but not make its section an ellipse or shear it. Entry of the hierarchy: p0, axis a = p1 -
+ * p0, radius, 1 / |a|^2; hits are the height (0 .. 1) along the axis and 0. uv = (phi / 2 pi, height).
  * Normals point outwards. As a light it is sampled uniformly in area (2 pi r |a|). */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
 
-enum cylinder_word { CYLINDER_BASE, CYLINDER_S = 3 /* unit images of the local x and y axes */, CYLINDER_T = 6, CYLINDER_AXIS = 9,
-                     CYLINDER_RADIUS = 12, CYLINDER_SIGN, CYLINDER_WORDS };
+enum cylinder_word {
+    CYLINDER_BASE,
+    CYLINDER_S = 3 /* unit images of the local x and y axes */,
+    CYLINDER_T = 6,
+    CYLINDER_AXIS = 9,
+    CYLINDER_RADIUS = 12,
+    CYLINDER_SIGN,
+    CYLINDER_WORDS
+};
 enum { ENTRY_AXIS = 3, ENTRY_RADIUS = 6, ENTRY_INVERSE };
 
 /* ---- loading ---- */
@@ -54,9 +62,11 @@ static bool transform_tube(const scene_object *o, tube *out)
     matrix_apply(m, own.s, 0, out->s);
     matrix_apply(m, own.t, 0, out->t);
     out->radius = sqrt(dot3(out->s, out->s));
-    double other = sqrt(dot3(out->t, out->t)), high = sqrt(dot3(out->axis, out->axis)), slack = 1e-4 * out->radius;
-    return out->radius > 0 && high > 0 && fabs(out->radius - other) <= slack && fabs(dot3(out->s, out->t)) <= slack * other &&
-           fabs(dot3(out->s, out->axis)) <= slack * high && fabs(dot3(out->t, out->axis)) <= slack * high;
+    double other = sqrt(dot3(out->t, out->t)), high = sqrt(dot3(out->axis, out->axis)),
+           slack = 1e-4 * out->radius;
+    return out->radius > 0 && high > 0 && fabs(out->radius - other) <= slack &&
+           fabs(dot3(out->s, out->t)) <= slack * other && fabs(dot3(out->s, out->axis)) <= slack * high &&
+           fabs(dot3(out->t, out->axis)) <= slack * high;
 }
 
 static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -66,17 +76,20 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
     if (!(scene_number(o, "radius") > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: the radius must be positive");
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: to_world must be affine (last row 0 0 0 1)");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "cylinder: to_world must be affine (last row 0 0 0 1)");
     if (!transform_tube(o, &c))
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
-                           "cylinder: p0 and p1 must differ, and to_world must keep the section round and at a right angle to the axis");
+                           "cylinder: p0 and p1 must differ, and to_world must keep the section round and at "
+                           "a right angle to the axis");
     double square = dot3(c.axis, c.axis), length = sqrt(square), area = 2 * (double)pi * c.radius * length;
     if (!isfinite((float)square) || !isfinite((float)area) || !((float)square > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: its size is out of range");
     render_primitive p = {.entry[9] = SHAPE_CYLINDER, .entry[10] = s->shapes.count};
     uint32_t words[CYLINDER_WORDS];
     for (int k = 0; k < 3; k++) {
-        double extent = c.radius * sqrt(fmax(0, 1 - c.axis[k] * c.axis[k] / square)) + 1e-6 * (c.radius + length);
+        double extent =
+            c.radius * sqrt(fmax(0, 1 - c.axis[k] * c.axis[k] / square)) + 1e-6 * (c.radius + length);
         double top = c.base[k] + c.axis[k];
         p.bounds[k] = nextafterf((float)(fmin(c.base[k], top) - extent), -INFINITY);
         p.bounds[3 + k] = nextafterf((float)(fmax(c.base[k], top) + extent), INFINITY);
@@ -88,8 +101,14 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
     p.entry[ENTRY_RADIUS] = words[CYLINDER_RADIUS] = float_word((float)c.radius);
     p.entry[ENTRY_INVERSE] = float_word((float)(1 / square));
     words[CYLINDER_SIGN] = float_word(scene_number(o, "flip_normals") != 0 ? -1.0f : 1.0f);
-    render_shape shape = {.object = o, .kind = SHAPE_CYLINDER, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
-                          .area = (float)area, .data = s->geometry.count};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_CYLINDER,
+        .first_entry_primitive = s->primitives.count,
+        .primitive_count = 1,
+        .area = (float)area,
+        .data = s->geometry.count,
+    };
     for (int k = 0; k < CYLINDER_WORDS; k++)
         array_push(&s->geometry, words[k]);
     array_push(&s->primitives, p);
@@ -100,29 +119,34 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
 
 /* ---- traced ---- */
 
-/* Distances at which the line meets the infinite tube, and how high, 0 to 1 from base to end: roots about the point of the ray nearest to the
- * axis, as for the sphere, in the plane of the section. Returns a bool: there are any. A ray along the axis divides by zero: every test then
- * fails. */
+/* Distances at which the line meets the infinite tube, and how high, 0 to 1 from base to end: roots about the
+ * point of the ray nearest to the axis, as for the sphere, in the plane of the section. Returns a bool: there
+ * are any. A ray along the axis divides by zero: every test then fails. */
 static ir_ref cylinder_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[2], ir_ref height[2])
 {
     ir_func *f = t->f;
     vec3 axis = v3_load(t, data, ENTRY_AXIS), from = v3_sub(t, o, v3_load(t, data, 0));
     ir_ref r = t_real(t, data, ENTRY_RADIUS), inverse = t_real(t, data, ENTRY_INVERSE);
     ir_ref start = ir_mul(f, v3_dot(t, from, axis), inverse), slope = ir_mul(f, v3_dot(t, d, axis), inverse);
-    vec3 from_flat = v3_sub(t, from, v3_scale(t, axis, start)), d_flat = v3_sub(t, d, v3_scale(t, axis, slope));
-    ir_ref per = ir_div(f, t_f32(t, 1), v3_dot(t, d_flat, d_flat)), middle = ir_neg(f, ir_mul(f, v3_dot(t, d_flat, from_flat), per));
+    vec3 from_flat = v3_sub(t, from, v3_scale(t, axis, start)),
+         d_flat = v3_sub(t, d, v3_scale(t, axis, slope));
+    ir_ref per = ir_div(f, t_f32(t, 1), v3_dot(t, d_flat, d_flat)),
+           middle = ir_neg(f, ir_mul(f, v3_dot(t, d_flat, from_flat), per));
     vec3 nearest = v3_add(t, from_flat, v3_scale(t, d_flat, middle));
-    ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest)), per), half = t_safe_sqrt(t, square);
+    ir_ref square = ir_mul(f, ir_sub(f, t_sqr(t, r), v3_dot(t, nearest, nearest)), per),
+           half = t_safe_sqrt(t, square);
     at[0] = ir_sub(f, middle, half), at[1] = ir_add(f, middle, half);
     for (int k = 0; k < 2; k++)
         height[k] = t_mad(t, at[k], slope, start);
     return ir_ge(f, square, t_f32(t, 0));
 }
 
-static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
+                               ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), at[2], height[2], hit[2], pierced = cylinder_roots(t, data, o, d, at, height);
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), at[2], height[2], hit[2],
+           pierced = cylinder_roots(t, data, o, d, at, height);
     for (int k = 0; k < 2; k++) {
         ir_ref inside = ir_and(f, ir_ge(f, height[k], zero), ir_le(f, height[k], one));
         hit[k] = ir_and(f, inside, ir_and(f, ir_gt(f, at[k], tmin), ir_lt(f, at[k], tmax)));
@@ -136,16 +160,20 @@ static void cylinder_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tm
 static void cylinder_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3])
 {
     ir_func *f = t->f;
-    ir_ref root[2], height[2], there = cylinder_roots(t, data, o, d, root, height), far = root_is_far(t, root[0], root[1], at[0]);
+    ir_ref root[2], height[2], there = cylinder_roots(t, data, o, d, root, height),
+                               far = root_is_far(t, root[0], root[1], at[0]);
     at[0] = ir_select(f, there, ir_select(f, far, root[1], root[0]), at[0]);
     at[1] = ir_select(f, there, ir_select(f, far, height[1], height[0]), at[1]);
 }
 
-/* p, geometric normal and uv of the point at `height` whose offset from the axis has the direction `out` (any length). */
+/* p, geometric normal and uv of the point at `height` whose offset from the axis has the direction `out` (any
+ * length). */
 static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, interaction *si)
 {
-    vec3 n = v3_normalize(t, out), axis = v3_load(t, data, CYLINDER_AXIS), base = v3_load(t, data, CYLINDER_BASE);
-    si->p = v3_add(t, v3_add(t, base, v3_scale(t, axis, height)), v3_scale(t, n, t_real(t, data, CYLINDER_RADIUS)));
+    vec3 n = v3_normalize(t, out), axis = v3_load(t, data, CYLINDER_AXIS),
+         base = v3_load(t, data, CYLINDER_BASE);
+    si->p = v3_add(t, v3_add(t, base, v3_scale(t, axis, height)),
+                   v3_scale(t, n, t_real(t, data, CYLINDER_RADIUS)));
     si->ng = si->ns = v3_scale(t, n, t_real(t, data, CYLINDER_SIGN));
     vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T);
     ir_ref x = v3_dot(t, n, s), y = v3_dot(t, n, e);
@@ -157,12 +185,15 @@ static void cylinder_point(tracer *t, ir_ref data, ir_ref height, vec3 out, inte
     }
 }
 
-static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void cylinder_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                              ir_ref v, interaction *si)
 {
     (void)entry, (void)v;
     vec3 at = v3_sub(t, v3_add(t, o, v3_scale(t, d, hit_t)), v3_load(t, data, CYLINDER_BASE));
-    vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T); /* only what lies in the section: p may be off along the axis */
-    cylinder_point(t, data, u, v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))), si);
+    vec3 s = v3_load(t, data, CYLINDER_S),
+         e = v3_load(t, data, CYLINDER_T); /* only what lies in the section: p may be off along the axis */
+    cylinder_point(t, data, u, v3_add(t, v3_scale(t, s, v3_dot(t, at, s)), v3_scale(t, e, v3_dot(t, at, e))),
+                   si);
 }
 
 static interaction cylinder_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
@@ -171,11 +202,13 @@ static interaction cylinder_at(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     ir_ref phi = ir_mul(f, u1, t_f32(t, 2 * pi));
     vec3 s = v3_load(t, data, CYLINDER_S), e = v3_load(t, data, CYLINDER_T);
     interaction si = {0};
-    cylinder_point(t, data, u2, v3_add(t, v3_scale(t, s, ir_cos(f, phi)), v3_scale(t, e, ir_sin(f, phi))), &si);
+    cylinder_point(t, data, u2, v3_add(t, v3_scale(t, s, ir_cos(f, phi)), v3_scale(t, e, ir_sin(f, phi))),
+                   &si);
     return si;
 }
 
-static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample cylinder_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1,
+                                      ir_ref u2)
 {
     interaction at = cylinder_at(t, data, u1, u2);
     return area_toward(t, inverse_area, ref, &at);
@@ -195,7 +228,8 @@ static uint32_t cylinder_own(const render_scene *s, const render_shape *shape, f
     (void)s;
     const tube c = own_tube(shape->object);
     for (int k = 0; own && k < 3; k++)
-        own[k] = (float)c.base[k], own[3 + k] = (float)c.axis[k], own[6 + k] = (float)c.s[k], own[9 + k] = (float)c.t[k];
+        own[k] = (float)c.base[k], own[3 + k] = (float)c.axis[k], own[6 + k] = (float)c.s[k],
+        own[9 + k] = (float)c.t[k];
     return 12;
 }
 
@@ -204,36 +238,57 @@ static void cylinder_place(tracer *t, const affine_map *to_world, const placed_a
 {
     ir_func *f = t->f;
     ir_ref own = at->own;
-    vec3 base = affine_point(t, to_world, v3_load(t, own, 0)), axis = affine_vector(t, to_world, v3_load(t, own, 3));
-    vec3 s = affine_vector(t, to_world, v3_load(t, own, 6)), e = affine_vector(t, to_world, v3_load(t, own, 9)), top = v3_add(t, base, axis);
-    ir_ref one = t_f32(t, 1), square = v3_dot(t, axis, axis), length = ir_sqrt(f, square), r = v3_length(t, s);
+    vec3 base = affine_point(t, to_world, v3_load(t, own, 0)),
+         axis = affine_vector(t, to_world, v3_load(t, own, 3));
+    vec3 s = affine_vector(t, to_world, v3_load(t, own, 6)),
+         e = affine_vector(t, to_world, v3_load(t, own, 9)), top = v3_add(t, base, axis);
+    ir_ref one = t_f32(t, 1), square = v3_dot(t, axis, axis), length = ir_sqrt(f, square),
+           r = v3_length(t, s);
     vec3_put(base, out->words + CYLINDER_BASE), vec3_put(axis, out->words + CYLINDER_AXIS);
-    vec3_put(v3_scale(t, s, t_ratio(t, one, r)), out->words + CYLINDER_S), vec3_put(v3_scale(t, e, t_ratio(t, one, v3_length(t, e))), out->words + CYLINDER_T);
+    vec3_put(v3_scale(t, s, t_ratio(t, one, r)), out->words + CYLINDER_S),
+        vec3_put(v3_scale(t, e, t_ratio(t, one, v3_length(t, e))), out->words + CYLINDER_T);
     out->words[CYLINDER_RADIUS] = out->entry[ENTRY_RADIUS] = r;
-    memcpy(out->entry, out->words + CYLINDER_BASE, 3 * sizeof *out->entry), memcpy(out->entry + ENTRY_AXIS, out->words + CYLINDER_AXIS, 3 * sizeof *out->entry);
+    memcpy(out->entry, out->words + CYLINDER_BASE, 3 * sizeof *out->entry),
+        memcpy(out->entry + ENTRY_AXIS, out->words + CYLINDER_AXIS, 3 * sizeof *out->entry);
     out->entry[ENTRY_INVERSE] = t_ratio(t, one, square);
     ir_ref ends[3];
     vec3_put(top, ends);
     for (int k = 0; k < 3; k++) {
-        ir_ref a = out->words[CYLINDER_AXIS + k], b = out->words[CYLINDER_BASE + k], sine = t_safe_sqrt(t, ir_sub(f, one, t_ratio(t, t_sqr(t, a), square)));
-        ir_ref reach = t_mad(t, r, sine, ir_mul(f, ir_add(f, ir_abs(f, b), ir_add(f, r, length)), t_f32(t, 2e-6f)));
-        out->least[k] = ir_sub(f, ir_min(f, b, ends[k]), reach), out->most[k] = ir_add(f, ir_max(f, b, ends[k]), reach);
+        ir_ref a = out->words[CYLINDER_AXIS + k], b = out->words[CYLINDER_BASE + k],
+               sine = t_safe_sqrt(t, ir_sub(f, one, t_ratio(t, t_sqr(t, a), square)));
+        ir_ref reach =
+            t_mad(t, r, sine, ir_mul(f, ir_add(f, ir_abs(f, b), ir_add(f, r, length)), t_f32(t, 2e-6f)));
+        out->least[k] = ir_sub(f, ir_min(f, b, ends[k]), reach),
+        out->most[k] = ir_add(f, ir_max(f, b, ends[k]), reach);
     }
     out->area = ir_mul(f, ir_mul(f, r, length), t_f32(t, 2 * pi));
     out->word_count = CYLINDER_SIGN, out->entry_count = 8;
 }
 
 const shape_kind_class shape_kind_cylinder = {
-    .name = "cylinder", .intersect = cylinder_intersect, .interact = cylinder_interact, .sample = cylinder_sample, .pdf = area_density, .point = cylinder_at,
-    .unit = cylinder_unit, .follow = cylinder_follow, .own = cylinder_own, .place = cylinder_place};
+    .name = "cylinder",
+    .intersect = cylinder_intersect,
+    .interact = cylinder_interact,
+    .sample = cylinder_sample,
+    .pdf = area_density,
+    .point = cylinder_at,
+    .unit = cylinder_unit,
+    .follow = cylinder_follow,
+    .own = cylinder_own,
+    .place = cylinder_place,
+};
 
 static const plugin_param cylinder_params[] = {
     {"p0", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre of one end"},
     {"p1", PLUGIN_POINT, 0, "0,0,1", 0, 0, "centre of the other"},
     {"radius", PLUGIN_FLOAT, 0, "1", 0, 1e30, "radius"},
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "normals point inwards"},
-    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; the section must stay round"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+     "object to world; the section must stay round"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_cylinder = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 6, shape_slots, SHAPE_SLOT_COUNT, "tube without caps"}, .load = cylinder_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+                        "tube without caps"},
+             .load = cylinder_load},
+};

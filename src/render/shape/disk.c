@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Flat disk: the image of the unit disk facing +z under any affine map, so an ellipse in general. Entry of the hierarchy: centre c and the
- * images s, t of the x and y axes; hits are the coordinates (a, b) of c + a s + b t, inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of
- * (a, b). As a light it is sampled uniformly in area, which the affine map keeps uniform: the area is pi |s x t|. */
+ * Flat disk: the image of the unit disk facing +z under any affine map, so an ellipse in general. Entry of
+ * the hierarchy: centre c and the images s, t of the x and y axes; hits are the coordinates (a, b) of c + a s
+ * + b t, inside where a^2 + b^2 <= 1. uv = (r, phi / 2 pi) of (a, b). As a light it is sampled uniformly in
+ * area, which the affine map keeps uniform: the area is pi |s x t|. */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -17,7 +18,8 @@ static double normal_sign(const scene_object *o, double determinant)
 static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
-    double n[3] = {m[4] * m[9] - m[8] * m[5], m[8] * m[1] - m[0] * m[9], m[0] * m[5] - m[4] * m[1]}; /* s x t */
+    double n[3] = {m[4] * m[9] - m[8] * m[5], m[8] * m[1] - m[0] * m[9],
+                   m[0] * m[5] - m[4] * m[1]}; /* s x t */
     double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]), determinant = matrix_determinant3(m);
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
         return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world must be affine (last row 0 0 0 1)");
@@ -30,14 +32,21 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
     uint32_t words[DISK_WORDS];
     for (int k = 0; k < 3; k++) {
         double extent = sqrt(m[4 * k] * m[4 * k] + m[4 * k + 1] * m[4 * k + 1]), c = m[4 * k + 3];
-        p.bounds[k] = nextafterf((float)(c - extent), -INFINITY), p.bounds[3 + k] = nextafterf((float)(c + extent), INFINITY);
+        p.bounds[k] = nextafterf((float)(c - extent), -INFINITY),
+        p.bounds[3 + k] = nextafterf((float)(c + extent), INFINITY);
         p.entry[k] = words[DISK_CENTER + k] = float_word((float)c);
         p.entry[3 + k] = words[DISK_S + k] = float_word((float)m[4 * k]);
         p.entry[6 + k] = words[DISK_T + k] = float_word((float)m[4 * k + 1]);
         words[DISK_NORMAL + k] = float_word((float)(sign * n[k] / length));
     }
-    render_shape shape = {.object = o, .kind = SHAPE_DISK, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
-                          .area = (float)((double)pi * length), .data = s->geometry.count};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_DISK,
+        .first_entry_primitive = s->primitives.count,
+        .primitive_count = 1,
+        .area = (float)((double)pi * length),
+        .data = s->geometry.count,
+    };
     for (int k = 0; k < DISK_WORDS; k++)
         array_push(&s->geometry, words[k]);
     array_push(&s->primitives, p);
@@ -53,7 +62,8 @@ static void disk_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, 
 {
     ir_func *f = t->f;
     vec3 e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6), p = v3_cross(t, d, e2);
-    ir_ref inverse = ir_div(f, t_f32(t, 1), v3_dot(t, e1, p)); /* infinite or NaN for grazing rays: every test below then fails */
+    ir_ref inverse = ir_div(
+        f, t_f32(t, 1), v3_dot(t, e1, p)); /* infinite or NaN for grazing rays: every test below then fails */
     vec3 s = v3_sub(t, o, v3_load(t, data, 0)), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
     out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
@@ -70,7 +80,8 @@ static vec2 disk_uv(tracer *t, ir_ref a, ir_ref b)
 
 static vec3 disk_point(tracer *t, ir_ref words, ir_ref a, ir_ref b)
 {
-    vec3 along = v3_add(t, v3_scale(t, v3_load(t, words, DISK_S), a), v3_scale(t, v3_load(t, words, DISK_T), b));
+    vec3 along =
+        v3_add(t, v3_scale(t, v3_load(t, words, DISK_S), a), v3_scale(t, v3_load(t, words, DISK_T), b));
     return v3_add(t, v3_load(t, words, DISK_CENTER), along);
 }
 
@@ -79,13 +90,16 @@ static void disk_tangents(tracer *t, ir_ref words, ir_ref a, ir_ref b, interacti
 {
     ir_func *f = t->f;
     vec3 s = v3_load(t, words, DISK_S), along = v3_load(t, words, DISK_T);
-    ir_ref r = ir_sqrt(f, t_mad(t, a, a, t_sqr(t, b))), centre = ir_eq(f, r, t_f32(t, 0)), inverse = t_ratio(t, t_f32(t, 1), r);
-    ir_ref x = ir_select(f, centre, t_f32(t, 1), ir_mul(f, a, inverse)), y = ir_mul(f, b, inverse), turn = t_f32(t, 2 * pi);
+    ir_ref r = ir_sqrt(f, t_mad(t, a, a, t_sqr(t, b))), centre = ir_eq(f, r, t_f32(t, 0)),
+           inverse = t_ratio(t, t_f32(t, 1), r);
+    ir_ref x = ir_select(f, centre, t_f32(t, 1), ir_mul(f, a, inverse)), y = ir_mul(f, b, inverse),
+           turn = t_f32(t, 2 * pi);
     si->dp_du = v3_add(t, v3_scale(t, s, x), v3_scale(t, along, y));
     si->dp_dv = v3_scale(t, v3_sub(t, v3_scale(t, along, a), v3_scale(t, s, b)), turn);
 }
 
-static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void disk_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                          ir_ref v, interaction *si)
 {
     (void)entry, (void)o, (void)d, (void)hit_t;
     si->p = disk_point(t, data, u, v);
@@ -108,7 +122,8 @@ static emitter_sample disk_sample(tracer *t, ir_ref data, ir_ref inverse_area, v
     return area_toward(t, inverse_area, ref, &at);
 }
 
-/* warp_disk_concentric backwards: the radius on the larger coordinate's side, the angle from there in quarters of pi. */
+/* warp_disk_concentric backwards: the radius on the larger coordinate's side, the angle from there in
+ * quarters of pi. */
 static vec2 disk_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 {
     (void)data;
@@ -130,7 +145,8 @@ static uint32_t disk_own(const render_scene *s, const render_shape *shape, float
 {
     (void)s;
     if (own)
-        own[0] = (float)normal_sign(shape->object, matrix_determinant3(scene_get(shape->object, "to_world")->matrix));
+        own[0] = (float)normal_sign(shape->object,
+                                    matrix_determinant3(scene_get(shape->object, "to_world")->matrix));
     return 1;
 }
 
@@ -139,7 +155,8 @@ static void disk_place(tracer *t, const affine_map *to_world, const placed_at *a
     ir_func *f = t->f;
     vec3 s = to_world->column[0], e = to_world->column[1], n = v3_cross(t, s, e);
     ir_ref length = v3_length(t, n);
-    vec3_put(to_world->column[3], out->words + DISK_CENTER), vec3_put(s, out->words + DISK_S), vec3_put(e, out->words + DISK_T);
+    vec3_put(to_world->column[3], out->words + DISK_CENTER), vec3_put(s, out->words + DISK_S),
+        vec3_put(e, out->words + DISK_T);
     memcpy(out->entry, out->words, 9 * sizeof *out->entry);
     vec3_put(v3_scale(t, n, t_ratio(t, t_real(t, at->own, 0), length)), out->words + DISK_NORMAL);
     for (int k = 0; k < 3; k++) {
@@ -152,13 +169,26 @@ static void disk_place(tracer *t, const affine_map *to_world, const placed_at *a
     out->word_count = DISK_WORDS, out->entry_count = 9;
 }
 
-const shape_kind_class shape_kind_disk = {.name = "disk", .intersect = disk_intersect, .interact = disk_interact, .sample = disk_sample, .pdf = area_density,
-                                          .point = disk_at, .unit = disk_unit, .own = disk_own, .place = disk_place};
+const shape_kind_class shape_kind_disk = {
+    .name = "disk",
+    .intersect = disk_intersect,
+    .interact = disk_interact,
+    .sample = disk_sample,
+    .pdf = area_density,
+    .point = disk_at,
+    .unit = disk_unit,
+    .own = disk_own,
+    .place = disk_place,
+};
 
 static const plugin_param disk_params[] = {
     {"flip_normals", PLUGIN_BOOLEAN, 0, "false", 0, 0, "turn the surface inside out"},
-    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+     "object to world; any affine map"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_disk = {
-    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 3, shape_slots, SHAPE_SLOT_COUNT, "unit disk facing +z"}, .load = disk_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+                        "unit disk facing +z"},
+             .load = disk_load},
+};

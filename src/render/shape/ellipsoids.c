@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Point cloud of ellipsoids from a PLY file of Gaussians: centres x y z, logarithms of standard deviations scale_0 .. scale_2, quaternions
- * rot_0 (real) .. rot_3; other columns (colours, opacity) are skipped, materials do not see them yet. A surface is where a Gaussian is `extent`
- * deviations from its centre. Only outsides are there for rays, uv = (0, 0), and no lights (Mitsuba).
+ * Point cloud of ellipsoids from a PLY file of Gaussians: centres x y z, logarithms of standard deviations
+ * scale_0 .. scale_2, quaternions rot_0 (real) .. rot_3; other columns (colours, opacity) are skipped,
+ * materials do not see them yet. A surface is where a Gaussian is `extent` deviations from its centre. Only
+ * outsides are there for rays, uv = (0, 0), and no lights (Mitsuba).
  *
  * Entry: word of its map, three rows that turn the ellipsoid into the unit sphere, then its centre. */
 #include "render/classes.h"
@@ -30,18 +31,22 @@ static double uniform_scale(const double m[16])
         square[c] = m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c];
         off = fmax(off, fabs(m[c] * m[n] + m[4 + c] * m[4 + n] + m[8 + c] * m[8 + n]));
     }
-    bool uniform = fabs(square[0] - square[1]) < 2e-4 * square[0] && fabs(square[0] - square[2]) < 2e-4 * square[0] && off < 1e-4 * square[0];
+    bool uniform = fabs(square[0] - square[1]) < 2e-4 * square[0] &&
+                   fabs(square[0] - square[2]) < 2e-4 * square[0] && off < 1e-4 * square[0];
     return uniform ? sqrt(square[0]) : 0;
 }
 
 /* Mitsuba's limits; to_world that moves within them keeps to them when it is set. */
 static const char *ellipsoid_refuses(const double m[16])
 {
-    return uniform_scale(m) > 0 && matrix_determinant3(m) > 0 ? NULL : "to_world must scale all axes alike, and neither shear, mirror nor be singular";
+    return uniform_scale(m) > 0 && matrix_determinant3(m) > 0
+               ? NULL
+               : "to_world must scale all axes alike, and neither shear, mirror nor be singular";
 }
 
 /* The ellipsoid of a row of the file as a primitive; false: out of range. */
-static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge, uint32_t index)
+static bool put_ellipsoid(render_scene *s, const float *row, const double m[16], double enlarge,
+                          uint32_t index)
 {
     double q[4], axes[3][3], length = 0, world = uniform_scale(m), box[3] = {0}, centre[3];
     for (int k = 0; k < 4; k++)
@@ -49,7 +54,10 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
     for (int k = 0; k < 4; k++)
         q[k] /= sqrt(length);
     turn_axes(q, axes);
-    render_primitive p = {.entry[0] = s->geometry.count, .entry[9] = SHAPE_ELLIPSOID, .entry[10] = s->shapes.count, .entry[11] = index};
+    render_primitive p = {.entry[0] = s->geometry.count,
+                          .entry[9] = SHAPE_ELLIPSOID,
+                          .entry[10] = s->shapes.count,
+                          .entry[11] = index};
     float words[ELLIPSOID_WORDS];
     bool fine = length > 0;
     for (int k = 0; k < 3; k++) {
@@ -69,7 +77,8 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
             centre[k] += m[4 * k + j] * (double)row[COLUMN_CENTER + j];
         double extent = sqrt(box[k]) * (1 + 1e-5) + 1e-6 * fabs(centre[k]);
         words[ELLIPSOID_CENTER + k] = (float)centre[k];
-        p.bounds[k] = nextafterf((float)(centre[k] - extent), -INFINITY), p.bounds[3 + k] = nextafterf((float)(centre[k] + extent), INFINITY);
+        p.bounds[k] = nextafterf((float)(centre[k] - extent), -INFINITY),
+        p.bounds[3 + k] = nextafterf((float)(centre[k] + extent), INFINITY);
         fine &= isfinite(p.bounds[k]) && isfinite(p.bounds[3 + k]);
     }
     for (int k = 0; k < ELLIPSOID_WORDS; k++) {
@@ -82,11 +91,15 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
 
 static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const char *const names[COLUMNS] = {"x", "y", "z", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    static const char *const names[COLUMNS] = {"x",       "y",     "z",     "scale_0", "scale_1",
+                                               "scale_2", "rot_0", "rot_1", "rot_2",   "rot_3"};
     const double *m = scene_get(o, "to_world")->matrix;
     if (scene_number(o, "extent_adaptive_clamping") != 0)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: extent_adaptive_clamping is not implemented yet");
-    const char *refusal = m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1 ? "to_world must be affine (last row 0 0 0 1)" : ellipsoid_refuses(m);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "ellipsoids: extent_adaptive_clamping is not implemented yet");
+    const char *refusal = m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1
+                              ? "to_world must be affine (last row 0 0 0 1)"
+                              : ellipsoid_refuses(m);
     if (refusal)
         return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "ellipsoids: %s", refusal);
     float *rows;
@@ -95,10 +108,18 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
     bl_result r = ply_load_columns(scene_get(o, "filename")->path, names, COLUMNS, &rows, &count, &reason);
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "ellipsoids: %s", reason.text);
-    render_shape shape = {.object = o, .kind = SHAPE_ELLIPSOID, .first_entry_primitive = first, .primitive_count = count, .data = s->geometry.count};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_ELLIPSOID,
+        .first_entry_primitive = first,
+        .primitive_count = count,
+        .data = s->geometry.count,
+    };
     for (uint32_t i = 0; i < count && r == BL_OK; i++)
-        if (!put_ellipsoid(s, rows + COLUMNS * (size_t)i, m, scene_number(o, "scale_factor") * scene_number(o, "extent"), i))
-            r = scene_error(err, BL_ERROR_SCENE, o->where, "ellipsoids: ellipsoid %u has no rotation, or its size is out of range", i);
+        if (!put_ellipsoid(s, rows + COLUMNS * (size_t)i, m,
+                           scene_number(o, "scale_factor") * scene_number(o, "extent"), i))
+            r = scene_error(err, BL_ERROR_SCENE, o->where,
+                            "ellipsoids: ellipsoid %u has no rotation, or its size is out of range", i);
     free(rows);
     if (r != BL_OK)
         return r;
@@ -111,30 +132,37 @@ static bl_result ellipsoids_load(render_scene *s, const scene_object *o, bl_erro
 
 static vec3 to_sphere(tracer *t, ir_ref map, vec3 v)
 {
-    return v3(v3_dot(t, v3_load(t, map, 0), v), v3_dot(t, v3_load(t, map, 3), v), v3_dot(t, v3_load(t, map, 6), v));
+    return v3(v3_dot(t, v3_load(t, map, 0), v), v3_dot(t, v3_load(t, map, 3), v),
+              v3_dot(t, v3_load(t, map, 6), v));
 }
 
 /* About the point of the ray nearest to the centre, as for the sphere. */
-static void ellipsoid_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void ellipsoid_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
+                                ir_ref out[3])
 {
     ir_func *f = t->f;
     ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 from = to_sphere(t, map, v3_sub(t, o, v3_load(t, map, ELLIPSOID_CENTER))), along = to_sphere(t, map, d);
-    ir_ref per = ir_div(f, one, v3_dot(t, along, along)), middle = ir_neg(f, ir_mul(f, v3_dot(t, from, along), per));
+    vec3 from = to_sphere(t, map, v3_sub(t, o, v3_load(t, map, ELLIPSOID_CENTER))),
+         along = to_sphere(t, map, d);
+    ir_ref per = ir_div(f, one, v3_dot(t, along, along)),
+           middle = ir_neg(f, ir_mul(f, v3_dot(t, from, along), per));
     vec3 nearest = v3_add(t, from, v3_scale(t, along, middle));
-    ir_ref square = ir_mul(f, ir_sub(f, one, v3_dot(t, nearest, nearest)), per), at = ir_sub(f, middle, t_safe_sqrt(t, square));
+    ir_ref square = ir_mul(f, ir_sub(f, one, v3_dot(t, nearest, nearest)), per),
+           at = ir_sub(f, middle, t_safe_sqrt(t, square));
     ir_ref hit = ir_and(f, ir_ge(f, square, zero), ir_and(f, ir_gt(f, at, tmin), ir_lt(f, at, tmax)));
     out[0] = ir_select(f, hit, at, tmax), out[1] = out[2] = zero;
 }
 
-static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void ellipsoid_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                               ir_ref v, interaction *si)
 {
     (void)data, (void)u, (void)v;
     ir_ref map = t_word(t, entry, 0), zero = t_f32(t, 0);
     si->p = v3_add(t, o, v3_scale(t, d, hit_t));
     vec3 n = to_sphere(t, map, v3_sub(t, si->p, v3_load(t, map, ELLIPSOID_CENTER)));
     vec3 x = v3_load(t, map, 0), y = v3_load(t, map, 3), z = v3_load(t, map, 6);
-    si->ng = si->ns = v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+    si->ng = si->ns =
+        v3_normalize(t, v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
     si->uv = (vec2){zero, zero};
 }
 
@@ -147,7 +175,8 @@ static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, 
     matrix_invert(scene_get(shape->object, "to_world")->matrix, inverse);
     for (uint32_t i = 0; own && i < shape->primitive_count; i++) {
         float words[ELLIPSOID_WORDS];
-        memcpy(words, s->geometry.data + s->primitives.data[shape->first_entry_primitive + i].entry[0], sizeof words);
+        memcpy(words, s->geometry.data + s->primitives.data[shape->first_entry_primitive + i].entry[0],
+               sizeof words);
         for (int column = 0; column < 4; column++) {
             const float *from = words + 3 * column;
             double back[3] = {(double)from[0], (double)from[1], (double)from[2]}, square = 0;
@@ -155,7 +184,8 @@ static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, 
                 square += back[k] * back[k];
             matrix_apply(inverse, back, column == 3, back);
             for (int k = 0; k < 3; k++)
-                own[ELLIPSOID_WORDS * (size_t)i + 3 * (size_t)column + (size_t)k] = (float)(column == 3 ? back[k] : back[k] / square);
+                own[ELLIPSOID_WORDS * (size_t)i + 3 * (size_t)column + (size_t)k] =
+                    (float)(column == 3 ? back[k] : back[k] / square);
         }
     }
     return ELLIPSOID_WORDS * shape->primitive_count;
@@ -164,7 +194,8 @@ static uint32_t ellipsoid_own(const render_scene *s, const render_shape *shape, 
 static void ellipsoid_place(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out)
 {
     ir_func *f = t->f;
-    ir_ref own = ir_add(f, at->own, ir_mul(f, at->number, t_u32(t, ELLIPSOID_WORDS))), square[3] = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)}, centre[3];
+    ir_ref own = ir_add(f, at->own, ir_mul(f, at->number, t_u32(t, ELLIPSOID_WORDS))),
+           square[3] = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 0)}, centre[3];
     affine_map half;
     for (uint32_t k = 0; k < 4; k++)
         half.column[k] = (k < 3 ? affine_vector : affine_point)(t, to_world, v3_load(t, own, 3 * k));
@@ -173,7 +204,8 @@ static void ellipsoid_place(tracer *t, const affine_map *to_world, const placed_
         ir_ref column[3], axis[3];
         vec3_put(map.column[k], column), vec3_put(half.column[k], axis);
         for (uint32_t row = 0; row < 3; row++)
-            out->words[ELLIPSOID_MAP + 3 * row + k] = column[row], square[row] = t_mad(t, axis[row], axis[row], square[row]);
+            out->words[ELLIPSOID_MAP + 3 * row + k] = column[row],
+                                                 square[row] = t_mad(t, axis[row], axis[row], square[row]);
     }
     vec3_put(half.column[3], centre), vec3_put(half.column[3], out->words + ELLIPSOID_CENTER);
     for (uint32_t k = 0; k < 3; k++) {
@@ -184,11 +216,19 @@ static void ellipsoid_place(tracer *t, const affine_map *to_world, const placed_
     out->to = t_word(t, at->entry, 0), out->word_count = ELLIPSOID_WORDS;
 }
 
-const shape_kind_class shape_kind_ellipsoid = {.name = "ellipsoid", .intersect = ellipsoid_intersect, .interact = ellipsoid_interact, .own = ellipsoid_own,
-                                               .place = ellipsoid_place, .refuses = ellipsoid_refuses, .entry_points = true};
+const shape_kind_class shape_kind_ellipsoid = {
+    .name = "ellipsoid",
+    .intersect = ellipsoid_intersect,
+    .interact = ellipsoid_interact,
+    .own = ellipsoid_own,
+    .place = ellipsoid_place,
+    .refuses = ellipsoid_refuses,
+    .entry_points = true,
+};
 
 static const plugin_param ellipsoids_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+     "PLY with x y z, scale_0 .. scale_2, rot_0 .. rot_3"},
     {"scale_factor", PLUGIN_FLOAT, 0, "1", 1e-30, 1e30, "of all of them"},
     {"extent", PLUGIN_FLOAT, 0, "3", 1e-30, 1e30, "standard deviations"},
     {"extent_adaptive_clamping", PLUGIN_BOOLEAN, 0, "false", 0, 0, "only false"},
@@ -196,4 +236,6 @@ static const plugin_param ellipsoids_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_ellipsoids = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 6, shape_slots, SHAPE_SLOT_COUNT, "ellipsoids of a point cloud"}, .load = ellipsoids_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+                        "ellipsoids of a point cloud"},
+             .load = ellipsoids_load}};

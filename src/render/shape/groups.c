@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes that hold other shapes. merge: in Mitsuba a hint to join what it holds into fewer meshes; here its shapes are what they would be
- * without it. shapegroup: is not seen itself; an instance shows it, moved by to_world. Materials are those of the group's shapes. */
+ * Shapes that hold other shapes. merge: in Mitsuba a hint to join what it holds into fewer meshes; here its
+ * shapes are what they would be without it. shapegroup: is not seen itself; an instance shows it, moved by
+ * to_world. Materials are those of the group's shapes. */
 #include "render/classes.h"
 
 static const plugin_slot merge_slots[] = {{PLUGIN_SHAPE, "shape", 0, 0}};
 static const plugin_param group_params[] = {SHAPE_ACCEPTED};
-const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", group_params, 1, merge_slots, 1, "shapes as if they stood there alone"}}};
+const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", group_params, 1, merge_slots, 1,
+                                                     "shapes as if they stood there alone"}}};
 
 static const plugin_slot group_slots[] = {{PLUGIN_SHAPE, "shape", 1, 0}};
 
@@ -17,7 +19,10 @@ static bl_result group_load(render_scene *s, const scene_object *o, bl_error *er
 }
 
 const shape_class shape_shapegroup = {
-    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", group_params, 1, group_slots, 1, "shapes for instances to show"}, .load = group_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", group_params, 1, group_slots, 1,
+                        "shapes for instances to show"},
+             .load = group_load},
+};
 
 static bl_result instance_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -25,15 +30,19 @@ static bl_result instance_load(render_scene *s, const scene_object *o, bl_error 
     double inverse[16];
     render_instance instance = {.object = o};
     if (scene_child(o, PLUGIN_SHAPE)->cls != &shape_shapegroup.base.plugin)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "instance: what it shows must be a shapegroup, not \"%s\"", scene_child(o, PLUGIN_SHAPE)->cls->name);
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "instance: what it shows must be a shapegroup, not \"%s\"",
+                           scene_child(o, PLUGIN_SHAPE)->cls->name);
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world must be affine (last row 0 0 0 1)");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "instance: to_world must be affine (last row 0 0 0 1)");
     if (!matrix_invert(m, inverse) || matrix_determinant3(m) == 0)
         return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world is singular");
     for (int k = 0; k < 12; k++) {
         instance.to_world[k] = (float)m[k], instance.to_group[k] = (float)inverse[k];
         if (!isfinite(instance.to_world[k]) || !isfinite(instance.to_group[k]))
-            return scene_error(err, BL_ERROR_SCENE, o->where, "instance: to_world or its inverse is out of range");
+            return scene_error(err, BL_ERROR_SCENE, o->where,
+                               "instance: to_world or its inverse is out of range");
     }
     array_push(&s->instances, instance);
     return BL_OK;
@@ -41,8 +50,12 @@ static bl_result instance_load(render_scene *s, const scene_object *o, bl_error 
 
 static const plugin_slot instance_slots[] = {{PLUGIN_SHAPE, "shapegroup", 1, 1}};
 static const plugin_param instance_params[] = {
-    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "where the group is shown; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+     "where the group is shown; any affine map"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_instance = {
-    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 2, instance_slots, 1, "a shapegroup, shown"}, .load = instance_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 2, instance_slots, 1,
+                        "a shapegroup, shown"},
+             .load = instance_load},
+};

@@ -8,53 +8,102 @@
 typedef struct interaction {
     ir_ref valid; /* bool */
     ir_ref t;
-    vec3 p, ng;  /* geometric normal on the side the shape's orientation says */
-    vec3 ns;     /* shading normal */
+    vec3 p, ng; /* geometric normal on the side the shape's orientation says */
+    vec3 ns;    /* shading normal */
     vec2 uv;
-    vec2 b;            /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
-    vec3 dp_du, dp_dv; /* where the plan needs them; a kind that leaves them out gets a frame around ng */
+    vec2 b;              /* coordinates of the hit, of a triangle the barycentrics of v1 and v2 */
+    vec3 dp_du, dp_dv;   /* where the plan needs them; a kind that leaves them out gets a frame around ng */
     ir_ref entry, shape; /* entry of the hierarchy; word offset of the shape's record */
-    ir_ref face;         /* u32: of a point that `point` of a mesh has chosen, its face; b then are its barycentrics */
-    ir_ref level;        /* where the scene has groups: that of the instance's level */
+    ir_ref
+        face; /* u32: of a point that `point` of a mesh has chosen, its face; b then are its barycentrics */
+    ir_ref level; /* where the scene has groups: that of the instance's level */
 } interaction;
 
 /* Words of a shape's record in the scene buffer; SHAPE_DATA points to the kind's own. */
-enum shape_word { SHAPE_BSDF_CLASS, SHAPE_BSDF_RECORD, SHAPE_EMITTER_CLASS, SHAPE_EMITTER_RECORD, SHAPE_DATA, SHAPE_INTERIOR, SHAPE_EXTERIOR,
-                  SHAPE_EMITTER_INDEX, SHAPE_PLACE /* word of its place record; 0: it does not move */, SHAPE_WORDS };
+enum shape_word {
+    SHAPE_BSDF_CLASS,
+    SHAPE_BSDF_RECORD,
+    SHAPE_EMITTER_CLASS,
+    SHAPE_EMITTER_RECORD,
+    SHAPE_DATA,
+    SHAPE_INTERIOR,
+    SHAPE_EXTERIOR,
+    SHAPE_EMITTER_INDEX,
+    SHAPE_PLACE /* word of its place record; 0: it does not move */,
+    SHAPE_WORDS
+};
 
-/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing. At MESH_ARRAYS, where a class of the
- * plan needs it, stand three words for each array of the mesh that is a parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset
- * of the first gradient or PLAN_NONE, values per vertex or face. */
-enum mesh_word { MESH_FACES, MESH_POSITIONS, MESH_NORMALS, MESH_UVS, MESH_CDF, MESH_FACE_COUNT, MESH_FLIP, MESH_ARRAYS, MESH_WORDS };
+/* Data words of a mesh. Offsets are absolute words of the scene buffer, PLAN_NONE where the array is missing.
+ * At MESH_ARRAYS, where a class of the plan needs it, stand three words for each array of the mesh that is a
+ * parameter: offset of the first value (PLAN_NONE: the mesh has none such), offset of the first gradient or
+ * PLAN_NONE, values per vertex or face. */
+enum mesh_word {
+    MESH_FACES,
+    MESH_POSITIONS,
+    MESH_NORMALS,
+    MESH_UVS,
+    MESH_CDF,
+    MESH_FACE_COUNT,
+    MESH_FLIP,
+    MESH_ARRAYS,
+    MESH_WORDS
+};
 /* Data words of a sphere: centre, radius, rows of the rotation world to object, +1 or -1. */
 enum sphere_word { SPHERE_CENTER, SPHERE_RADIUS = 3, SPHERE_ROTATION, SPHERE_SIGN = 13, SPHERE_WORDS };
 /* Data words of a disk: centre, images of the x and y axes, unit normal. */
 enum disk_word { DISK_CENTER, DISK_S = 3, DISK_T = 6, DISK_NORMAL = 9, DISK_WORDS = 12 };
 
-/* A place record, of a shape whose to_world is requested: that one's offsets, how the shape moves with it (enum place_as), its data, columns of the inverse of to_world as it is; of a mesh, where
- * vertices and normals (PLAN_NONE: it has none) stand as they are in its own space; of others where what the kind's `own` says of them stands, and the boxes of their primitives. */
-enum place_word { PLACE_VALUE, PLACE_GRADIENT, PLACE_AS, PLACE_DATA, PLACE_INVERSE, PLACE_POSITIONS = PLACE_INVERSE + 12, PLACE_NORMALS, PLACE_OWN, PLACE_BOXES, PLACE_WORDS };
+/* A place record, of a shape whose to_world is requested: that one's offsets, how the shape moves with it
+ * (enum place_as), its data, columns of the inverse of to_world as it is; of a mesh, where vertices and
+ * normals (PLAN_NONE: it has none) stand as they are in its own space; of others where what the kind's `own`
+ * says of them stands, and the boxes of their primitives. */
+enum place_word {
+    PLACE_VALUE,
+    PLACE_GRADIENT,
+    PLACE_AS,
+    PLACE_DATA,
+    PLACE_INVERSE,
+    PLACE_POSITIONS = PLACE_INVERSE + 12,
+    PLACE_NORMALS,
+    PLACE_OWN,
+    PLACE_BOXES,
+    PLACE_WORDS
+};
 
-/* Points of the material go along; those of a sphere, so that it stays one; points that describe the shape go along, not those of the material. */
+/* Points of the material go along; those of a sphere, so that it stays one; points that describe the shape go
+ * along, not those of the material. */
 enum place_as { PLACE_AS_MATERIAL, PLACE_AS_BALL, PLACE_AS_POINTS };
 
-enum mesh_array { MESH_ARRAY_POSITIONS, MESH_ARRAY_NORMALS, MESH_ARRAY_UVS, MESH_ATTRIBUTE /* + index in render_scene.attributes */ };
+enum mesh_array {
+    MESH_ARRAY_POSITIONS,
+    MESH_ARRAY_NORMALS,
+    MESH_ARRAY_UVS,
+    MESH_ATTRIBUTE /* + index in render_scene.attributes */
+};
 /* Bit k: of array k; attributes are one; places are to_world of shapes of any kind. */
-enum mesh_moves { MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS, MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS, MOVE_UVS = 1 << MESH_ARRAY_UVS,
-                  MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE, MOVE_PLACES = MOVE_ATTRIBUTES << 1, MOVE_HITS = MOVE_POSITIONS | MOVE_PLACES,
-                  MOVE_SURFACE = MOVE_HITS | MOVE_NORMALS | MOVE_UVS };
+enum mesh_moves {
+    MOVE_POSITIONS = 1 << MESH_ARRAY_POSITIONS,
+    MOVE_NORMALS = 1 << MESH_ARRAY_NORMALS,
+    MOVE_UVS = 1 << MESH_ARRAY_UVS,
+    MOVE_ATTRIBUTES = 1 << MESH_ATTRIBUTE,
+    MOVE_PLACES = MOVE_ATTRIBUTES << 1,
+    MOVE_HITS = MOVE_POSITIONS | MOVE_PLACES,
+    MOVE_SURFACE = MOVE_HITS | MOVE_NORMALS | MOVE_UVS
+};
 
 typedef struct affine_map {
     vec3 column[4]; /* images of the axes; of the origin */
 } affine_map;
 
-/* A primitive of a shape that moves: words of what `own` says, of the shape's data, of the entry; its number in the shape. */
+/* A primitive of a shape that moves: words of what `own` says, of the shape's data, of the entry; its number
+ * in the shape. */
 typedef struct placed_at {
     ir_ref own, data, entry, number;
 } placed_at;
 
-/* What describes it under some to_world: words (of the shape's data from the first on), the first words of its entry, its box, and of what may be a light the
- * shape's area. shared: the words are the same for all primitives. */
+/* What describes it under some to_world: words (of the shape's data from the first on), the first words of
+ * its entry, its box, and of what may be a light the shape's area. shared: the words are the same for all
+ * primitives. */
 enum { PLACED_WORDS = 13, PLACED_ENTRY = 9 };
 typedef struct placed_shape {
     ir_ref to, words[PLACED_WORDS], entry[PLACED_ENTRY], least[3], most[3], area;
@@ -64,17 +113,23 @@ typedef struct placed_shape {
 
 typedef struct shape_kind_class {
     const char *name;
-    void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3]); /* t, u, v */
-    void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si);
+    void (*intersect)(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
+                      ir_ref out[3]); /* t, u, v */
+    void (*interact)(tracer *t, ir_ref entry_word, ir_ref shape_data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                     ir_ref v, interaction *si);
     /* As a light; NULL: cannot be one. */
-    emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2);
-    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal);
+    emitter_sample (*sample)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, ir_ref u1,
+                             ir_ref u2);
+    ir_ref (*pdf)(tracer *t, ir_ref shape_data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance,
+                  vec3 normal);
     /* A point chosen uniformly in area: p, ng, ns (of any length), uv. NULL: not there yet. */
     interaction (*point)(tracer *t, ir_ref shape_data, ir_ref u1, ir_ref u2);
-    /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through it. NULL: others. */
+    /* Where a point that a ray met comes from: the inverse of `point`, of kinds whose `sample` goes through
+     * it. NULL: others. */
     vec2 (*unit)(tracer *t, ir_ref shape_data, const emitter_hit *hit);
-    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, which is how many numbers (own: NULL, they are not written), and
-     * what a primitive is in the world. NULL: others. */
+    /* Of kinds that move with their to_world and are no meshes: what a shape is in its own space, which is
+     * how many numbers (own: NULL, they are not written), and what a primitive is in the world. NULL:
+     * others. */
     uint32_t (*own)(const render_scene *s, const render_shape *shape, float *own);
     void (*place)(tracer *t, const affine_map *to_world, const placed_at *at, placed_shape *out);
     /* A hit that is known (at: t, u, v) as a function of the ray, to first order. NULL: `intersect` tells. */
@@ -84,11 +139,12 @@ typedef struct shape_kind_class {
     /* Where `place` is not all: one of the points (vertex_count) that describe a shape, to its data. */
     void (*settle)(tracer *t, const affine_map *to_world, const placed_at *at);
     enum place_as moves; /* as POINTS: what is differentiated reads them with kind_point */
-    bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is made) */
+    bool entry_points; /* word 0 of an entry's payload is a place in the geometry (an offset until the plan is
+                          made) */
 } shape_kind_class;
 extern const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT]; /* shape/kinds.c */
-extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder, shape_kind_sdf, shape_kind_linear,
-    shape_kind_bspline, shape_kind_ellipsoid;
+extern const shape_kind_class shape_kind_triangles, shape_kind_sphere, shape_kind_disk, shape_kind_cylinder,
+    shape_kind_sdf, shape_kind_linear, shape_kind_bspline, shape_kind_ellipsoid;
 
 /* bool: of two distances the second is the one that a hit known to be at t is at. */
 static inline ir_ref root_is_far(tracer *t, ir_ref near, ir_ref far, ir_ref at)
@@ -103,17 +159,24 @@ vec3 kind_point(tracer *t, ir_ref word);
 
 /* While the shape is loaded: registers its attributes. */
 void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mesh *m);
-uint32_t mesh_find_attribute(const render_scene *s, const char *name); /* index in s->attributes, or PLAN_NONE */
+uint32_t mesh_find_attribute(const render_scene *s,
+                             const char *name); /* index in s->attributes, or PLAN_NONE */
 /* Once everything is loaded: positions, normals and uv of the meshes, as parameters behind all others. */
 void mesh_add_parameters(render_scene *s);
 /* The words at MESH_ARRAYS of a mesh: three per array. */
 void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words);
 uint32_t mesh_array_count(const render_scene *s);
 /* Whether a parameter's slot is that of positions, normals or texture coordinates. */
-static inline bool mesh_slot_moves(uint32_t slot) { return slot >= PLAN_ARRAY_SLOT && slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE; }
-/* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no parameter of the plan moves them. */
-void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out);
-ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data of triangles, where plan.moves has them at all */
+static inline bool mesh_slot_moves(uint32_t slot)
+{
+    return slot >= PLAN_ARRAY_SLOT && slot < PLAN_ARRAY_SLOT + MESH_ATTRIBUTE;
+}
+/* Components of the vertex `index` (u32) of a mesh's array, or of `from`, words of the scene buffer, where no
+ * parameter of the plan moves them. */
+void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index,
+                 uint32_t components, ir_ref *out);
+ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's parameters move them; mesh: data
+                                                            of triangles, where plan.moves has them at all */
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
@@ -122,7 +185,7 @@ color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);
 vec3 affine_normal(tracer *t, const affine_map *m, vec3 n); /* by the matrix of cofactors; not normalised */
-affine_map affine_inverse(tracer *t, const affine_map *m);      /* of what has none, finite numbers */
+affine_map affine_inverse(tracer *t, const affine_map *m);  /* of what has none, finite numbers */
 
 /* The to_world of a shape or an instance; PLAN_NONE: not offered, or there is no such object. */
 uint32_t place_parameter(const render_scene *s, const scene_object *o);
@@ -131,16 +194,20 @@ void place_reasons(render_scene *s); /* once lights are bound: what their gradie
 bool place_requested(const plan *p, const scene_object *o);
 bool place_moves_levels(const plan *p);  /* of some instance; */
 bool place_moves_grouped(const plan *p); /* of some shape that instances show */
-/* An error unless the 16 numbers can be the to_world that the parameter is: finite, with an inverse, and what the kind of shape takes; the last row is not looked at. */
+/* An error unless the 16 numbers can be the to_world that the parameter is: finite, with an inverse, and what
+ * the kind of shape takes; the last row is not looked at. */
 bl_result place_check(const render_scene *s, uint32_t parameter, const float *values, bl_error *err);
 void place_write(plan *p); /* records of the requested ones */
-/* place: SHAPE_PLACE of a shape, LEVEL_PLACE of a level. to_world; the motion away from where the shape is, in the space that it stands in, the identity with
- * derivatives; a surface goes along. */
+/* place: SHAPE_PLACE of a shape, LEVEL_PLACE of a level. to_world; the motion away from where the shape is,
+ * in the space that it stands in, the identity with derivatives; a surface goes along. */
 affine_map place_map(tracer *t, ir_ref place);
 affine_map place_motion(tracer *t, ir_ref place);
-affine_map place_motion_of_points(tracer *t, ir_ref place); /* that of what describes the shape; place_motion, of the material, is then none */
+affine_map place_motion_of_points(
+    tracer *t,
+    ir_ref place); /* that of what describes the shape; place_motion, of the material, is then none */
 affine_map place_level_motion(tracer *t, ir_ref level); /* level: its record */
-/* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in none. */
+/* Of what stands in a level, in the world; level: none where the scene has no groups, or the shape stands in
+ * none. */
 affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level);
 void place_carry(tracer *t, const affine_map *motion, interaction *si);
 

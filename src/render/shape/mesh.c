@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes made of triangles: rectangle, cube, obj, ply, serialized. Geometry goes to world space when the scene is loaded. Their kind's traced functions:
- * intersection, interaction, sampling uniformly in area.
+ * Shapes made of triangles: rectangle, cube, obj, ply, serialized. Geometry goes to world space when the
+ * scene is loaded. Their kind's traced functions: intersection, interaction, sampling uniformly in area.
  *
- * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and v2. */
+ * An entry of the hierarchy holds v0, e1 = v1 - v0, e2 = v2 - v0; hits are barycentrics (u, v) of v1 and
+ * v2. */
 #include "render/shape/area.h"
 
 /* ---- loading ---- */
@@ -31,7 +32,8 @@ static float area_table(const scene_mesh *m, float *table)
     double total = 0;
     for (uint32_t i = 0; i < m->face_count; i++) {
         const uint32_t *v = m->faces + 3 * i;
-        total += (double)triangle_area(m->positions + 3 * v[0], m->positions + 3 * v[1], m->positions + 3 * v[2]);
+        total +=
+            (double)triangle_area(m->positions + 3 * v[0], m->positions + 3 * v[1], m->positions + 3 * v[2]);
         table[i] = (float)total;
     }
     for (uint32_t i = 0; i < m->face_count; i++)
@@ -60,11 +62,14 @@ static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
     }
 }
 
-/* Takes the mesh. make_normals: generates them, in the world, where angles may differ from those of the file. */
-static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals, bl_error *err)
+/* Takes the mesh. make_normals: generates them, in the world, where angles may differ from those of the
+ * file. */
+static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m, bool make_normals,
+                          bl_error *err)
 {
     bl_error reason = {0};
-    bl_result r = mesh_transform(m, scene_get(o, "to_world")->matrix, scene_number(o, "flip_normals") != 0, &reason);
+    bl_result r =
+        mesh_transform(m, scene_get(o, "to_world")->matrix, scene_number(o, "flip_normals") != 0, &reason);
     if (r != BL_OK) {
         mesh_free(m);
         return scene_error(err, r, o->where, "%s: %s", o->cls->name, reason.text);
@@ -82,8 +87,15 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     words[MESH_CDF] = put_words(s, table, (size_t)m->face_count * 4);
     words[MESH_FACE_COUNT] = m->face_count;
     words[MESH_FLIP] = words[MESH_ARRAYS] = 0;
-    render_shape shape = {.object = o, .kind = SHAPE_TRIANGLES, .first_entry_primitive = s->primitives.count,
-                          .primitive_count = m->face_count, .vertex_count = m->vertex_count, .normals_made = make_normals, .area = area};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_TRIANGLES,
+        .first_entry_primitive = s->primitives.count,
+        .primitive_count = m->face_count,
+        .vertex_count = m->vertex_count,
+        .normals_made = make_normals,
+        .area = area,
+    };
     shape.data = put_words(s, words, sizeof words);
     put_primitives(s, m, s->shapes.count);
     array_push(&s->shapes, shape);
@@ -96,7 +108,8 @@ static bl_result add_mesh(render_scene *s, const scene_object *o, scene_mesh *m,
     return BL_OK;
 }
 
-/* Rectangle and cube are shapes whose normals go by the inverse transpose, so a mirroring matrix must not turn them round. */
+/* Rectangle and cube are shapes whose normals go by the inverse transpose, so a mirroring matrix must not
+ * turn them round. */
 static void keep_orientation(const scene_object *o, scene_mesh *m)
 {
     mesh_drop_normals(m); /* flat: the geometric normal is the same */
@@ -130,7 +143,8 @@ static bl_result add_with_normals(render_scene *s, const scene_object *o, scene_
 }
 
 /* What the loaders of files have in common; r and reason are the loader's. Takes the mesh. */
-static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r, const bl_error *reason, scene_mesh *m, bl_error *err)
+static bl_result add_loaded(render_scene *s, const scene_object *o, bl_result r, const bl_error *reason,
+                            scene_mesh *m, bl_error *err)
 {
     if (r != BL_OK)
         return scene_error(err, r, scene_get(o, "filename")->where, "%s: %s", o->cls->name, reason->text);
@@ -141,7 +155,8 @@ static bl_result obj_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     scene_mesh m;
     bl_error reason = {0};
-    bl_result r = mesh_load_obj(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
+    bl_result r =
+        mesh_load_obj(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
     return add_loaded(s, o, r, &reason, &m, err);
 }
 
@@ -149,7 +164,8 @@ static bl_result ply_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     scene_mesh m;
     bl_error reason = {0};
-    bl_result r = mesh_load_ply(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
+    bl_result r =
+        mesh_load_ply(scene_get(o, "filename")->path, scene_number(o, "flip_tex_coords") != 0, &m, &reason);
     return add_loaded(s, o, r, &reason, &m, err);
 }
 
@@ -157,7 +173,8 @@ static bl_result serialized_load(render_scene *s, const scene_object *o, bl_erro
 {
     scene_mesh m;
     bl_error reason = {0};
-    bl_result r = mesh_load_serialized(scene_get(o, "filename")->path, (uint32_t)scene_number(o, "shape_index"), &m, &reason);
+    bl_result r = mesh_load_serialized(scene_get(o, "filename")->path,
+                                       (uint32_t)scene_number(o, "shape_index"), &m, &reason);
     return add_loaded(s, o, r, &reason, &m, err);
 }
 
@@ -171,10 +188,12 @@ static void *copied(const void *values, size_t bytes)
 static bl_result arrays_load(render_scene *s, const scene_object *o, bl_error *err)
 {
     if (!o->mesh)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "mesh: only a program can make one, from its arrays (bl_builder_mesh)");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "mesh: only a program can make one, from its arrays (bl_builder_mesh)");
     const size_t vertices = o->mesh->vertex_count;
     scene_mesh m = {.vertex_count = o->mesh->vertex_count, .face_count = o->mesh->face_count};
-    m.positions = copied(o->mesh->positions, 12 * vertices), m.normals = copied(o->mesh->normals, 12 * vertices);
+    m.positions = copied(o->mesh->positions, 12 * vertices),
+    m.normals = copied(o->mesh->normals, 12 * vertices);
     m.uvs = copied(o->mesh->uvs, 8 * vertices), m.faces = copied(o->mesh->faces, 12 * (size_t)m.face_count);
     return add_with_normals(s, o, &m, err);
 }
@@ -190,7 +209,8 @@ static void vertex_indices(tracer *t, ir_ref data, ir_ref face, ir_ref out[3])
 }
 
 /* Barycentric interpolation of a vertex array of n components. */
-static void interpolate(tracer *t, ir_ref data, enum mesh_array array, ir_ref from, const ir_ref index[3], const ir_ref weight[3], uint32_t n, ir_ref *out)
+static void interpolate(tracer *t, ir_ref data, enum mesh_array array, ir_ref from, const ir_ref index[3],
+                        const ir_ref weight[3], uint32_t n, ir_ref *out)
 {
     ir_func *f = t->f;
     for (uint32_t v = 0; v < 3; v++) {
@@ -202,26 +222,32 @@ static void interpolate(tracer *t, ir_ref data, enum mesh_array array, ir_ref fr
 }
 
 /* Moeller and Trumbore 1997. */
-static void triangle_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
+static void triangle_intersect(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax,
+                               ir_ref out[3])
 {
     ir_func *f = t->f;
     vec3 v0 = v3_load(t, data, 0), e1 = v3_load(t, data, 3), e2 = v3_load(t, data, 6);
     vec3 p = v3_cross(t, d, e2);
     ir_ref determinant = v3_dot(t, e1, p), zero = t_f32(t, 0);
-    ir_ref inverse = ir_div(f, t_f32(t, 1), determinant); /* infinite or NaN for grazing rays: every test below then fails */
+    ir_ref inverse = ir_div(f, t_f32(t, 1),
+                            determinant); /* infinite or NaN for grazing rays: every test below then fails */
     vec3 s = v3_sub(t, o, v0), q = v3_cross(t, s, e1);
     out[1] = ir_mul(f, v3_dot(t, s, p), inverse);
     out[2] = ir_mul(f, v3_dot(t, d, q), inverse);
     ir_ref hit_t = ir_mul(f, v3_dot(t, e2, q), inverse);
-    ir_ref inside = ir_and(f, ir_ge(f, out[1], zero), ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
+    ir_ref inside =
+        ir_and(f, ir_ge(f, out[1], zero),
+               ir_and(f, ir_ge(f, out[2], zero), ir_le(f, ir_add(f, out[1], out[2]), t_f32(t, 1))));
     ir_ref hit = ir_and(f, inside, ir_and(f, ir_gt(f, hit_t, tmin), ir_lt(f, hit_t, tmax)));
     out[0] = ir_select(f, hit, hit_t, tmax);
 }
 
-static void attribute_or(tracer *t, ir_ref data, enum mesh_array array, ir_ref face, const ir_ref weight[3], uint32_t n, ir_ref *value)
+static void attribute_or(tracer *t, ir_ref data, enum mesh_array array, ir_ref face, const ir_ref weight[3],
+                         uint32_t n, ir_ref *value)
 {
     ir_func *f = t->f;
-    ir_ref from = t_word(t, data, array == MESH_ARRAY_NORMALS ? MESH_NORMALS : MESH_UVS), there = ir_ne(f, from, t_u32(t, PLAN_NONE));
+    ir_ref from = t_word(t, data, array == MESH_ARRAY_NORMALS ? MESH_NORMALS : MESH_UVS),
+           there = ir_ne(f, from, t_u32(t, PLAN_NONE));
     ir_ref index[3], got[3];
     vertex_indices(t, data, face, index);
     for (int k = 0; k < 3; k++) /* a mesh without the array reads word 0 and ignores it */
@@ -231,8 +257,8 @@ static void attribute_or(tracer *t, ir_ref data, enum mesh_array array, ir_ref f
         value[k] = ir_select(f, there, got[k], value[k]);
 }
 
-/* dp/du and dp/dv solve e_k = du_k dp/du + dv_k dp/dv for both edges. Without uv the coordinates are (u, v) themselves; where uv is
- * degenerate any frame in the plane stands in (Mitsuba 3.9). */
+/* dp/du and dp/dv solve e_k = du_k dp/du + dv_k dp/dv for both edges. Without uv the coordinates are (u, v)
+ * themselves; where uv is degenerate any frame in the plane stands in (Mitsuba 3.9). */
 static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3 e2, interaction *si)
 {
     ir_func *f = t->f;
@@ -243,7 +269,8 @@ static void triangle_tangents(tracer *t, ir_ref data, ir_ref face, vec3 e1, vec3
         attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, one, zero}, 2, uv1);
         attribute_or(t, data, MESH_ARRAY_UVS, face, (const ir_ref[]){minus, zero, one}, 2, uv2);
     }
-    ir_ref determinant = ir_sub(f, ir_mul(f, uv1[0], uv2[1]), ir_mul(f, uv1[1], uv2[0])), good = ir_ne(f, determinant, zero);
+    ir_ref determinant = ir_sub(f, ir_mul(f, uv1[0], uv2[1]), ir_mul(f, uv1[1], uv2[0])),
+           good = ir_ne(f, determinant, zero);
     ir_ref inverse = ir_div(f, one, ir_select(f, good, determinant, one));
     vec3 du = v3_scale(t, v3_sub(t, v3_scale(t, e1, uv2[1]), v3_scale(t, e2, uv1[1])), inverse);
     vec3 dv = v3_scale(t, v3_sub(t, v3_scale(t, e2, uv1[0]), v3_scale(t, e1, uv2[0])), inverse);
@@ -271,7 +298,8 @@ static void ray_coordinates(tracer *t, vec3 o, vec3 d, vec3 v0, vec3 e1, vec3 e2
     *u = ir_mul(f, v3_dot(t, s, p), inverse), *v = ir_mul(f, v3_dot(t, d, q), inverse);
 }
 
-static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void triangle_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                              ir_ref v, interaction *si)
 {
     ir_func *f = t->f;
     (void)hit_t;
@@ -306,9 +334,12 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     ir_ref table = t_word(t, data, MESH_CDF), one = t_u32(t, 1), zero = t_f32(t, 0);
     ir_ref face = warp_discrete(t, BUFFER_SCENE, table, t_word(t, data, MESH_FACE_COUNT), u1);
     ir_ref first = ir_eq(f, face, t_u32(t, 0));
-    ir_ref low = ir_select(f, first, zero, ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, ir_select(f, first, face, ir_sub(f, face, one)))));
+    ir_ref low = ir_select(
+        f, first, zero,
+        ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, ir_select(f, first, face, ir_sub(f, face, one)))));
     ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face));
-    u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0, 0x1.fffffep-1f); /* the rest of the number is uniform again */
+    u1 = t_clamp(t, t_ratio(t, ir_sub(f, u1, low), ir_sub(f, high, low)), 0,
+                 0x1.fffffep-1f); /* the rest of the number is uniform again */
     vec2 b = warp_triangle(t, u1, u2);
     ir_ref weight[3] = {ir_sub(f, t_f32(t, 1), ir_add(f, b.x, b.y)), b.x, b.y}, index[3], p[3][3];
     vertex_indices(t, data, face, index);
@@ -319,8 +350,13 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     }
     vec3 v0 = v3(p[0][0], p[0][1], p[0][2]);
     vec3 e1 = v3_sub(t, v3(p[1][0], p[1][1], p[1][2]), v0), e2 = v3_sub(t, v3(p[2][0], p[2][1], p[2][2]), v0);
-    interaction at = {.p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
-                      .ng = v3_normalize(t, v3_cross(t, e1, e2)), .uv = b, .b = b, .face = face};
+    interaction at = {
+        .p = v3_add(t, v0, v3_add(t, v3_scale(t, e1, b.x), v3_scale(t, e2, b.y))),
+        .ng = v3_normalize(t, v3_cross(t, e1, e2)),
+        .uv = b,
+        .b = b,
+        .face = face,
+    };
     at.ns = at.ng;
     if (t->plan->scene->has_normals) {
         ir_ref n[3] = {at.ng.x, at.ng.y, at.ng.z};
@@ -335,7 +371,8 @@ static interaction triangle_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
     return at;
 }
 
-static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1,
+                                      ir_ref u2)
 {
     interaction at = triangle_point(t, data, u1, u2);
     return area_toward(t, inverse_area, ref, &at);
@@ -345,15 +382,24 @@ static emitter_sample triangle_sample(tracer *t, ir_ref data, ir_ref inverse_are
 static vec2 triangle_unit(tracer *t, ir_ref data, const emitter_hit *hit)
 {
     ir_func *f = t->f;
-    ir_ref face = t_word(t, hit->entry, 11), one = t_f32(t, 1), first = ir_eq(f, face, t_u32(t, 0)), table = t_word(t, data, MESH_CDF);
+    ir_ref face = t_word(t, hit->entry, 11), one = t_f32(t, 1), first = ir_eq(f, face, t_u32(t, 0)),
+           table = t_word(t, data, MESH_CDF);
     ir_ref before = ir_select(f, first, face, ir_sub(f, face, t_u32(t, 1)));
     ir_ref low = ir_select(f, first, t_f32(t, 0), ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, before)));
     ir_ref high = ir_load(f, IR_F32, BUFFER_SCENE, ir_add(f, table, face)), rest = ir_sub(f, one, hit->at.x);
-    return (vec2){t_mad(t, ir_sub(f, high, low), ir_sub(f, one, t_sqr(t, rest)), low), t_ratio(t, hit->at.y, rest)};
+    return (vec2){t_mad(t, ir_sub(f, high, low), ir_sub(f, one, t_sqr(t, rest)), low),
+                  t_ratio(t, hit->at.y, rest)};
 }
 
-const shape_kind_class shape_kind_triangles = {.name = "triangles", .intersect = triangle_intersect, .interact = triangle_interact, .sample = triangle_sample,
-                                               .pdf = area_density, .point = triangle_point, .unit = triangle_unit};
+const shape_kind_class shape_kind_triangles = {
+    .name = "triangles",
+    .intersect = triangle_intersect,
+    .interact = triangle_interact,
+    .sample = triangle_sample,
+    .pdf = area_density,
+    .point = triangle_point,
+    .unit = triangle_unit,
+};
 
 /* ---- classes ---- */
 
@@ -393,16 +439,28 @@ static const plugin_param arrays_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_rectangle = {
-    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^2 facing +z"}, .load = rectangle_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+                        "[-1,1]^2 facing +z"},
+             .load = rectangle_load},
+};
 const shape_class shape_cube = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"}, .load = cube_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"},
+             .load = cube_load}};
 const shape_class shape_obj = {
-    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a Wavefront OBJ file"}, .load = obj_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+                        "mesh from a Wavefront OBJ file"},
+             .load = obj_load},
+};
 const shape_class shape_ply = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a PLY file"}, .load = ply_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+                        "mesh from a PLY file"},
+             .load = ply_load},
+};
 const shape_class shape_serialized = {
-    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 6, shape_slots, SHAPE_SLOT_COUNT, "mesh from a file of Mitsuba's"},
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+                        "mesh from a file of Mitsuba's"},
              .load = serialized_load}};
 const shape_class shape_mesh = {
-    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 4, shape_slots, SHAPE_SLOT_COUNT, "mesh from a program's arrays (bl_builder_mesh), not from files"},
+    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 4, shape_slots, SHAPE_SLOT_COUNT,
+                        "mesh from a program's arrays (bl_builder_mesh), not from files"},
              .load = arrays_load}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays of meshes that are parameters, in world space (of a shapegroup's in the group's): vertex_positions, vertex_normals, vertex_texcoords, and
- * attributes of vertices and faces, named as in the file (SHAPE.vertex_color, [vertices, 3]). A material may be on several meshes, so what it reads is
- * found by way of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
+ * Arrays of meshes that are parameters, in world space (of a shapegroup's in the group's): vertex_positions,
+ * vertex_normals, vertex_texcoords, and attributes of vertices and faces, named as in the file
+ * (SHAPE.vertex_color, [vertices, 3]). A material may be on several meshes, so what it reads is found by way
+ * of the surface: the mesh's words say where its arrays are (MESH_ARRAYS). */
 #include "render/classes.h"
 
 /* ---- loading ---- */
@@ -35,20 +36,25 @@ void mesh_add_attributes(render_scene *s, const scene_object *o, const scene_mes
             index = s->attributes.count;
             array_push(&s->attributes, arena_strdup(&s->memory, a->name));
         }
-        const uint32_t shape[2] = {attribute_of_faces(a->name) ? m->face_count : m->vertex_count, a->channels};
-        render_add_array(s, o, a->name, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + index, 2, shape, least_of(a->values, (size_t)shape[0] * shape[1]), INFINITY,
-                         a->values);
+        const uint32_t shape[2] = {attribute_of_faces(a->name) ? m->face_count : m->vertex_count,
+                                   a->channels};
+        render_add_array(s, o, a->name, PLAN_ARRAY_SLOT + MESH_ATTRIBUTE + index, 2, shape,
+                         least_of(a->values, (size_t)shape[0] * shape[1]), INFINITY, a->values);
     }
 }
 
 /* Rectangles have no vertices in Mitsuba. */
-static bool is_mesh(const render_shape *shape) { return shape->kind == SHAPE_TRIANGLES && shape->object->cls != &shape_rectangle.base.plugin; }
+static bool is_mesh(const render_shape *shape)
+{
+    return shape->kind == SHAPE_TRIANGLES && shape->object->cls != &shape_rectangle.base.plugin;
+}
 
 /* Textures whose value jumps: where uv moves, steps move with it. */
 static bool has_steps(const scene_object *o)
 {
     bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_grid.base.plugin;
-    bool any = o->cls == &texture_checkerboard.base.plugin || (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
+    bool any = o->cls == &texture_checkerboard.base.plugin ||
+               (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
     for (uint32_t k = 0; k < o->cls->param_count; k++)
         any |= o->values[k].object && has_steps(o->values[k].object);
     for (uint32_t k = 0; k < o->child_count; k++)
@@ -72,9 +78,13 @@ static const char *reason_of(render_scene *s, const render_shape *shape, enum me
     if (array == MESH_ARRAY_NORMALS)
         return NULL;
     if (array == MESH_ARRAY_UVS)
-        return has_steps(shape->bsdf) ? "the steps of checkerboards and nearest texels, which move with it, are left out" : NULL;
-    return arena_printf(&s->memory, "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
-                        shape->emitter ? "; so is the place of the light" : "");
+        return has_steps(shape->bsdf)
+                   ? "the steps of checkerboards and nearest texels, which move with it, are left out"
+                   : NULL;
+    return arena_printf(
+        &s->memory,
+        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out%s",
+        shape->emitter ? "; so is the place of the light" : "");
 }
 
 void mesh_add_parameters(render_scene *s)
@@ -89,12 +99,15 @@ void mesh_add_parameters(render_scene *s)
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         for (uint32_t k = 0; k < MESH_ATTRIBUTE && is_mesh(shape) && has_parameters(s, shape->object); k++) {
-            const uint32_t at = s->geometry.data[shape->data + arrays[k].word], shape_of[2] = {shape->vertex_count, arrays[k].channels};
+            const uint32_t at = s->geometry.data[shape->data + arrays[k].word],
+                           shape_of[2] = {shape->vertex_count, arrays[k].channels};
             if (at == PLAN_NONE)
                 continue;
-            uint32_t p = render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
+            uint32_t p =
+                render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
             s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
-            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(s, shape->bsdf)) || (k == MESH_ARRAY_UVS && turns_by_uv(s, shape->bsdf))))
+            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(s, shape->bsdf)) ||
+                                (k == MESH_ARRAY_UVS && turns_by_uv(s, shape->bsdf))))
                 render_turns(s, p);
         }
     }
@@ -110,7 +123,8 @@ void mesh_array_words(const plan *p, const render_shape *shape, uint32_t *words)
         uint32_t i = render_find_parameter(p->scene, shape->object, PLAN_ARRAY_SLOT + k);
         words[3 * k] = words[3 * k + 1] = PLAN_NONE, words[3 * k + 2] = 0;
         if (i != PLAN_NONE)
-            words[3 * k] = p->value_offset[i], words[3 * k + 1] = p->gradient_offset[i], words[3 * k + 2] = p->scene->parameters.data[i].shape[1];
+            words[3 * k] = p->value_offset[i], words[3 * k + 1] = p->gradient_offset[i],
+                      words[3 * k + 2] = p->scene->parameters.data[i].shape[1];
     }
 }
 
@@ -123,10 +137,12 @@ typedef struct mesh_values {
 static mesh_values values_of(tracer *t, ir_ref mesh, uint32_t array)
 {
     ir_ref at = t_word(t, mesh, MESH_ARRAYS);
-    return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1), t_word(t, at, 3 * array + 2)};
+    return (mesh_values){t_word(t, at, 3 * array), t_word(t, at, 3 * array + 1),
+                         t_word(t, at, 3 * array + 2)};
 }
 
-void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index, uint32_t components, ir_ref *out)
+void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_ref index,
+                 uint32_t components, ir_ref *out)
 {
     ir_func *f = t->f;
     ir_ref first = ir_mul(f, index, t_u32(t, components));
@@ -136,7 +152,8 @@ void mesh_vertex(tracer *t, ir_ref mesh, enum mesh_array array, ir_ref from, ir_
         return;
     mesh_values v = values_of(t, mesh, array);
     ir_ref there = ir_ne(f, v.value, t_u32(t, PLAN_NONE)), zero = t_u32(t, 0);
-    ir_ref value = ir_select(f, there, v.value, zero), at = ir_select(f, there, first, zero); /* a rectangle has no such parameters */
+    ir_ref value = ir_select(f, there, v.value, zero),
+           at = ir_select(f, there, first, zero); /* a rectangle has no such parameters */
     for (uint32_t k = 0; k < components; k++)
         out[k] = ir_select(f, there, plan_value(t, value, v.gradient, true, t_offset(t, at, k)), out[k]);
 }
@@ -152,8 +169,10 @@ ir_ref mesh_positions_requested(tracer *t, ir_ref mesh)
 static color color_of(tracer *t, const mesh_values *v, ir_ref index)
 {
     ir_func *f = t->f;
-    ir_ref first = ir_mul(f, index, v->stride), step = ir_shr(f, v->stride, t_u32(t, 1)); /* of 3 channels 1, of 1 channel 0 */
-    COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->moves & MOVE_ATTRIBUTES, ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
+    ir_ref first = ir_mul(f, index, v->stride),
+           step = ir_shr(f, v->stride, t_u32(t, 1)); /* of 3 channels 1, of 1 channel 0 */
+    COLOR_EACH(r, plan_value(t, v->value, v->gradient, t->plan->moves & MOVE_ATTRIBUTES,
+                             ir_add(f, first, ir_mul(f, step, t_u32(t, c)))));
     return r;
 }
 

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes that move with their `to_world`. A scene holds shapes in world space; a plan in which a shape's to_world M is requested keeps for it a
- * place record, and what moves with M is described by the motion away from where the shape is,
+ * Shapes that move with their `to_world`. A scene holds shapes in world space; a plan in which a shape's
+ * to_world M is requested keeps for it a place record, and what moves with M is described by the motion away
+ * from where the shape is,
  *
- *   R = 1 + (M - M0) M0^-1,   M tracked (or frozen), M0 the same values detached (its inverse stands in the record),
+ *   R = 1 + (M - M0) M0^-1, M tracked (or frozen), M0 the same values detached (its inverse stands in the
+ *   record),
  *
- * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper left 3x3, normals by the matrix of
- * cofactors, whose length for a unit normal is also by how much the surface's area grows there. A sphere stays one: of R's derivatives there
- * only those count that turn it or scale it alike in all directions. Of a curve, which keeps its radii, the control points go by R; no point of its
- * material is followed, a hit slides along the ray that found it, as on a mesh whose vertices move (integrator/moving.c).
+ * exactly the identity with M's derivatives, whatever the kind of shape: points go by R, vectors by its upper
+ * left 3x3, normals by the matrix of cofactors, whose length for a unit normal is also by how much the
+ * surface's area grows there. A sphere stays one: of R's derivatives there only those count that turn it or
+ * scale it alike in all directions. Of a curve, which keeps its radii, the control points go by R; no point
+ * of its material is followed, a hit slides along the ray that found it, as on a mesh whose vertices move
+ * (integrator/moving.c).
  *
- * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A shape in a group moves in the group's space.
+ * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A
+ * shape in a group moves in the group's space.
  *
- * A shape's record has vertices and normals of a mesh in the shape's own space, too, from which the device makes the world's when M has changed
- * (integrator/geometry_place.c). */
+ * A shape's record has vertices and normals of a mesh in the shape's own space, too, from which the device
+ * makes the world's when M has changed (integrator/geometry_place.c). */
 #include "render/classes.h"
 
 /* ---- host ---- */
@@ -31,7 +36,10 @@ uint32_t place_parameter(const render_scene *s, const scene_object *o)
     return slot == PLAN_NONE ? PLAN_NONE : render_find_parameter(s, o, slot);
 }
 
-static bool is_place(const render_parameter *p, const scene_object *o) { return o && o->index == p->object && p->slot == slot_of(o); }
+static bool is_place(const render_parameter *p, const scene_object *o)
+{
+    return o && o->index == p->object && p->slot == slot_of(o);
+}
 
 bool place_is(const render_scene *s, uint32_t parameter)
 {
@@ -67,13 +75,15 @@ bool place_moves_grouped(const plan *p)
 
 void place_reasons(render_scene *s)
 {
-    static const char left_out[] = "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
+    static const char left_out[] =
+        "edges and shadows that move, and what lies next to mirrors, smooth glass and masks, are left out";
     for (uint32_t i = 0; i < s->shapes.count; i++) {
         const render_shape *shape = &s->shapes.data[i];
         uint32_t parameter = place_parameter(s, shape->object);
         bool beams = shape->emitter && ((const emitter_class *)(const void *)shape->emitter->cls)->delta;
         if (parameter != PLAN_NONE)
-            s->parameters.data[parameter].reason = beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
+            s->parameters.data[parameter].reason =
+                beams ? arena_printf(&s->memory, "%s; so is the place of the light", left_out) : left_out;
     }
     for (uint32_t k = 0; k < s->instances.count; k++)
         if (place_parameter(s, s->instances.data[k].object) != PLAN_NONE)
@@ -87,7 +97,8 @@ bl_result place_check(const render_scene *s, uint32_t parameter, const float *va
     for (int k = 0; k < 16; k++) {
         m[k] = (double)values[k];
         if (!isfinite(m[k]))
-            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %d of row %d is not finite", name, k % 4, k / 4);
+            return error_set(err, BL_ERROR_ARGUMENT, "%s: entry %d of row %d is not finite", name, k % 4,
+                             k / 4);
     }
     if (matrix_determinant3(m) == 0)
         return error_set(err, BL_ERROR_ARGUMENT, "%s is singular", name);
@@ -131,12 +142,14 @@ static uint32_t write_place(plan *p, const scene_object *o, uint32_t parameter, 
 static void write_solid(plan *p, const render_shape *shape, uint32_t place)
 {
     const shape_kind_class *kind = shape_kinds[shape->kind];
-    uint32_t count = kind->own(p->scene, shape, NULL), own = plan_reserve(p, count), boxes = plan_reserve(p, 6 * shape->primitive_count);
+    uint32_t count = kind->own(p->scene, shape, NULL), own = plan_reserve(p, count),
+             boxes = plan_reserve(p, 6 * shape->primitive_count);
     float *numbers = arena_alloc(&p->memory, (count + 1) * sizeof *numbers);
     kind->own(p->scene, shape, numbers);
     memcpy(p->words.data + own, numbers, count * sizeof *numbers);
     for (uint32_t i = 0; i < shape->primitive_count; i++)
-        memcpy(p->words.data + boxes + 6 * (size_t)i, p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
+        memcpy(p->words.data + boxes + 6 * (size_t)i,
+               p->scene->primitives.data[shape->first_entry_primitive + i].bounds, 6 * sizeof(float));
     p->words.data[place + PLACE_OWN] = own, p->words.data[place + PLACE_BOXES] = boxes;
 }
 
@@ -144,7 +157,8 @@ static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t p
 {
     const scene_object *o = shape->object;
     double inverse[16];
-    const uint32_t at = write_place(p, o, parameter, inverse), *mesh = p->words.data + p->geometry + shape->data;
+    const uint32_t at = write_place(p, o, parameter, inverse),
+                   *mesh = p->words.data + p->geometry + shape->data;
     uint32_t *w = p->words.data + at, positions = 0, normals = 0;
     w[PLACE_AS] = shape_kinds[shape->kind]->moves, w[PLACE_DATA] = p->geometry + shape->data;
     if (shape->kind == SHAPE_TRIANGLES) {
@@ -153,7 +167,8 @@ static uint32_t write_shape_place(plan *p, const render_shape *shape, uint32_t p
             transposed[k] = scene_get(o, "to_world")->matrix[4 * (k % 4) + k / 4];
         uint32_t from[2] = {mesh[MESH_POSITIONS], mesh[MESH_NORMALS]};
         positions = own_space(p, from[0], shape->vertex_count, inverse, 1);
-        normals = from[1] == PLAN_NONE ? PLAN_NONE : own_space(p, from[1], shape->vertex_count, transposed, 0);
+        normals =
+            from[1] == PLAN_NONE ? PLAN_NONE : own_space(p, from[1], shape->vertex_count, transposed, 0);
         w = p->words.data + at;
     }
     w[PLACE_POSITIONS] = positions, w[PLACE_NORMALS] = normals;
@@ -167,7 +182,8 @@ void place_write(plan *p)
     const render_scene *s = p->scene;
     for (uint32_t i = 0; i < s->shapes.count && p->moves & MOVE_PLACES; i++)
         if (place_requested(p, s->shapes.data[i].object)) {
-            uint32_t record = write_shape_place(p, &s->shapes.data[i], place_parameter(s, s->shapes.data[i].object));
+            uint32_t record =
+                write_shape_place(p, &s->shapes.data[i], place_parameter(s, s->shapes.data[i].object));
             p->words.data[p->words.data[HEADER_SHAPES] + i * SHAPE_WORDS + SHAPE_PLACE] = record;
         }
     p->level_places = arena_alloc(&p->memory, (s->instances.count + 1) * sizeof *p->level_places);
@@ -182,16 +198,21 @@ void place_write(plan *p)
 
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v)
 {
-    return v3_add(t, v3_scale(t, m->column[0], v.x), v3_add(t, v3_scale(t, m->column[1], v.y), v3_scale(t, m->column[2], v.z)));
+    return v3_add(t, v3_scale(t, m->column[0], v.x),
+                  v3_add(t, v3_scale(t, m->column[1], v.y), v3_scale(t, m->column[2], v.z)));
 }
 
-vec3 affine_point(tracer *t, const affine_map *m, vec3 p) { return v3_add(t, affine_vector(t, m, p), m->column[3]); }
+vec3 affine_point(tracer *t, const affine_map *m, vec3 p)
+{
+    return v3_add(t, affine_vector(t, m, p), m->column[3]);
+}
 
 vec3 affine_normal(tracer *t, const affine_map *m, vec3 n)
 {
     const vec3 *c = m->column;
-    return v3_add(t, v3_scale(t, v3_cross(t, c[1], c[2]), n.x),
-                  v3_add(t, v3_scale(t, v3_cross(t, c[2], c[0]), n.y), v3_scale(t, v3_cross(t, c[0], c[1]), n.z)));
+    return v3_add(
+        t, v3_scale(t, v3_cross(t, c[1], c[2]), n.x),
+        v3_add(t, v3_scale(t, v3_cross(t, c[2], c[0]), n.y), v3_scale(t, v3_cross(t, c[0], c[1]), n.z)));
 }
 
 /* What has no inverse gives finite numbers. */
@@ -206,7 +227,8 @@ affine_map affine_inverse(tracer *t, const affine_map *m)
     ir_ref by = ir_div(f, t_f32(t, 1), ir_select(f, none, t_f32(t, 1), determinant));
     for (uint32_t k = 0; k < 3; k++)
         row[k] = v3_scale(t, row[k], by);
-    affine_map r = {{v3(row[0].x, row[1].x, row[2].x), v3(row[0].y, row[1].y, row[2].y), v3(row[0].z, row[1].z, row[2].z)}};
+    affine_map r = {{v3(row[0].x, row[1].x, row[2].x), v3(row[0].y, row[1].y, row[2].y),
+                     v3(row[0].z, row[1].z, row[2].z)}};
     r.column[3] = v3_neg(t, affine_vector(t, &r, c[3]));
     return r;
 }
@@ -225,13 +247,15 @@ static ir_ref moves(tracer *t, ir_ref place) { return ir_ne(t->f, place, t_u32(t
 affine_map place_map(tracer *t, ir_ref place)
 {
     ir_func *f = t->f;
-    ir_ref there = moves(t, place), value = t_word(t, place, PLACE_VALUE), gradient = t_word(t, place, PLACE_GRADIENT), none = t_u32(t, PLAN_NONE);
+    ir_ref there = moves(t, place), value = t_word(t, place, PLACE_VALUE),
+           gradient = t_word(t, place, PLACE_GRADIENT), none = t_u32(t, PLAN_NONE);
     value = ir_select(f, there, value, t_u32(t, 0)), gradient = ir_select(f, there, gradient, none);
     affine_map m;
     for (uint32_t k = 0; k < 4; k++) {
         ir_ref e[3];
         for (uint32_t row = 0; row < 3; row++)
-            e[row] = ir_select(f, there, plan_value(t, value, gradient, true, t_u32(t, 4 * row + k)), t_f32(t, row == k));
+            e[row] = ir_select(f, there, plan_value(t, value, gradient, true, t_u32(t, 4 * row + k)),
+                               t_f32(t, row == k));
         m.column[k] = vec3_at(e);
     }
     return m;
@@ -242,17 +266,22 @@ static affine_map similar(tracer *t, const affine_map *r, vec3 centre)
 {
     ir_func *f = t->f;
     const vec3 *c = r->column;
-    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), grown = ir_sub(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 3));
+    ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1),
+           grown = ir_sub(f, ir_add(f, c[0].x, ir_add(f, c[1].y, c[2].z)), t_f32(t, 3));
     ir_ref scale = ir_add(f, one, ir_mul(f, grown, t_f32(t, 1.0f / 3))); /* exactly 1 where nothing grows */
     ir_ref yz = ir_mul(f, ir_sub(f, c[1].z, c[2].y), half), zx = ir_mul(f, ir_sub(f, c[2].x, c[0].z), half);
     ir_ref xy = ir_mul(f, ir_sub(f, c[0].y, c[1].x), half);
-    affine_map m = {{v3(scale, xy, ir_neg(f, zx)), v3(ir_neg(f, xy), scale, yz), v3(zx, ir_neg(f, yz), scale)}};
+    affine_map m = {
+        {v3(scale, xy, ir_neg(f, zx)), v3(ir_neg(f, xy), scale, yz), v3(zx, ir_neg(f, yz), scale)}};
     m.column[3] = v3_sub(t, affine_point(t, r, centre), affine_vector(t, &m, centre));
     return m;
 }
 
 /* Column k of the identity. */
-static vec3 column_of_one(tracer *t, uint32_t k) { return v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2)); }
+static vec3 column_of_one(tracer *t, uint32_t k)
+{
+    return v3(t_f32(t, k == 0), t_f32(t, k == 1), t_f32(t, k == 2));
+}
 
 affine_map place_motion_of_points(tracer *t, ir_ref place)
 {
@@ -263,7 +292,8 @@ affine_map place_motion_of_points(tracer *t, ir_ref place)
         change.column[k] = v3_sub(t, change.column[k], from.column[k]);
     for (uint32_t k = 0; k < 4; k++) {
         vec3 unit = column_of_one(t, k), back = v3_select(t, moves(t, place), v3_load(t, at, 3 * k), unit);
-        r.column[k] = v3_add(t, unit, k < 3 ? affine_vector(t, &change, back) : affine_point(t, &change, back));
+        r.column[k] =
+            v3_add(t, unit, k < 3 ? affine_vector(t, &change, back) : affine_point(t, &change, back));
     }
     return r;
 }
@@ -297,25 +327,32 @@ affine_map place_motion(tracer *t, ir_ref place)
     return r;
 }
 
-affine_map place_level_motion(tracer *t, ir_ref level) { return place_motion_of_points(t, t_word(t, level, LEVEL_PLACE)); }
+affine_map place_level_motion(tracer *t, ir_ref level)
+{
+    return place_motion_of_points(t, t_word(t, level, LEVEL_PLACE));
+}
 
 static affine_map level_map(tracer *t, ir_ref level, uint32_t which)
 {
     affine_map m;
     for (uint32_t k = 0; k < 4; k++)
-        m.column[k] = v3(t_real(t, level, which + k), t_real(t, level, which + 4 + k), t_real(t, level, which + 8 + k));
+        m.column[k] =
+            v3(t_real(t, level, which + k), t_real(t, level, which + 4 + k), t_real(t, level, which + 8 + k));
     return m;
 }
 
 /* A group's motion as the world sees it: 1 + to_world (R - 1) to_group, which is exactly 1 where R is. */
 static affine_map seen_from_outside(tracer *t, const affine_map *r, ir_ref level)
 {
-    affine_map change, to_world = level_map(t, level, LEVEL_TO_WORLD), to_group = level_map(t, level, LEVEL_TO_GROUP), out;
+    affine_map change, to_world = level_map(t, level, LEVEL_TO_WORLD),
+                       to_group = level_map(t, level, LEVEL_TO_GROUP), out;
     for (uint32_t k = 0; k < 4; k++)
         change.column[k] = v3_sub(t, r->column[k], column_of_one(t, k));
     for (uint32_t k = 0; k < 4; k++) {
         vec3 unit = column_of_one(t, k), c = to_group.column[k];
-        out.column[k] = v3_add(t, unit, affine_vector(t, &to_world, k < 3 ? affine_vector(t, &change, c) : affine_point(t, &change, c)));
+        out.column[k] = v3_add(
+            t, unit,
+            affine_vector(t, &to_world, k < 3 ? affine_vector(t, &change, c) : affine_point(t, &change, c)));
     }
     return out;
 }
@@ -338,7 +375,8 @@ affine_map place_motion_within(tracer *t, ir_ref shape, ir_ref level)
 void place_carry(tracer *t, const affine_map *r, interaction *si)
 {
     si->p = affine_point(t, r, si->p);
-    si->ng = v3_normalize(t, affine_normal(t, r, si->ng)), si->ns = v3_normalize(t, affine_normal(t, r, si->ns));
+    si->ng = v3_normalize(t, affine_normal(t, r, si->ng)),
+    si->ns = v3_normalize(t, affine_normal(t, r, si->ns));
     if (!ir_is_none(si->dp_du.x))
         si->dp_du = affine_vector(t, r, si->dp_du), si->dp_dv = affine_vector(t, r, si->dp_dv);
 }

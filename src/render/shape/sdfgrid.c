@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Zero level set of a grid of signed distances, interpolated trilinearly between samples that fill [0,1]^3 of object space. Primitives are the
- * voxels that the surface passes through. uv = (0, 0) everywhere, and no light (Mitsuba).
+ * Zero level set of a grid of signed distances, interpolated trilinearly between samples that fill [0,1]^3 of
+ * object space. Primitives are the voxels that the surface passes through. uv = (0, 0) everywhere, and no
+ * light (Mitsuba).
  *
- * Along a ray the interpolant of a voxel is a cubic (Hansson-Soederlund, Evans, Akenine-Moeller 2022, Ray Tracing of Signed Distance Function
- * Grids, section 3.1). The zeros of its derivative cut the ray's way through the voxel into monotonic parts; the first of them whose ends have
- * different signs holds the hit, found by Newton's method kept inside a shrinking bracket. At the faces where the ray enters and leaves, the
- * coordinate across the face is made exactly 0 or 1, so that neighbours see the same sign there and no ray slips between them.
+ * Along a ray the interpolant of a voxel is a cubic (Hansson-Soederlund, Evans, Akenine-Moeller 2022, Ray
+ * Tracing of Signed Distance Function Grids, section 3.1). The zeros of its derivative cut the ray's way
+ * through the voxel into monotonic parts; the first of them whose ends have different signs holds the hit,
+ * found by Newton's method kept inside a shrinking bracket. At the faces where the ray enters and leaves, the
+ * coordinate across the face is made exactly 0 or 1, so that neighbours see the same sign there and no ray
+ * slips between them.
  *
- * Normals: geometric ones are the gradient of the voxel's interpolant. `smooth` ones (section 4.2) blend the eight voxels around the nearest
- * sample, which makes them continuous: along each axis a voxel's gradient is a difference of two planes of samples, interpolated at the point's
- * place between the other two axes. */
+ * Normals: geometric ones are the gradient of the voxel's interpolant. `smooth` ones (section 4.2) blend the
+ * eight voxels around the nearest sample, which makes them continuous: along each axis a voxel's gradient is
+ * a difference of two planes of samples, interpolated at the point's place between the other two axes. */
 #include "render/classes.h"
 
-enum sdf_word { SDF_TO_GRID /* world to samples: 3 rows of 4 */, SDF_SIZE = 12, SDF_SMOOTH = 15, SDF_VALUES, SDF_WORDS = SDF_VALUES };
+enum sdf_word {
+    SDF_TO_GRID /* world to samples: 3 rows of 4 */,
+    SDF_SIZE = 12,
+    SDF_SMOOTH = 15,
+    SDF_VALUES,
+    SDF_WORDS = SDF_VALUES
+};
 enum { ENTRY_DATA, ENTRY_VOXEL /* x, y, z */ };
 enum { NEWTON_MOST = 24 };
 
@@ -42,7 +51,8 @@ static void put_voxel(render_scene *s, const float to_world[12], const uint32_t 
 }
 
 /* Maps between the world and the grid, whose samples stand at integers; false: singular or out of range. */
-static bool make_maps(const double to_world[16], const uint32_t size[3], float to_grid[12], float from_grid[12])
+static bool make_maps(const double to_world[16], const uint32_t size[3], float to_grid[12],
+                      float from_grid[12])
 {
     double inverse[16];
     bool fine = matrix_determinant3(to_world) != 0 && matrix_invert(to_world, inverse);
@@ -55,16 +65,20 @@ static bool make_maps(const double to_world[16], const uint32_t size[3], float t
     return fine;
 }
 
-static bl_result add_grid(render_scene *s, const scene_object *o, const scene_volume *v, bool smooth, bl_error *err)
+static bl_result add_grid(render_scene *s, const scene_object *o, const scene_volume *v, bool smooth,
+                          bl_error *err)
 {
     const double *m = scene_get(o, "to_world")->matrix;
     float to_grid[12], to_world[12];
     if (v->channels != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: the grid has %u channels instead of one", v->channels);
+        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: the grid has %u channels instead of one",
+                           v->channels);
     if (v->size[0] < 2 || v->size[1] < 2 || v->size[2] < 2)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: a grid of %u x %u x %u has no voxels", v->size[0], v->size[1], v->size[2]);
+        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: a grid of %u x %u x %u has no voxels",
+                           v->size[0], v->size[1], v->size[2]);
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: to_world must be affine (last row 0 0 0 1)");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "sdfgrid: to_world must be affine (last row 0 0 0 1)");
     if (!make_maps(m, v->size, to_grid, to_world))
         return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: to_world is singular or out of range");
     uint32_t words[SDF_WORDS], data = s->geometry.count, at[3], first = s->primitives.count;
@@ -73,7 +87,8 @@ static bl_result add_grid(render_scene *s, const scene_object *o, const scene_vo
     words[SDF_SMOOTH] = smooth;
     size_t count = (size_t)v->size[0] * v->size[1] * v->size[2];
     if (count > 1u << 28)
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "sdfgrid: a grid of %zu samples is larger than the limit of 2^28", count);
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "sdfgrid: a grid of %zu samples is larger than the limit of 2^28", count);
     array_reserve(&s->geometry, data + SDF_WORDS + (uint32_t)count);
     memcpy(s->geometry.data + data, words, sizeof words);
     memcpy(s->geometry.data + data + SDF_VALUES, v->values, count * sizeof(float));
@@ -84,10 +99,17 @@ static bl_result add_grid(render_scene *s, const scene_object *o, const scene_vo
                 if (crosses(v, at))
                     put_voxel(s, to_world, at, data);
     if (s->primitives.count == first)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "sdfgrid: no voxel holds a surface, all values have one sign");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "sdfgrid: no voxel holds a surface, all values have one sign");
     for (uint32_t i = first; i < s->primitives.count; i++)
         s->primitives.data[i].entry[11] = i - first;
-    render_shape shape = {.object = o, .kind = SHAPE_SDF, .first_entry_primitive = first, .primitive_count = s->primitives.count - first, .data = data};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_SDF,
+        .first_entry_primitive = first,
+        .primitive_count = s->primitives.count - first,
+        .data = data,
+    };
     array_push(&s->shapes, shape);
     s->kind_used[SHAPE_SDF] = true;
     s->has_smooth_sdf |= smooth;
@@ -99,7 +121,8 @@ static bl_result sdfgrid_load(render_scene *s, const scene_object *o, bl_error *
     const scene_value *normals = scene_get(o, "normals");
     bool smooth = strcmp(normals->text, "smooth") == 0;
     if (!smooth && strcmp(normals->text, "analytic") != 0)
-        return scene_error(err, BL_ERROR_SCENE, normals->where, "sdfgrid: normals are \"smooth\" or \"analytic\", not \"%s\"", normals->text);
+        return scene_error(err, BL_ERROR_SCENE, normals->where,
+                           "sdfgrid: normals are \"smooth\" or \"analytic\", not \"%s\"", normals->text);
     scene_volume v;
     bl_error reason = {0};
     bl_result r = volume_load(scene_get(o, "filename")->path, &v, &reason);
@@ -163,18 +186,23 @@ static void along_ray(tracer *t, const ir_ref k[8], vec3 p, vec3 d, ir_ref c[4])
     c[0] = polynomial_at(t, k, p);
     c[1] = v3_dot(t, polynomial_gradient(t, k, p), d);
     ir_ref xy = ir_mul(f, d.x, d.y), xz = ir_mul(f, d.x, d.z), yz = ir_mul(f, d.y, d.z);
-    c[2] = t_mad(t, t_mad(t, k[7], p.z, k[3]), xy, t_mad(t, t_mad(t, k[7], p.y, k[5]), xz, ir_mul(f, t_mad(t, k[7], p.x, k[6]), yz)));
+    c[2] = t_mad(t, t_mad(t, k[7], p.z, k[3]), xy,
+                 t_mad(t, t_mad(t, k[7], p.y, k[5]), xz, ir_mul(f, t_mad(t, k[7], p.x, k[6]), yz)));
     c[3] = ir_mul(f, k[7], ir_mul(f, xy, d.z));
 }
 
-static ir_ref cubic(tracer *t, const ir_ref c[4], ir_ref s) { return t_mad(t, t_mad(t, t_mad(t, c[3], s, c[2]), s, c[1]), s, c[0]); }
+static ir_ref cubic(tracer *t, const ir_ref c[4], ir_ref s)
+{
+    return t_mad(t, t_mad(t, t_mad(t, c[3], s, c[2]), s, c[1]), s, c[0]);
+}
 
 /* bool: different signs, or a zero */
 static ir_ref brackets(tracer *t, ir_ref a, ir_ref b)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    return ir_or(f, ir_and(f, ir_le(f, a, zero), ir_ge(f, b, zero)), ir_and(f, ir_ge(f, a, zero), ir_le(f, b, zero)));
+    return ir_or(f, ir_and(f, ir_le(f, a, zero), ir_ge(f, b, zero)),
+                 ir_and(f, ir_ge(f, a, zero), ir_le(f, b, zero)));
 }
 
 typedef struct bracket {
@@ -185,7 +213,8 @@ typedef struct bracket {
 static void split(tracer *t, const ir_ref c[4], ir_ref at, bracket *b)
 {
     ir_func *f = t->f;
-    ir_ref inside = ir_and(f, ir_gt(f, at, b->near), ir_lt(f, at, b->far)), value = cubic(t, c, at), first = brackets(t, b->f_near, value);
+    ir_ref inside = ir_and(f, ir_gt(f, at, b->near), ir_lt(f, at, b->far)), value = cubic(t, c, at),
+           first = brackets(t, b->f_near, value);
     ir_ref left = ir_and(f, inside, first), right = ir_and(f, inside, ir_not(f, first));
     b->far = ir_select(f, left, at, b->far), b->f_far = ir_select(f, left, value, b->f_far);
     b->near = ir_select(f, right, at, b->near), b->f_near = ir_select(f, right, value, b->f_near);
@@ -206,7 +235,8 @@ static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref w
 {
     ir_func *f = t->f;
     ir_ref half = t_f32(t, 0.5f), one = t_u32(t, 1);
-    ir_ref secant = t_mad(t, ir_sub(f, b->far, b->near), ir_div(f, b->f_near, ir_sub(f, b->f_near, b->f_far)), b->near);
+    ir_ref secant =
+        t_mad(t, ir_sub(f, b->far, b->near), ir_div(f, b->f_near, ir_sub(f, b->f_near, b->f_far)), b->near);
     ir_ref fine = ir_and(f, ir_ge(f, secant, b->near), ir_le(f, secant, b->far));
     ir_ref s = ir_select(f, fine, secant, ir_mul(f, half, ir_add(f, b->near, b->far)));
     ir_ref state[4] = {s, b->near, b->far, ir_select(f, wanted, t_u32(t, 0), t_u32(t, NEWTON_MOST))};
@@ -214,7 +244,8 @@ static ir_ref find_zero(tracer *t, const ir_ref c[4], const bracket *b, ir_ref w
     ir_while(f, ir_lt(f, state[3], t_u32(t, NEWTON_MOST)));
     ir_ref value = cubic(t, c, state[0]), left = brackets(t, b->f_near, value);
     ir_ref near = ir_select(f, left, state[1], state[0]), far = ir_select(f, left, state[0], state[2]);
-    ir_ref slope = t_mad(t, t_mad(t, ir_mul(f, c[3], t_f32(t, 3)), state[0], ir_mul(f, c[2], t_f32(t, 2))), state[0], c[1]);
+    ir_ref slope = t_mad(t, t_mad(t, ir_mul(f, c[3], t_f32(t, 3)), state[0], ir_mul(f, c[2], t_f32(t, 2))),
+                         state[0], c[1]);
     ir_ref step = ir_sub(f, state[0], ir_div(f, value, slope));
     ir_ref inside = ir_and(f, ir_ge(f, step, near), ir_le(f, step, far));
     ir_ref next = ir_select(f, inside, step, ir_mul(f, half, ir_add(f, near, far)));
@@ -249,26 +280,37 @@ static void load_voxel(tracer *t, ir_ref entry, ir_ref voxel[3], vec3 *corner)
 static void sdf_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, ir_ref tmax, ir_ref out[3])
 {
     ir_func *f = t->f;
-    ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0), one = t_f32(t, 1), enter[3], leave[3], in[3], exit[3];
+    ir_ref data = t_word(t, entry, ENTRY_DATA), voxel[3], k[8], c[4], zero = t_f32(t, 0), one = t_f32(t, 1),
+           enter[3], leave[3], in[3], exit[3];
     vec3 corner, from, along = to_grid(t, data, d, false);
     load_voxel(t, entry, voxel, &corner);
     from = v3_sub(t, to_grid(t, data, o, true), corner);
     ir_ref begin = tmin, end = tmax;
     for (uint32_t axis = 0; axis < 3; axis++) {
-        ir_ref di = axis_of(along, axis), inverse = ir_div(f, one, ir_select(f, ir_lt(f, ir_abs(f, di), t_f32(t, 1e-12f)), t_f32(t, 1e-12f), di));
-        ir_ref low = ir_mul(f, ir_neg(f, axis_of(from, axis)), inverse), high = ir_mul(f, ir_sub(f, one, axis_of(from, axis)), inverse);
+        ir_ref di = axis_of(along, axis),
+               inverse = ir_div(
+                   f, one, ir_select(f, ir_lt(f, ir_abs(f, di), t_f32(t, 1e-12f)), t_f32(t, 1e-12f), di));
+        ir_ref low = ir_mul(f, ir_neg(f, axis_of(from, axis)), inverse),
+               high = ir_mul(f, ir_sub(f, one, axis_of(from, axis)), inverse);
         enter[axis] = ir_min(f, low, high), leave[axis] = ir_max(f, low, high);
         begin = ir_max(f, begin, enter[axis]), end = ir_min(f, end, leave[axis]);
     }
     vec3 first = v3_add(t, from, v3_scale(t, along, begin)), last = v3_add(t, from, v3_scale(t, along, end));
     for (uint32_t axis = 0; axis < 3; axis++) {
         ir_ref ahead = ir_gt(f, axis_of(along, axis), zero);
-        in[axis] = ir_select(f, ir_eq(f, begin, enter[axis]), ir_select(f, ahead, zero, one), t_clamp(t, axis_of(first, axis), 0, 1));
-        exit[axis] = ir_select(f, ir_eq(f, end, leave[axis]), ir_select(f, ahead, one, zero), t_clamp(t, axis_of(last, axis), 0, 1));
+        in[axis] = ir_select(f, ir_eq(f, begin, enter[axis]), ir_select(f, ahead, zero, one),
+                             t_clamp(t, axis_of(first, axis), 0, 1));
+        exit[axis] = ir_select(f, ir_eq(f, end, leave[axis]), ir_select(f, ahead, one, zero),
+                               t_clamp(t, axis_of(last, axis), 0, 1));
     }
     voxel_polynomial(t, data, voxel, k);
     along_ray(t, k, vec_of(in), along, c);
-    bracket b = {.near = zero, .far = ir_sub(f, end, begin), .f_near = polynomial_at(t, k, vec_of(in)), .f_far = polynomial_at(t, k, vec_of(exit))};
+    bracket b = {
+        .near = zero,
+        .far = ir_sub(f, end, begin),
+        .f_near = polynomial_at(t, k, vec_of(in)),
+        .f_far = polynomial_at(t, k, vec_of(exit)),
+    };
     ir_ref at[2];
     extrema(t, c, at);
     split(t, c, at[0], &b), split(t, c, at[1], &b);
@@ -282,8 +324,10 @@ static void sdf_intersect(tracer *t, ir_ref entry, vec3 o, vec3 d, ir_ref tmin, 
 /* A gradient on the grid as a unit normal in the world. */
 static vec3 world_normal(tracer *t, ir_ref data, vec3 g)
 {
-    vec3 x = v3_load(t, data, SDF_TO_GRID), y = v3_load(t, data, SDF_TO_GRID + 4), z = v3_load(t, data, SDF_TO_GRID + 8);
-    return v3_normalize(t, v3_add(t, v3_scale(t, x, g.x), v3_add(t, v3_scale(t, y, g.y), v3_scale(t, z, g.z))));
+    vec3 x = v3_load(t, data, SDF_TO_GRID), y = v3_load(t, data, SDF_TO_GRID + 4),
+         z = v3_load(t, data, SDF_TO_GRID + 8);
+    return v3_normalize(t,
+                        v3_add(t, v3_scale(t, x, g.x), v3_add(t, v3_scale(t, y, g.y), v3_scale(t, z, g.z))));
 }
 
 /* Sample index `i` (i32) within the grid. */
@@ -294,27 +338,33 @@ static ir_ref clamp_index(tracer *t, ir_ref data, uint32_t axis, ir_ref i)
     return ir_to_u32(f, ir_min(f, ir_max(f, i, ir_i32(f, 0)), most));
 }
 
-/* Samples of the plane `q` (i32) across `axis`, interpolated at the place w of the voxel between the other two axes. */
+/* Samples of the plane `q` (i32) across `axis`, interpolated at the place w of the voxel between the other
+ * two axes. */
 static ir_ref plane_at(tracer *t, ir_ref data, uint32_t axis, ir_ref q, const ir_ref voxel[3], vec3 w)
 {
     uint32_t a = (axis + 1) % 3, b = (axis + 2) % 3;
     ir_ref value[4], index[3];
     index[axis] = clamp_index(t, data, axis, q);
     for (uint32_t k = 0; k < 4; k++) {
-        index[a] = ir_add(t->f, voxel[a], t_u32(t, k & 1)), index[b] = ir_add(t->f, voxel[b], t_u32(t, k >> 1));
+        index[a] = ir_add(t->f, voxel[a], t_u32(t, k & 1)),
+        index[b] = ir_add(t->f, voxel[b], t_u32(t, k >> 1));
         value[k] = t_real(t, sample_at(t, data, index[0], index[1], index[2]), 0);
     }
-    return lerp(t, lerp(t, value[0], value[1], axis_of(w, a)), lerp(t, value[2], value[3], axis_of(w, a)), axis_of(w, b));
+    return lerp(t, lerp(t, value[0], value[1], axis_of(w, a)), lerp(t, value[2], value[3], axis_of(w, a)),
+                axis_of(w, b));
 }
 
-/* p: on the grid; voxel: the one that holds it, w its place there. Grid directions are as long as the world's at one scale, so gradients are
- * made ones of object space ([0,1]^3) before they are normalised, as in Mitsuba. */
+/* p: on the grid; voxel: the one that holds it, w its place there. Grid directions are as long as the world's
+ * at one scale, so gradients are made ones of object space ([0,1]^3) before they are normalised, as in
+ * Mitsuba. */
 static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3], vec3 w)
 {
     ir_func *f = t->f;
     ir_ref difference[2][3], share[3], there[3], scale[3];
     for (uint32_t axis = 0; axis < 3; axis++) {
-        ir_ref lower = ir_sub(f, ir_to_i32(f, ir_floor(f, ir_add(f, axis_of(p, axis), t_f32(t, 0.5f)))), ir_i32(f, 1)), plane[3];
+        ir_ref lower = ir_sub(f, ir_to_i32(f, ir_floor(f, ir_add(f, axis_of(p, axis), t_f32(t, 0.5f)))),
+                              ir_i32(f, 1)),
+               plane[3];
         scale[axis] = ir_to_f32(f, ir_sub(f, t_word(t, data, SDF_SIZE + axis), t_u32(t, 1)));
         for (uint32_t k = 0; k < 3; k++)
             plane[k] = plane_at(t, data, axis, ir_add(f, lower, ir_i32(f, (int32_t)k)), voxel, w);
@@ -342,7 +392,8 @@ static vec3 smooth_gradient(tracer *t, ir_ref data, vec3 p, const ir_ref voxel[3
     return vec_of(sum);
 }
 
-static void sdf_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void sdf_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                         ir_ref v, interaction *si)
 {
     (void)u, (void)v;
     ir_ref voxel[3], k[8], zero = t_f32(t, 0), place[3];
@@ -358,7 +409,9 @@ static void sdf_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, i
     si->uv = (vec2){zero, zero};
     if (t->plan->scene->has_smooth_sdf) {
         ir_ref smooth = ir_ne(t->f, t_word(t, data, SDF_SMOOTH), t_u32(t, 0));
-        si->ns = v3_select(t, smooth, world_normal(t, data, smooth_gradient(t, data, v3_add(t, corner, w), voxel, w)), si->ng);
+        si->ns = v3_select(t, smooth,
+                           world_normal(t, data, smooth_gradient(t, data, v3_add(t, corner, w), voxel, w)),
+                           si->ng);
     }
 }
 
@@ -391,7 +444,8 @@ static void sdf_place(tracer *t, const affine_map *to_world, const placed_at *at
     ir_ref voxel[3], low[3], high[3], size[3];
     vec3 corner;
     load_voxel(t, at->entry, voxel, &corner);
-    vec3_put(to_world->column[3], low), vec3_put(to_world->column[3], high), vec3_put(to_world->column[3], size);
+    vec3_put(to_world->column[3], low), vec3_put(to_world->column[3], high),
+        vec3_put(to_world->column[3], size);
     for (uint32_t row = 0; row < 3; row++)
         size[row] = ir_abs(f, size[row]);
     for (uint32_t k = 0; k < 4; k++) {
@@ -403,11 +457,13 @@ static void sdf_place(tracer *t, const affine_map *to_world, const placed_at *at
         }
         if (k == 3)
             break;
-        ir_ref side = ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_sub(f, t_word(t, at->data, SDF_SIZE + k), t_u32(t, 1))));
+        ir_ref side =
+            ir_div(f, t_f32(t, 1), ir_to_f32(f, ir_sub(f, t_word(t, at->data, SDF_SIZE + k), t_u32(t, 1))));
         vec3_put(v3_scale(t, to_world->column[k], side), axis);
         for (uint32_t row = 0; row < 3; row++) {
             ir_ref near = ir_mul(f, axis[row], axis_of(corner, k)), far = ir_add(f, near, axis[row]);
-            low[row] = ir_add(f, low[row], ir_min(f, near, far)), high[row] = ir_add(f, high[row], ir_max(f, near, far));
+            low[row] = ir_add(f, low[row], ir_min(f, near, far)),
+            high[row] = ir_add(f, high[row], ir_max(f, near, far));
             size[row] = ir_add(f, size[row], ir_max(f, ir_abs(f, near), ir_abs(f, far)));
         }
     }
@@ -418,14 +474,24 @@ static void sdf_place(tracer *t, const affine_map *to_world, const placed_at *at
     out->word_count = 12, out->shared = true;
 }
 
-const shape_kind_class shape_kind_sdf = {.name = "sdf voxel", .intersect = sdf_intersect, .interact = sdf_interact, .own = sdf_own, .place = sdf_place,
-                                         .follow = sdf_follow, .entry_points = true};
+const shape_kind_class shape_kind_sdf = {
+    .name = "sdf voxel",
+    .intersect = sdf_intersect,
+    .interact = sdf_interact,
+    .own = sdf_own,
+    .place = sdf_place,
+    .follow = sdf_follow,
+    .entry_points = true,
+};
 
 static const plugin_param sdf_params[] = {
     {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol of one channel: signed distances"},
     {"normals", PLUGIN_STRING, 0, "smooth", 0, 0, "smooth or analytic shading normals"},
-    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; any affine map"},
+    {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0,
+     "object to world; any affine map"},
     SHAPE_ACCEPTED,
 };
 const shape_class shape_sdfgrid = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", sdf_params, 4, shape_slots, SHAPE_SLOT_COUNT, "surface of a grid of signed distances in [0,1]^3"}, .load = sdfgrid_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", sdf_params, 4, shape_slots, SHAPE_SLOT_COUNT,
+                        "surface of a grid of signed distances in [0,1]^3"},
+             .load = sdfgrid_load}};

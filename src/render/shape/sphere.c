@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Analytic sphere. Entry of the hierarchy: centre, radius. uv = (phi / 2 pi, theta / pi) in object space. As a light it is sampled
- * uniformly in the cone it fills seen from outside, and uniformly in area from inside. */
+ * Analytic sphere. Entry of the hierarchy: centre, radius. uv = (phi / 2 pi, theta / pi) in object space. As
+ * a light it is sampled uniformly in the cone it fills seen from outside, and uniformly in area from
+ * inside. */
 #include "render/shape/area.h"
 
 static const float pi = 3.14159265358979323846f;
@@ -13,7 +14,8 @@ static double uniform_scale(const double m[16])
     double length[3];
     for (int c = 0; c < 3; c++)
         length[c] = sqrt(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
-    bool uniform = fabs(length[0] - length[1]) < 1e-4 * length[0] && fabs(length[0] - length[2]) < 1e-4 * length[0];
+    bool uniform =
+        fabs(length[0] - length[1]) < 1e-4 * length[0] && fabs(length[0] - length[2]) < 1e-4 * length[0];
     return uniform ? length[0] : 0;
 }
 
@@ -22,9 +24,11 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
     const double *m = scene_get(o, "to_world")->matrix, *c = scene_get(o, "center")->vector;
     double scale = uniform_scale(m), radius = scale * scene_number(o, "radius");
     if (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: to_world must be affine (last row 0 0 0 1)");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "sphere: to_world must be affine (last row 0 0 0 1)");
     if (!(scale > 0))
-        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where, "sphere: to_world must scale all axes alike and not be singular");
+        return scene_error(err, BL_ERROR_UNSUPPORTED, o->where,
+                           "sphere: to_world must scale all axes alike and not be singular");
     if (!(radius > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: the radius must be positive");
     render_primitive p = {.entry[9] = SHAPE_SPHERE, .entry[10] = s->shapes.count};
@@ -32,16 +36,24 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
     double x[3];
     matrix_apply(m, c, 1, x);
     for (int k = 0; k < 3; k++) {
-        p.bounds[k] = (float)(x[k] - radius * (1 + 1e-6)), p.bounds[3 + k] = (float)(x[k] + radius * (1 + 1e-6));
+        p.bounds[k] = (float)(x[k] - radius * (1 + 1e-6)),
+        p.bounds[3 + k] = (float)(x[k] + radius * (1 + 1e-6));
         p.entry[k] = words[SPHERE_CENTER + k] = float_word((float)x[k]);
         for (int j = 0; j < 3; j++) /* the inverse of a rotation times scale is its transpose over scale^2 */
             words[SPHERE_ROTATION + 3 * k + j] = float_word((float)(m[4 * j + k] / scale));
     }
     p.entry[3] = words[SPHERE_RADIUS] = float_word((float)radius);
-    bool flips = scene_number(o, "flip_normals") != 0, mirrors = matrix_determinant3(m) < 0; /* which turns it inside out (Mitsuba) */
+    bool flips = scene_number(o, "flip_normals") != 0,
+         mirrors = matrix_determinant3(m) < 0; /* which turns it inside out (Mitsuba) */
     words[SPHERE_SIGN] = float_word(flips != mirrors ? -1.0f : 1.0f);
-    render_shape shape = {.object = o, .kind = SHAPE_SPHERE, .first_entry_primitive = s->primitives.count, .primitive_count = 1,
-                          .area = (float)(4 * (double)pi * radius * radius), .data = s->geometry.count};
+    render_shape shape = {
+        .object = o,
+        .kind = SHAPE_SPHERE,
+        .first_entry_primitive = s->primitives.count,
+        .primitive_count = 1,
+        .area = (float)(4 * (double)pi * radius * radius),
+        .data = s->geometry.count,
+    };
     for (int k = 0; k < SPHERE_WORDS; k++)
         array_push(&s->geometry, words[k]);
     array_push(&s->primitives, p);
@@ -52,8 +64,8 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
 
 /* ---- traced ---- */
 
-/* Roots of |o + t d - c|^2 = r^2 about the point of the ray nearest to the centre, which keeps precision for distant spheres
- * (Haines et al. 2019, Ray Tracing Gems, chapter 7). Returns a bool: there are any. */
+/* Roots of |o + t d - c|^2 = r^2 about the point of the ray nearest to the centre, which keeps precision for
+ * distant spheres (Haines et al. 2019, Ray Tracing Gems, chapter 7). Returns a bool: there are any. */
 static ir_ref sphere_roots(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref *near, ir_ref *far)
 {
     ir_func *f = t->f;
@@ -95,12 +107,14 @@ static void sphere_follow(tracer *t, ir_ref data, vec3 o, vec3 d, ir_ref at[3])
 static vec2 sphere_uv(tracer *t, ir_ref data, vec3 n)
 {
     ir_func *f = t->f;
-    ir_ref x = v3_dot(t, v3_load(t, data, SPHERE_ROTATION), n), y = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 3), n);
+    ir_ref x = v3_dot(t, v3_load(t, data, SPHERE_ROTATION), n),
+           y = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 3), n);
     ir_ref z = v3_dot(t, v3_load(t, data, SPHERE_ROTATION + 6), n);
     return (vec2){t_turn(t, y, x), ir_mul(f, ir_acos(f, t_clamp(t, z, -1, 1)), t_f32(t, 1 / pi))};
 }
 
-/* Rows of the rotation are the object's axes X, Y, Z; x, y, z is n along them. dp/du goes round Z, dp/dv from the pole +Z to the other. */
+/* Rows of the rotation are the object's axes X, Y, Z; x, y, z is n along them. dp/du goes round Z, dp/dv from
+ * the pole +Z to the other. */
 static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, interaction *si)
 {
     ir_func *f = t->f;
@@ -118,7 +132,8 @@ static void sphere_tangents(tracer *t, ir_ref entry, ir_ref data, vec3 n, intera
     si->dp_dv = v3_scale(t, down, ir_mul(f, radius, t_f32(t, pi)));
 }
 
-static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u, ir_ref v, interaction *si)
+static void sphere_interact(tracer *t, ir_ref entry, ir_ref data, vec3 o, vec3 d, ir_ref hit_t, ir_ref u,
+                            ir_ref v, interaction *si)
 {
     (void)u, (void)v;
     vec3 c = v3_load(t, entry, 0);
@@ -140,8 +155,9 @@ static ir_ref one_minus_cos(tracer *t, ir_ref sine2)
 
 static ir_ref cone_pdf(tracer *t, ir_ref omc) { return t_ratio(t, t_f32(t, 0.5f / pi), omc); }
 
-/* Of the angle at which a ray that was sampled in the cone by u meets the sphere. From points this could not be told near the horizon, where it is 0,
- * the difference of two squares that are almost the same; and derivatives there are divided by it. */
+/* Of the angle at which a ray that was sampled in the cone by u meets the sphere. From points this could not
+ * be told near the horizon, where it is 0, the difference of two squares that are almost the same; and
+ * derivatives there are divided by it. */
 static ir_ref cone_cosine(tracer *t, ir_ref u, ir_ref omc)
 {
     ir_func *f = t->f;
@@ -150,42 +166,54 @@ static ir_ref cone_cosine(tracer *t, ir_ref u, ir_ref omc)
     return ir_sqrt(f, ir_div(f, square, whole));
 }
 
-static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1, ir_ref u2)
+static emitter_sample sphere_sample(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, ir_ref u1,
+                                    ir_ref u2)
 {
     ir_func *f = t->f;
     vec3 c = v3_load(t, data, SPHERE_CENTER), to = v3_sub(t, c, ref);
-    ir_ref r = t_real(t, data, SPHERE_RADIUS), one = t_f32(t, 1), zero = t_f32(t, 0), sign = t_real(t, data, SPHERE_SIGN);
+    ir_ref r = t_real(t, data, SPHERE_RADIUS), one = t_f32(t, 1), zero = t_f32(t, 0),
+           sign = t_real(t, data, SPHERE_SIGN);
     ir_ref distance2 = v3_dot(t, to, to), sine2 = t_ratio(t, t_sqr(t, r), distance2);
     ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, zero));
     /* from outside: a direction in the cone, and the nearer intersection */
     ir_ref omc = one_minus_cos(t, ir_min(f, sine2, one));
-    frame fr = frame_around(t, v3_scale(t, to, ir_div(f, one, ir_sqrt(f, ir_max(f, distance2, t_f32(t, 1e-30f))))));
+    frame fr =
+        frame_around(t, v3_scale(t, to, ir_div(f, one, ir_sqrt(f, ir_max(f, distance2, t_f32(t, 1e-30f))))));
     vec3 d_out = frame_to_world(t, fr, warp_uniform_cone(t, u1, u2, omc));
     ir_ref middle = v3_dot(t, to, d_out);
-    vec3 nearest = v3_sub(t, v3_scale(t, d_out, middle), to); /* from the centre to where the ray comes nearest to it */
+    vec3 nearest =
+        v3_sub(t, v3_scale(t, d_out, middle), to); /* from the centre to where the ray comes nearest to it */
     ir_ref cosine = cone_cosine(t, u1, omc), t_out = ir_sub(f, middle, ir_mul(f, r, cosine));
-    ir_ref length = ir_max(f, v3_length(t, nearest), t_f32(t, 1e-20f)), sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
+    ir_ref length = ir_max(f, v3_length(t, nearest), t_f32(t, 1e-20f)),
+           sine = t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, cosine)));
     vec3 n_out = v3_sub(t, v3_scale(t, nearest, ir_div(f, sine, length)), v3_scale(t, d_out, cosine));
     /* from inside: a point uniform in area */
-    vec3 n_in = warp_uniform_sphere(t, u1, u2), p_in = v3_add(t, c, v3_scale(t, n_in, r)), to_in = v3_sub(t, p_in, ref);
+    vec3 n_in = warp_uniform_sphere(t, u1, u2), p_in = v3_add(t, c, v3_scale(t, n_in, r)),
+         to_in = v3_sub(t, p_in, ref);
     ir_ref t_in = ir_max(f, v3_length(t, to_in), t_f32(t, 1e-20f));
     vec3 d_in = v3_scale(t, to_in, ir_div(f, one, t_in));
     ir_ref pdf_in = t_ratio(t, ir_mul(f, t_sqr(t, t_in), inverse_area), ir_abs(f, v3_dot(t, d_in, n_in)));
-    emitter_sample s = {.d = v3_select(t, outside, d_out, d_in), .distance = ir_select(f, outside, t_out, t_in),
-                        .pdf = ir_select(f, outside, cone_pdf(t, omc), pdf_in)};
+    emitter_sample s = {
+        .d = v3_select(t, outside, d_out, d_in),
+        .distance = ir_select(f, outside, t_out, t_in),
+        .pdf = ir_select(f, outside, cone_pdf(t, omc), pdf_in),
+    };
     vec3 n = v3_select(t, outside, n_out, n_in);
     s.facing = ir_lt(f, ir_mul(f, v3_dot(t, s.d, n), sign), zero);
     s.uv = sphere_uv(t, data, n), s.n = n;
     return s;
 }
 
-static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance, vec3 normal)
+static ir_ref sphere_pdf(tracer *t, ir_ref data, ir_ref inverse_area, vec3 ref, vec3 d, ir_ref distance,
+                         vec3 normal)
 {
     ir_func *f = t->f;
     vec3 to = v3_sub(t, v3_load(t, data, SPHERE_CENTER), ref);
-    ir_ref distance2 = v3_dot(t, to, to), sine2 = t_ratio(t, t_sqr(t, t_real(t, data, SPHERE_RADIUS)), distance2);
+    ir_ref distance2 = v3_dot(t, to, to),
+           sine2 = t_ratio(t, t_sqr(t, t_real(t, data, SPHERE_RADIUS)), distance2);
     ir_ref outside = ir_and(f, ir_lt(f, sine2, t_f32(t, 0.9999f)), ir_gt(f, distance2, t_f32(t, 0)));
-    ir_ref inside_pdf = t_ratio(t, ir_mul(f, t_sqr(t, distance), inverse_area), ir_abs(f, v3_dot(t, d, normal)));
+    ir_ref inside_pdf =
+        t_ratio(t, ir_mul(f, t_sqr(t, distance), inverse_area), ir_abs(f, v3_dot(t, d, normal)));
     return ir_select(f, outside, cone_pdf(t, one_minus_cos(t, ir_min(f, sine2, t_f32(t, 1)))), inside_pdf);
 }
 
@@ -193,8 +221,11 @@ static interaction sphere_point(tracer *t, ir_ref data, ir_ref u1, ir_ref u2)
 {
     vec3 n = warp_uniform_sphere(t, u1, u2);
     vec3 out = v3_scale(t, n, t_real(t, data, SPHERE_SIGN));
-    return (interaction){.p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))), .ng = out, .ns = out,
-                         .uv = sphere_uv(t, data, n)};
+    return (interaction){
+        .p = v3_add(t, v3_load(t, data, SPHERE_CENTER), v3_scale(t, n, t_real(t, data, SPHERE_RADIUS))),
+        .ng = out,
+        .ns = out,
+        .uv = sphere_uv(t, data, n)};
 }
 
 /* ---- moving: centre and radius in its own space ---- */
@@ -216,14 +247,16 @@ static void sphere_place(tracer *t, const affine_map *to_world, const placed_at 
     ir_ref own = at->own;
     const vec3 *m = to_world->column;
     ir_ref square = ir_add(f, v3_dot(t, m[0], m[0]), ir_add(f, v3_dot(t, m[1], m[1]), v3_dot(t, m[2], m[2])));
-    ir_ref scale = ir_sqrt(f, ir_mul(f, square, t_f32(t, 1.0f / 3))), r = ir_mul(f, t_real(t, own, 3), scale), by = t_ratio(t, t_f32(t, 1), scale);
+    ir_ref scale = ir_sqrt(f, ir_mul(f, square, t_f32(t, 1.0f / 3))), r = ir_mul(f, t_real(t, own, 3), scale),
+           by = t_ratio(t, t_f32(t, 1), scale);
     vec3_put(affine_point(t, to_world, v3_load(t, own, 0)), out->words + SPHERE_CENTER);
     out->words[SPHERE_RADIUS] = r;
     for (int k = 0; k < 3; k++) /* the inverse of a rotation is its transpose */
         vec3_put(v3_scale(t, m[k], by), out->words + SPHERE_ROTATION + 3 * k);
     memcpy(out->entry, out->words, 4 * sizeof *out->entry);
     for (int k = 0; k < 3; k++) {
-        ir_ref c = out->words[k], reach = ir_add(f, r, ir_mul(f, ir_add(f, ir_abs(f, c), r), t_f32(t, 1e-6f)));
+        ir_ref c = out->words[k],
+               reach = ir_add(f, r, ir_mul(f, ir_add(f, ir_abs(f, c), r), t_f32(t, 1e-6f)));
         out->least[k] = ir_sub(f, c, reach), out->most[k] = ir_add(f, c, reach);
     }
     out->area = ir_mul(f, t_sqr(t, r), t_f32(t, 4 * pi));
@@ -231,8 +264,18 @@ static void sphere_place(tracer *t, const affine_map *to_world, const placed_at 
 }
 
 const shape_kind_class shape_kind_sphere = {
-    .name = "sphere", .intersect = sphere_intersect, .interact = sphere_interact, .sample = sphere_sample, .pdf = sphere_pdf, .point = sphere_point,
-    .unit = NULL /* only what faces the reference is sampled */, .follow = sphere_follow, .own = sphere_own, .place = sphere_place, .moves = PLACE_AS_BALL};
+    .name = "sphere",
+    .intersect = sphere_intersect,
+    .interact = sphere_interact,
+    .sample = sphere_sample,
+    .pdf = sphere_pdf,
+    .point = sphere_point,
+    .unit = NULL /* only what faces the reference is sampled */,
+    .follow = sphere_follow,
+    .own = sphere_own,
+    .place = sphere_place,
+    .moves = PLACE_AS_BALL,
+};
 
 static const plugin_param sphere_params[] = {
     {"center", PLUGIN_POINT, 0, "0,0,0", 0, 0, "centre"},
@@ -242,4 +285,5 @@ static const plugin_param sphere_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_sphere = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 5, shape_slots, SHAPE_SLOT_COUNT, "sphere"}, .load = sphere_load}};
+    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 5, shape_slots, SHAPE_SLOT_COUNT, "sphere"},
+             .load = sphere_load}};

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Image textures. Texels are parameters (NAME.data, [height, width, channels]) in one flat buffer, looked up and filtered by traced code,
- * so that every device filters alike and the gradient of a lookup is a scatter to the texels it read.
- * Convention (Mitsuba): uv (0, 0) is the outer corner of the first texel of the file's first row; texel centres lie at (i + .5) /
- * resolution. Loaders of formats with the other orientation flip v (obj: flip_tex_coords). */
+ * Image textures. Texels are parameters (NAME.data, [height, width, channels]) in one flat buffer, looked up
+ * and filtered by traced code, so that every device filters alike and the gradient of a lookup is a scatter
+ * to the texels it read. Convention (Mitsuba): uv (0, 0) is the outer corner of the first texel of the file's
+ * first row; texel centres lie at (i + .5) / resolution. Loaders of formats with the other orientation flip v
+ * (obj: flip_tex_coords). */
 #include "render/classes.h"
 
 enum filter { FILTER_BILINEAR, FILTER_NEAREST };
-enum extra { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_WIDTH, EXTRA_HEIGHT, EXTRA_TRANSFORM, EXTRA_WORDS = EXTRA_TRANSFORM + 6 };
+enum extra {
+    EXTRA_VALUE,
+    EXTRA_GRADIENT,
+    EXTRA_WIDTH,
+    EXTRA_HEIGHT,
+    EXTRA_TRANSFORM,
+    EXTRA_WORDS = EXTRA_TRANSFORM + 6
+};
 
 /* The three words of structure: filter | wrap << 2 | grey << 4. */
 static uint32_t bitmap_variant(const render_scene *s, const scene_object *o)
@@ -14,22 +22,26 @@ static uint32_t bitmap_variant(const render_scene *s, const scene_object *o)
     const char *filter = scene_get(o, "filter_type")->text, *wrap = scene_get(o, "wrap_mode")->text;
     uint32_t p = render_find_parameter(s, o, PLAN_DATA_SLOT);
     uint32_t grey = s->parameters.data[p].shape[2] == 1;
-    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST : FILTER_BILINEAR) | (uint32_t)texture_wrap_named(wrap) << 2 | grey << 4;
+    return (strcmp(filter, "nearest") == 0 ? FILTER_NEAREST : FILTER_BILINEAR) |
+           (uint32_t)texture_wrap_named(wrap) << 2 | grey << 4;
 }
 
-bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices, bl_error *err)
+bl_result texture_check_choice(const scene_object *o, const char *param, const char *const *choices,
+                               bl_error *err)
 {
     const scene_value *v = scene_get(o, param);
     for (int i = 0; choices[i]; i++)
         if (strcmp(v->text, choices[i]) == 0)
             return BL_OK;
-    return scene_error(err, BL_ERROR_SCENE, v->where, "%s: parameter \"%s\" cannot be \"%s\"", o->cls->name, param, v->text);
+    return scene_error(err, BL_ERROR_SCENE, v->where, "%s: parameter \"%s\" cannot be \"%s\"", o->cls->name,
+                       param, v->text);
 }
 
 /* Images of one texel in a direction are repeated to two, as in Mitsuba. */
 static void widen(scene_image *image)
 {
-    uint32_t w = image->width < 2 ? 2 : image->width, h = image->height < 2 ? 2 : image->height, n = image->channels;
+    uint32_t w = image->width < 2 ? 2 : image->width, h = image->height < 2 ? 2 : image->height,
+             n = image->channels;
     if (w == image->width && h == image->height)
         return;
     float *wide = malloc((size_t)w * h * n * sizeof *wide);
@@ -38,14 +50,18 @@ static void widen(scene_image *image)
         for (uint32_t x = 0; x < w; x++)
             for (uint32_t c = 0; c < n; c++)
                 wide[(y * w + x) * n + c] =
-                    image->pixels[((y < image->height ? y : 0) * image->width + (x < image->width ? x : 0)) * n + c];
+                    image->pixels[((y < image->height ? y : 0) * image->width + (x < image->width ? x : 0)) *
+                                      n +
+                                  c];
     free(image->pixels);
-    *image = (scene_image){.width = w, .height = h, .channels = n, .pixels = wide, .eight_bit = image->eight_bit};
+    *image =
+        (scene_image){.width = w, .height = h, .channels = n, .pixels = wide, .eight_bit = image->eight_bit};
 }
 
 static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const char *const filters[] = {"bilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
+    static const char *const filters[] = {"bilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror",
+                                                                                          "clamp", NULL};
     static const char *const formats[] = {"auto", "variant", "float16", "fp16", "uint8", NULL};
     TRY(texture_check_choice(o, "filter_type", filters, err));
     TRY(texture_check_choice(o, "wrap_mode", wraps, err));
@@ -65,7 +81,8 @@ static bl_result bitmap_load(render_scene *s, const scene_object *o, bl_error *e
 
 static void bitmap_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
-    const render_parameter *data = &p->scene->parameters.data[render_find_parameter(p->scene, o, PLAN_DATA_SLOT)];
+    const render_parameter *data =
+        &p->scene->parameters.data[render_find_parameter(p->scene, o, PLAN_DATA_SLOT)];
     words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT);
     words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
     words[EXTRA_WIDTH] = data->shape[1];
@@ -91,7 +108,8 @@ ir_ref texture_wrapped(tracer *t, enum texture_wrap mode, ir_ref at, ir_ref size
         ir_ref odd = ir_ne(f, half, ir_floor(f, half));
         inside = ir_select(f, odd, ir_sub(f, last, inside), inside);
     }
-    return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside), last)); /* the bounds hold for huge coordinates, too; NaN is 0 */
+    return ir_to_u32(f, ir_min(f, ir_max(f, t_f32(t, 0), inside),
+                               last)); /* the bounds hold for huge coordinates, too; NaN is 0 */
 }
 
 static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_ref y)
@@ -102,7 +120,8 @@ static color texel(tracer *t, const class_node *n, ir_ref record, ir_ref x, ir_r
     if (grey)
         return color_all(plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, index));
     ir_ref first = ir_mul(f, index, t_u32(t, 3));
-    COLOR_EACH(r, plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c)));
+    COLOR_EACH(r,
+               plan_load(t, n, record, n->extra_word + EXTRA_VALUE, PLAN_DATA_SLOT, t_offset(t, first, c)));
     return r;
 }
 
@@ -117,7 +136,8 @@ typedef struct image_size {
 
 static image_size size_of(tracer *t, const class_node *n, ir_ref record)
 {
-    return (image_size){t_word(t, record, n->extra_word + EXTRA_WIDTH), t_word(t, record, n->extra_word + EXTRA_HEIGHT)};
+    return (image_size){t_word(t, record, n->extra_word + EXTRA_WIDTH),
+                        t_word(t, record, n->extra_word + EXTRA_HEIGHT)};
 }
 
 static enum texture_wrap wrap_of(const class_node *n) { return (enum texture_wrap)(n->variant >> 2 & 3); }
@@ -140,13 +160,15 @@ static footprint footprint_at(tracer *t, const class_node *n, ir_ref record, vec
     enum texture_wrap mode = wrap_of(n);
     ir_ref half = t_f32(t, 0.5f), one = t_f32(t, 1), x = ir_sub(f, at.x, half), y = ir_sub(f, at.y, half);
     ir_ref x0 = ir_floor(f, x), y0 = ir_floor(f, y);
-    return (footprint){.xs = {texture_wrapped(t, mode, x0, size.w), texture_wrapped(t, mode, ir_add(f, x0, one), size.w)},
-                       .ys = {texture_wrapped(t, mode, y0, size.h), texture_wrapped(t, mode, ir_add(f, y0, one), size.h)},
-                       .fx = ir_sub(f, x, x0),
-                       .fy = ir_sub(f, y, y0)};
+    return (footprint){
+        .xs = {texture_wrapped(t, mode, x0, size.w), texture_wrapped(t, mode, ir_add(f, x0, one), size.w)},
+        .ys = {texture_wrapped(t, mode, y0, size.h), texture_wrapped(t, mode, ir_add(f, y0, one), size.h)},
+        .fx = ir_sub(f, x, x0),
+        .fy = ir_sub(f, y, y0)};
 }
 
-static color weighted(tracer *t, const class_node *n, ir_ref record, const footprint *p, const ir_ref wx[2], const ir_ref wy[2])
+static color weighted(tracer *t, const class_node *n, ir_ref record, const footprint *p, const ir_ref wx[2],
+                      const ir_ref wy[2])
 {
     ir_func *f = t->f;
     color sum = {0};
@@ -165,14 +187,17 @@ static color bitmap_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     if (is_bilinear(n)) {
         footprint p = footprint_at(t, n, record, uv);
         ir_ref one = t_f32(t, 1);
-        return weighted(t, n, record, &p, (const ir_ref[]){ir_sub(f, one, p.fx), p.fx}, (const ir_ref[]){ir_sub(f, one, p.fy), p.fy});
+        return weighted(t, n, record, &p, (const ir_ref[]){ir_sub(f, one, p.fx), p.fx},
+                        (const ir_ref[]){ir_sub(f, one, p.fy), p.fy});
     }
     image_size size = size_of(t, n, record);
     vec2 at = texel_place(t, n, record, uv);
-    return texel(t, n, record, texture_wrapped(t, wrap_of(n), ir_floor(f, at.x), size.w), texture_wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
+    return texel(t, n, record, texture_wrapped(t, wrap_of(n), ir_floor(f, at.x), size.w),
+                 texture_wrapped(t, wrap_of(n), ir_floor(f, at.y), size.h));
 }
 
-/* Of the bilinear surface between four texels; nearest texels have steps and no slope. By the chain rule through to_uv. */
+/* Of the bilinear surface between four texels; nearest texels have steps and no slope. By the chain rule
+ * through to_uv. */
 static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_func *f = t->f;
@@ -184,7 +209,8 @@ static vec2 bitmap_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     const ir_ref difference[2] = {t_f32(t, -1), one};
     color x = weighted(t, n, record, &p, difference, (const ir_ref[]){ir_sub(f, one, p.fy), p.fy});
     color y = weighted(t, n, record, &p, (const ir_ref[]){ir_sub(f, one, p.fx), p.fx}, difference);
-    ir_ref dx = ir_mul(f, color_luminance(t, x), ir_to_f32(f, size.w)), dy = ir_mul(f, color_luminance(t, y), ir_to_f32(f, size.h));
+    ir_ref dx = ir_mul(f, color_luminance(t, x), ir_to_f32(f, size.w)),
+           dy = ir_mul(f, color_luminance(t, y), ir_to_f32(f, size.h));
     ir_ref m[6];
     for (uint32_t k = 0; k < 6; k++)
         m[k] = t_real(t, record, n->extra_word + EXTRA_TRANSFORM + k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Numbers that a mesh brings along: of a vertex attribute the barycentric mean over the face's corners, of a face attribute the face's; times
- * `scale`. The values are parameters of the mesh, SHAPE.NAME. */
+ * Numbers that a mesh brings along: of a vertex attribute the barycentric mean over the face's corners, of a
+ * face attribute the face's; times `scale`. The values are parameters of the mesh, SHAPE.NAME. */
 #include "render/classes.h"
 
 static bl_result mesh_attribute_load(render_scene *s, const scene_object *o, bl_error *err)
@@ -8,12 +8,14 @@ static bl_result mesh_attribute_load(render_scene *s, const scene_object *o, bl_
     (void)s;
     const scene_value *name = scene_get(o, "name");
     if (strncmp(name->text, "vertex_", 7) != 0 && strncmp(name->text, "face_", 5) != 0)
-        return scene_error(err, BL_ERROR_SCENE, name->where, "mesh_attribute: \"%.60s\" begins neither with \"vertex_\" nor with \"face_\"", name->text);
+        return scene_error(err, BL_ERROR_SCENE, name->where,
+                           "mesh_attribute: \"%.60s\" begins neither with \"vertex_\" nor with \"face_\"",
+                           name->text);
     return BL_OK;
 }
 
-/* The attribute's index and whether it belongs to faces: classes of different attributes are different. A scene without it is an error
- * where a shape has the material, and otherwise nobody asks. */
+/* The attribute's index and whether it belongs to faces: classes of different attributes are different. A
+ * scene without it is an error where a shape has the material, and otherwise nobody asks. */
 static uint32_t mesh_attribute_variant(const render_scene *s, const scene_object *o)
 {
     const char *name = scene_get(o, "name")->text;
@@ -29,7 +31,8 @@ static uint32_t mesh_attribute_needs(const class_node *n)
 static color mesh_attribute_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     (void)uv;
-    return color_scale(t, mesh_attribute_at(t, n->variant >> 1, n->variant & 1), plan_number(t, n, record, "scale"));
+    return color_scale(t, mesh_attribute_at(t, n->variant >> 1, n->variant & 1),
+                       plan_number(t, n, record, "scale"));
 }
 
 static const plugin_param mesh_attribute_params[] = {
@@ -37,7 +40,8 @@ static const plugin_param mesh_attribute_params[] = {
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "factor"},
 };
 const texture_class texture_mesh_attribute = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "mesh_attribute", mesh_attribute_params, 2, NULL, 0, "colours of a mesh's vertices or faces"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "mesh_attribute", mesh_attribute_params, 2, NULL, 0,
+                        "colours of a mesh's vertices or faces"},
              .load = mesh_attribute_load,
              .variant = mesh_attribute_variant,
              .needs = mesh_attribute_needs},

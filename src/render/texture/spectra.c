@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Spectra as textures, the same everywhere. In RGB a spectrum is its colour by the rules of scene/spectrum.c: as power where it is the emission of a
- * light, else under D65, and as a reflectance at most 1 (Mitsuba's rules for a <spectrum> of samples; its plugins cannot be evaluated in RGB).
+ * Spectra as textures, the same everywhere. In RGB a spectrum is its colour by the rules of scene/spectrum.c:
+ * as power where it is the emission of a light, else under D65, and as a reflectance at most 1 (Mitsuba's
+ * rules for a <spectrum> of samples; its plugins cannot be evaluated in RGB).
  *
- * uniform, rawconstant, srgb and d65 are constants from the start: the loader puts the class `constant` in their place (PLUGIN_STANDS).
+ * uniform, rawconstant, srgb and d65 are constants from the start: the loader puts the class `constant` in
+ * their place (PLUGIN_STANDS).
  *
- * regular, irregular and blackbody are colours derived from their parameters. A colour is linear in the samples v of a curve, so
+ * regular, irregular and blackbody are colours derived from their parameters. A colour is linear in the
+ * samples v of a curve, so
  *
  *     colour = limits(sum over k of v[k] weight[k]),
  *
- * with weight[k] the colour of the curve that is 1 at sample k and 0 at the others. Weights are numbers of the scene: they stand behind the parameter in
- * the buffer of values. The samples are the parameter itself or, of a black body at temperature T, Planck's law at fixed wavelengths,
- * in W / (m^2 sr nm):   v = c1 / lambda^5 / (exp(c2 / (lambda T)) - 1),   c1 = 2 h c^2,   c2 = h c / k. */
+ * with weight[k] the colour of the curve that is 1 at sample k and 0 at the others. Weights are numbers of
+ * the scene: they stand behind the parameter in the buffer of values. The samples are the parameter itself
+ * or, of a black body at temperature T, Planck's law at fixed wavelengths, in W / (m^2 sr nm): v = c1 /
+ * lambda^5 / (exp(c2 / (lambda T)) - 1), c1 = 2 h c^2, c2 = h c / k. */
 #include "render/classes.h"
 
-enum { SAMPLES_MOST = 4096, BODY_STEP = 2, BODY_FIRST = 360, BODY_SAMPLES = (830 - BODY_FIRST) / BODY_STEP + 1 };
+enum {
+    SAMPLES_MOST = 4096,
+    BODY_STEP = 2,
+    BODY_FIRST = 360,
+    BODY_SAMPLES = (830 - BODY_FIRST) / BODY_STEP + 1
+};
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WEIGHTS, EXTRA_WORDS };
 
 /* CODATA 2018: 2 h c^2 in W nm^4 / m^2, and h c / k in nm K. */
 static const double first_radiation = 1.191042972397188e20, second_radiation = 1.438776877e7;
 
-static spectrum_rule rule_of(const scene_object *o) { return spectrum_rule_of(o->use ? o->use->flags : PLUGIN_REFLECTANCE); }
+static spectrum_rule rule_of(const scene_object *o)
+{
+    return spectrum_rule_of(o->use ? o->use->flags : PLUGIN_REFLECTANCE);
+}
 
 /* ---- on the host: samples and weights ---- */
 
-/* Weights behind the values of the parameter registered last, whose index is given. scale: of each sample, NULL: 1. */
-static void append_weights(render_scene *s, const scene_object *o, const double *wavelengths, const double *scale, uint32_t count)
+/* Weights behind the values of the parameter registered last, whose index is given. scale: of each sample,
+ * NULL: 1. */
+static void append_weights(render_scene *s, const scene_object *o, const double *wavelengths,
+                           const double *scale, uint32_t count)
 {
     array_reserve(&s->values, s->values.count + 3 * count);
     for (uint32_t k = 0; k < count; k++) {
@@ -35,29 +49,35 @@ static void append_weights(render_scene *s, const scene_object *o, const double 
     }
 }
 
-static bl_result read_list(const scene_object *o, const char *param, double *out, uint32_t *count, bl_error *err)
+static bl_result read_list(const scene_object *o, const char *param, double *out, uint32_t *count,
+                           bl_error *err)
 {
     const scene_value *list = scene_get(o, param);
     const char *malformed = NULL;
     int n = numbers_parse(list->text, out, SAMPLES_MOST, &malformed);
     if (n < 2 || n > SAMPLES_MOST)
-        return scene_error(err, BL_ERROR_SCENE, list->where, "%s: \"%s\" must be a list of 2 to %d numbers", o->cls->name, param, SAMPLES_MOST);
+        return scene_error(err, BL_ERROR_SCENE, list->where, "%s: \"%s\" must be a list of 2 to %d numbers",
+                           o->cls->name, param, SAMPLES_MOST);
     *count = (uint32_t)n;
     return BL_OK;
 }
 
-static bl_result check_samples(const scene_object *o, const double *wavelengths, const double *values, uint32_t count, bl_error *err)
+static bl_result check_samples(const scene_object *o, const double *wavelengths, const double *values,
+                               uint32_t count, bl_error *err)
 {
     for (uint32_t k = 0; k < count; k++) {
         if (!(values[k] >= 0 && values[k] <= 1e30))
-            return scene_error(err, BL_ERROR_SCENE, scene_get(o, "values")->where, "%s: %g in \"values\" is not in [0, 1e30]", o->cls->name, values[k]);
+            return scene_error(err, BL_ERROR_SCENE, scene_get(o, "values")->where,
+                               "%s: %g in \"values\" is not in [0, 1e30]", o->cls->name, values[k]);
         if (!(k ? wavelengths[k] > wavelengths[k - 1] && wavelengths[k] <= 1e9 : wavelengths[k] >= 0))
-            return scene_error(err, BL_ERROR_SCENE, o->where, "%s: wavelengths must ascend, %g nm does not", o->cls->name, wavelengths[k]);
+            return scene_error(err, BL_ERROR_SCENE, o->where, "%s: wavelengths must ascend, %g nm does not",
+                               o->cls->name, wavelengths[k]);
     }
     return BL_OK;
 }
 
-static bl_result add_samples(render_scene *s, const scene_object *o, const double *wavelengths, const double *values, uint32_t count, bl_error *err)
+static bl_result add_samples(render_scene *s, const scene_object *o, const double *wavelengths,
+                             const double *values, uint32_t count, bl_error *err)
 {
     float numbers[SAMPLES_MOST];
     TRY(check_samples(o, wavelengths, values, count, err));
@@ -86,7 +106,8 @@ static bl_result irregular_load(render_scene *s, const scene_object *o, bl_error
     TRY(read_list(o, "values", values, &count, err));
     TRY(read_list(o, "wavelengths", wavelengths, &places, err));
     if (count != places)
-        return scene_error(err, BL_ERROR_SCENE, o->where, "irregular: %u \"wavelengths\" and %u \"values\"", places, count);
+        return scene_error(err, BL_ERROR_SCENE, o->where, "irregular: %u \"wavelengths\" and %u \"values\"",
+                           places, count);
     return add_samples(s, o, wavelengths, values, count, err);
 }
 
@@ -102,8 +123,10 @@ static bl_result blackbody_load(render_scene *s, const scene_object *o, bl_error
 
 static void samples_extra(const plan *p, const scene_object *o, uint32_t *words)
 {
-    const render_parameter *values = &p->scene->parameters.data[render_find_parameter(p->scene, o, PLAN_DATA_SLOT)];
-    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT), words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
+    const render_parameter *values =
+        &p->scene->parameters.data[render_find_parameter(p->scene, o, PLAN_DATA_SLOT)];
+    words[EXTRA_VALUE] = plan_value_offset(p, o, PLAN_DATA_SLOT),
+    words[EXTRA_GRADIENT] = plan_gradient_offset(p, o, PLAN_DATA_SLOT);
     words[EXTRA_COUNT] = values->count, words[EXTRA_WEIGHTS] = values->offset + values->count;
 }
 
@@ -126,11 +149,13 @@ typedef ir_ref (*sample_function)(tracer *t, const class_node *n, ir_ref record,
 static ir_ref channel(tracer *t, const class_node *n, ir_ref record, ir_ref element, sample_function sample)
 {
     ir_func *f = t->f;
-    ir_ref weights = ir_add(f, t_word(t, record, n->extra_word + EXTRA_WEIGHTS), element), count = t_word(t, record, n->extra_word + EXTRA_COUNT);
+    ir_ref weights = ir_add(f, t_word(t, record, n->extra_word + EXTRA_WEIGHTS), element),
+           count = t_word(t, record, n->extra_word + EXTRA_COUNT);
     ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, loop = ir_loop(f, state, 2);
     ir_while(f, ir_lt(f, state[0], count));
     ir_ref weight = ir_load(f, IR_F32, BUFFER_VALUES, ir_add(f, weights, ir_mul(f, state[0], t_u32(t, 3))));
-    ir_ref next[2] = {t_offset(t, state[0], 1), ir_add(f, state[1], ir_mul(f, weight, sample(t, n, record, state[0])))};
+    ir_ref next[2] = {t_offset(t, state[0], 1),
+                      ir_add(f, state[1], ir_mul(f, weight, sample(t, n, record, state[0])))};
     ir_endloop(f, loop, next, 2);
     ir_ref light = ir_max(f, state[1], t_f32(t, 0));
     return n->variant ? ir_min(f, light, t_f32(t, 1)) : light;
@@ -146,13 +171,20 @@ static ir_ref radiated(tracer *t, const class_node *n, ir_ref record, ir_ref k)
 {
     ir_func *f = t->f;
     ir_ref wavelength = t_mad(t, ir_to_f32(f, k), t_f32(t, BODY_STEP), t_f32(t, BODY_FIRST));
-    ir_ref x = ir_div(f, t_f32(t, (float)second_radiation), ir_mul(f, wavelength, plan_number(t, n, record, "temperature")));
+    ir_ref x = ir_div(f, t_f32(t, (float)second_radiation),
+                      ir_mul(f, wavelength, plan_number(t, n, record, "temperature")));
     ir_ref part = ir_exp(f, ir_neg(f, x));
     return ir_div(f, part, ir_sub(f, t_f32(t, 1), part));
 }
 
-static ir_ref samples_update(tracer *t, const class_node *n, ir_ref record, ir_ref element) { return channel(t, n, record, element, listed); }
-static ir_ref blackbody_update(tracer *t, const class_node *n, ir_ref record, ir_ref element) { return channel(t, n, record, element, radiated); }
+static ir_ref samples_update(tracer *t, const class_node *n, ir_ref record, ir_ref element)
+{
+    return channel(t, n, record, element, listed);
+}
+static ir_ref blackbody_update(tracer *t, const class_node *n, ir_ref record, ir_ref element)
+{
+    return channel(t, n, record, element, radiated);
+}
 
 static color spectrum_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
@@ -164,27 +196,36 @@ static color spectrum_eval(tracer *t, const class_node *n, ir_ref record, vec2 u
 /* ---- classes ---- */
 
 static const plugin_param uniform_params[] = {
-    {"value", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, "grey of this value, of lights, too"},
+    {"value", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0,
+     "grey of this value, of lights, too"},
     {"wavelength_min", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0, "accepted, changes nothing in RGB"},
     {"wavelength_max", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0, "accepted, changes nothing in RGB"},
 };
 static const plugin_param rawconstant_params[] = {
-    {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, "a number, or a vector of three, taken as they are"},
+    {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0,
+     "a number, or a vector of three, taken as they are"},
 };
 static const plugin_param srgb_params[] = {
     {"color", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_STANDS, NULL, 0, 0, "linear RGB"},
-    {"unbounded", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; limits are those of the parameter that the colour is for"},
+    {"unbounded", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+     "accepted; limits are those of the parameter that the colour is for"},
 };
 static const plugin_param d65_params[] = {
     {"color", PLUGIN_COLOR, PLUGIN_STANDS, "1", 0, 0, "what D65 is multiplied by, linear RGB"},
     {"scale", PLUGIN_FLOAT, PLUGIN_STANDS, "1", 0, 0, "factor; not of a nested texture (as in Mitsuba)"},
-    {"nested", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_ANY_NAME | PLUGIN_STANDS, NULL, 0, 0, "a texture in its place"},
+    {"nested", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_ANY_NAME | PLUGIN_STANDS, NULL, 0, 0,
+     "a texture in its place"},
 };
-const render_class texture_uniform = {.plugin = {PLUGIN_TEXTURE, "uniform", uniform_params, 3, NULL, 0, "a constant; its parameter is NAME.value"}};
+const render_class texture_uniform = {.plugin = {PLUGIN_TEXTURE, "uniform", uniform_params, 3, NULL, 0,
+                                                 "a constant; its parameter is NAME.value"}};
 const render_class texture_rawconstant = {
-    .plugin = {PLUGIN_TEXTURE, "rawconstant", rawconstant_params, 1, NULL, 0, "a constant without conversion; its parameter is NAME.value"}};
-const render_class texture_srgb = {.plugin = {PLUGIN_TEXTURE, "srgb", srgb_params, 2, NULL, 0, "a colour; its parameter is NAME.value"}};
-const render_class texture_d65 = {.plugin = {PLUGIN_TEXTURE, "d65", d65_params, 3, NULL, 0, "white, times a colour or texture; its parameter is NAME.value"}};
+    .plugin = {PLUGIN_TEXTURE, "rawconstant", rawconstant_params, 1, NULL, 0,
+               "a constant without conversion; its parameter is NAME.value"}};
+const render_class texture_srgb = {
+    .plugin = {PLUGIN_TEXTURE, "srgb", srgb_params, 2, NULL, 0, "a colour; its parameter is NAME.value"}};
+const render_class texture_d65 = {
+    .plugin = {PLUGIN_TEXTURE, "d65", d65_params, 3, NULL, 0,
+               "white, times a colour or texture; its parameter is NAME.value"}};
 
 static const plugin_param regular_params[] = {
     {"values", PLUGIN_STRING, PLUGIN_REQUIRED | PLUGIN_BY_USE, NULL, 0, 0, "samples at equal distances"},
@@ -192,7 +233,8 @@ static const plugin_param regular_params[] = {
     {"wavelength_max", PLUGIN_FLOAT, PLUGIN_REQUIRED, NULL, 0, 1e9, "of the last"},
 };
 const texture_class texture_regular = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "regular", regular_params, 3, NULL, 0, "a spectrum from samples at equal distances"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "regular", regular_params, 3, NULL, 0,
+                        "a spectrum from samples at equal distances"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
              .load = regular_load,
@@ -224,10 +266,12 @@ const texture_class texture_irregular = {
 };
 
 static const plugin_param blackbody_params[] = {
-    {"temperature", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE | PLUGIN_BY_USE, NULL, 100, 1e6, "in kelvin"},
+    {"temperature", PLUGIN_FLOAT, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE | PLUGIN_BY_USE, NULL, 100, 1e6,
+     "in kelvin"},
 };
 const texture_class texture_blackbody = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "blackbody", blackbody_params, 1, NULL, 0, "what a black body radiates, W / (m^2 sr nm)"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "blackbody", blackbody_params, 1, NULL, 0,
+                        "what a black body radiates, W / (m^2 sr nm)"},
              .extra_words = EXTRA_WORDS,
              .load = blackbody_load,
              .extra = blackbody_extra,

@@ -35,14 +35,19 @@ static const plugin_param constant_params[] = {
     {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "linear RGB"},
 };
 const texture_class texture_constant = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0, "the same colour everywhere"}, .variant = constant_variant},
+    .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0,
+                        "the same colour everywhere"},
+             .variant = constant_variant},
     .constant = true,
     .eval = constant_eval,
     .eval_1 = constant_eval_1,
     .slope = texture_no_slope,
 };
 
-bool texture_is_constant(const scene_object *texture) { return ((const texture_class *)(const void *)texture->cls)->constant; }
+bool texture_is_constant(const scene_object *texture)
+{
+    return ((const texture_class *)(const void *)texture->cls)->constant;
+}
 
 /* Applies the affine part of to_uv, rows at word of the record. */
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
@@ -50,11 +55,12 @@ vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv)
     ir_ref m[6];
     for (uint32_t k = 0; k < 6; k++)
         m[k] = t_real(t, record, word + k);
-    return (vec2){t_mad(t, m[0], uv.x, t_mad(t, m[1], uv.y, m[2])), t_mad(t, m[3], uv.x, t_mad(t, m[4], uv.y, m[5]))};
+    return (vec2){t_mad(t, m[0], uv.x, t_mad(t, m[1], uv.y, m[2])),
+                  t_mad(t, m[3], uv.x, t_mad(t, m[4], uv.y, m[5]))};
 }
 
-/* Six words: of the first two rows of to_uv the columns x, y and translation, which is the last of four. A <matrix> of nine numbers has no translation:
- * its third column is that of z (Mitsuba). */
+/* Six words: of the first two rows of to_uv the columns x, y and translation, which is the last of four. A
+ * <matrix> of nine numbers has no translation: its third column is that of z (Mitsuba). */
 void texture_transform_words(const scene_object *o, uint32_t *words)
 {
     const double *m = scene_get(o, "to_uv")->matrix;
@@ -70,7 +76,8 @@ static ir_ref same_side(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     ir_func *f = t->f;
     vec2 p = texture_transform(t, record, n->extra_word, uv);
     ir_ref half = t_f32(t, 0.5f);
-    ir_ref x = ir_gt(f, ir_sub(f, p.x, ir_floor(f, p.x)), half), y = ir_gt(f, ir_sub(f, p.y, ir_floor(f, p.y)), half);
+    ir_ref x = ir_gt(f, ir_sub(f, p.x, ir_floor(f, p.x)), half),
+           y = ir_gt(f, ir_sub(f, p.y, ir_floor(f, p.y)), half);
     return ir_eq(f, x, y);
 }
 
@@ -78,13 +85,15 @@ static ir_ref same_side(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 static color checkerboard_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_ref same = same_side(t, n, record, uv);
-    return color_select(t, same, plan_texture(t, n, record, "color0", uv), plan_texture(t, n, record, "color1", uv));
+    return color_select(t, same, plan_texture(t, n, record, "color0", uv),
+                        plan_texture(t, n, record, "color1", uv));
 }
 
 static ir_ref checkerboard_eval_1(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_ref same = same_side(t, n, record, uv);
-    return ir_select(t->f, same, plan_texture_1(t, n, record, "color1", uv), plan_texture_1(t, n, record, "color0", uv));
+    return ir_select(t->f, same, plan_texture_1(t, n, record, "color1", uv),
+                     plan_texture_1(t, n, record, "color0", uv));
 }
 
 static void checkerboard_extra(const plan *p, const scene_object *o, uint32_t *words)
@@ -99,7 +108,8 @@ static const plugin_param checkerboard_params[] = {
     {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
 };
 const texture_class texture_checkerboard = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "checkerboard", checkerboard_params, 3, NULL, 0, "two colours in a 2x2 pattern per unit of uv"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "checkerboard", checkerboard_params, 3, NULL, 0,
+                        "two colours in a 2x2 pattern per unit of uv"},
              .extra_words = 6,
              .extra = checkerboard_extra},
     .eval = checkerboard_eval,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A volume as a texture: its value where the surface is, in the world; of materials, and of lights on shapes. */
+ * A volume as a texture: its value where the surface is, in the world; of materials, and of lights on
+ * shapes. */
 #include "render/classes.h"
 
 static uint32_t volume_needs(const class_node *n)
@@ -19,6 +20,7 @@ static const plugin_param volume_params[] = {
     {"volume", PLUGIN_VOLUMETRIC, PLUGIN_REQUIRED, NULL, 0, 0, "what is looked up"},
 };
 const texture_class texture_volume = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "volume", volume_params, 1, NULL, 0, "a volume where the surface is"}, .needs = volume_needs},
+    .base = {.plugin = {PLUGIN_TEXTURE, "volume", volume_params, 1, NULL, 0, "a volume where the surface is"},
+             .needs = volume_needs},
     .eval = volume_eval,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The same value everywhere: what a plain number or colour becomes where a volume is wanted. Its box, where one is asked for, is the unit cube. */
+ * The same value everywhere: what a plain number or colour becomes where a volume is wanted. Its box, where
+ * one is asked for, is the unit cube. */
 #include "render/classes.h"
 
 enum { CONST_VALUE };
@@ -21,7 +22,8 @@ static color const_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
 
 static bool const_grey(const class_node *n)
 {
-    return n->param_child[CONST_VALUE]->cls == &texture_constant.base && n->param_child[CONST_VALUE]->variant == 1;
+    return n->param_child[CONST_VALUE]->cls == &texture_constant.base &&
+           n->param_child[CONST_VALUE]->variant == 1;
 }
 
 static ir_ref const_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
@@ -35,7 +37,8 @@ static const plugin_param const_params[] = {
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube"},
 };
 const volume_class volume_const = {
-    .base = {.plugin = {PLUGIN_VOLUME, "constvolume", const_params, 2, NULL, 0, "the same value everywhere"}, .load = const_load},
+    .base = {.plugin = {PLUGIN_VOLUME, "constvolume", const_params, 2, NULL, 0, "the same value everywhere"},
+             .load = const_load},
     .constant = true,
     .eval = const_eval,
     .grey = const_grey,

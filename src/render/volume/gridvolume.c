@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A grid of values over the unit cube, or over the box that its file names. Values are parameters (NAME.data, [z, y, x, channels]) in one flat
- * buffer, looked up and filtered by traced code, so that the gradient of a lookup is a scatter to the values it read. Centres of voxels lie at
- * (i + .5) / size, as texels do. */
+ * A grid of values over the unit cube, or over the box that its file names. Values are parameters (NAME.data,
+ * [z, y, x, channels]) in one flat buffer, looked up and filtered by traced code, so that the gradient of a
+ * lookup is a scatter to the values it read. Centres of voxels lie at (i + .5) / size, as texels do. */
 #include "render/classes.h"
 
 enum filter { FILTER_TRILINEAR, FILTER_NEAREST };
-enum extra { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_SIZE, EXTRA_TO_LOCAL = EXTRA_SIZE + 3, EXTRA_WORDS = EXTRA_TO_LOCAL + 12 };
+enum extra {
+    EXTRA_VALUE,
+    EXTRA_GRADIENT,
+    EXTRA_SIZE,
+    EXTRA_TO_LOCAL = EXTRA_SIZE + 3,
+    EXTRA_WORDS = EXTRA_TO_LOCAL + 12
+};
 
 static const render_parameter *grid_data(const render_scene *s, const scene_object *o)
 {
     return &s->parameters.data[render_find_parameter(s, o, PLAN_DATA_SLOT)];
 }
 
-static uint32_t grid_channels(const render_scene *s, const scene_object *o) { return grid_data(s, o)->shape[3]; }
+static uint32_t grid_channels(const render_scene *s, const scene_object *o)
+{
+    return grid_data(s, o)->shape[3];
+}
 
 /* filter | wrap << 2 | channels << 4 */
 static uint32_t grid_variant(const render_scene *s, const scene_object *o)
 {
     uint32_t nearest = strcmp(scene_get(o, "filter_type")->text, "nearest") == 0;
-    return (nearest ? FILTER_NEAREST : FILTER_TRILINEAR) | (uint32_t)texture_wrap_named(scene_get(o, "wrap_mode")->text) << 2 |
+    return (nearest ? FILTER_NEAREST : FILTER_TRILINEAR) |
+           (uint32_t)texture_wrap_named(scene_get(o, "wrap_mode")->text) << 2 |
            grid_data(s, o)->shape[3] << 4;
 }
 
@@ -38,15 +48,21 @@ static void place_in_box(const scene_object *o, const scene_volume *v)
 }
 
 /* Voxels beyond a border that wraps would count for cells on the other side. */
-static bool can_have_cells(const scene_object *o) { return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP; }
+static bool can_have_cells(const scene_object *o)
+{
+    return texture_wrap_named(scene_get(o, "wrap_mode")->text) == WRAP_CLAMP;
+}
 
 static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err)
 {
-    static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror", "clamp", NULL};
+    static const char *const filters[] = {"trilinear", "nearest", NULL}, *const wraps[] = {"repeat", "mirror",
+                                                                                           "clamp", NULL};
     TRY(texture_check_choice(o, "filter_type", filters, err));
     TRY(texture_check_choice(o, "wrap_mode", wraps, err));
     if (scene_number(o, "majorant_cells") > 1 && !can_have_cells(o))
-        return scene_error(err, BL_ERROR_SCENE, o->where, "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\"; without it there is one bound for all");
+        return scene_error(err, BL_ERROR_SCENE, o->where,
+                           "gridvolume: \"majorant_cells\" needs the wrap mode \"clamp\"; without it there "
+                           "is one bound for all");
     const scene_value *file = scene_get(o, "filename"), *to_world = scene_get(o, "to_world");
     scene_volume v;
     bl_error reason = {0};
@@ -58,7 +74,8 @@ static bl_result grid_load(render_scene *s, const scene_object *o, bl_error *err
     double inverse[16];
     if (!matrix_invert(to_world->matrix, inverse)) {
         volume_free(&v);
-        return scene_error(err, BL_ERROR_SCENE, to_world->where, "gridvolume: the grid has no extent: \"to_world\" or the file's box is flat");
+        return scene_error(err, BL_ERROR_SCENE, to_world->where,
+                           "gridvolume: the grid has no extent: \"to_world\" or the file's box is flat");
     }
     uint32_t shape[4] = {v.size[2], v.size[1], v.size[0], v.channels};
     render_add_parameter(s, o, PLAN_DATA_SLOT, 4, shape, -INFINITY, INFINITY, v.values);
@@ -83,7 +100,8 @@ static void grid_extra(const plan *p, const scene_object *o, uint32_t *words)
 /* ---- lookups ---- */
 
 /* Channels [0, count) of one. */
-static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count, ir_ref *out)
+static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], uint32_t count,
+                  ir_ref *out)
 {
     ir_func *f = t->f;
     uint32_t word = n->extra_word + EXTRA_VALUE;
@@ -91,17 +109,21 @@ static void voxel(tracer *t, const class_node *n, ir_ref record, const ir_ref at
     ir_ref index = t_mad(t, row, t_word(t, record, n->extra_word + EXTRA_SIZE), at[0]);
     ir_ref first = channels_of(n) == 1 ? index : ir_mul(f, index, t_u32(t, channels_of(n)));
     for (uint32_t c = 0; c < count; c++)
-        out[c] = plan_load(t, n, record, word, PLAN_DATA_SLOT, channels_of(n) == 1 ? first : t_offset(t, first, c));
+        out[c] = plan_load(t, n, record, word, PLAN_DATA_SLOT,
+                           channels_of(n) == 1 ? first : t_offset(t, first, c));
 }
 
-static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3], enum texture_wrap mode, uint32_t count, ir_ref *out)
+static void trilinear(tracer *t, const class_node *n, ir_ref record, const ir_ref at[3],
+                      enum texture_wrap mode, uint32_t count, ir_ref *out)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), index[3][2], weight[3][2], v[6];
     for (uint32_t k = 0; k < 3; k++) {
-        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x), size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
+        ir_ref x = ir_sub(f, at[k], t_f32(t, 0.5f)), low = ir_floor(f, x),
+               size = t_word(t, record, n->extra_word + EXTRA_SIZE + k);
         weight[k][1] = ir_sub(f, x, low), weight[k][0] = ir_sub(f, one, weight[k][1]);
-        index[k][0] = texture_wrapped(t, mode, low, size), index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size);
+        index[k][0] = texture_wrapped(t, mode, low, size),
+        index[k][1] = texture_wrapped(t, mode, ir_add(f, low, one), size);
     }
     for (uint32_t k = 0; k < 8; k++) {
         uint32_t x = k & 1, y = k >> 1 & 1, z = k >> 2;
@@ -127,7 +149,8 @@ static void lookup(tracer *t, const class_node *n, ir_ref record, vec3 p, uint32
         return;
     }
     for (uint32_t k = 0; k < 3; k++)
-        at[k] = texture_wrapped(t, mode, ir_floor(f, at[k]), t_word(t, record, n->extra_word + EXTRA_SIZE + k));
+        at[k] =
+            texture_wrapped(t, mode, ir_floor(f, at[k]), t_word(t, record, n->extra_word + EXTRA_SIZE + k));
     voxel(t, n, record, at, count, out);
 }
 
@@ -138,7 +161,10 @@ static color grid_eval(tracer *t, const class_node *n, ir_ref record, vec3 p)
     return grid_grey(n) ? color_all(v[0]) : (color){{v[0], v[1], v[2]}};
 }
 
-static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6]) { lookup(t, n, record, p, 6, out); }
+static void grid_six(tracer *t, const class_node *n, ir_ref record, vec3 p, ir_ref out[6])
+{
+    lookup(t, n, record, p, 6, out);
+}
 
 /* Every lanes-th value from `lane` on. */
 static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref lane, uint32_t lanes)
@@ -157,7 +183,12 @@ static ir_ref grid_most(tracer *t, const class_node *n, ir_ref record, ir_ref la
 
 /* ---- cells ---- */
 
-enum { CELLED_LEAST = 16 /* voxels along the longest side */, CELL_VOXELS = 4, CELLS_MOST = 16, CELLS_ASKED_MOST = 64 };
+enum {
+    CELLED_LEAST = 16 /* voxels along the longest side */,
+    CELL_VOXELS = 4,
+    CELLS_MOST = 16,
+    CELLS_ASKED_MOST = 64
+};
 
 static uint32_t grid_cells(const render_scene *s, const scene_object *o)
 {
@@ -186,15 +217,17 @@ static void grid_into(tracer *t, const class_node *n, ir_ref record, vec3 o, vec
 static void cell_voxels(tracer *t, ir_ref cell, uint32_t cells, ir_ref size, ir_ref *first, ir_ref *last)
 {
     ir_func *f = t->f;
-    ir_ref width = ir_div(f, ir_to_f32(f, size), t_f32(t, (float)cells)), low = ir_mul(f, ir_to_f32(f, cell), width);
+    ir_ref width = ir_div(f, ir_to_f32(f, size), t_f32(t, (float)cells)),
+           low = ir_mul(f, ir_to_f32(f, cell), width);
     ir_ref most = ir_sub(f, size, t_u32(t, 1)), high = ir_add(f, low, width);
     *first = ir_to_u32(f, ir_max(f, t_f32(t, 0), ir_floor(f, ir_sub(f, low, t_f32(t, 1.5f)))));
     *last = ir_min(f, most, ir_to_u32(f, ir_floor(f, ir_add(f, high, t_f32(t, 1.5f)))));
 }
 
-/* Of `start` and all values that a lookup within the cell can read, the one that `pick` (ir_max, ir_min) leaves. */
-static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells, float start,
-                         ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b))
+/* Of `start` and all values that a lookup within the cell can read, the one that `pick` (ir_max, ir_min)
+ * leaves. */
+static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells,
+                         float start, ir_ref (*pick)(ir_func *f, ir_ref a, ir_ref b))
 {
     ir_func *f = t->f;
     ir_ref size[3], first[3], last[3], one = t_u32(t, 1);
@@ -218,30 +251,37 @@ static ir_ref extreme_in(tracer *t, const class_node *n, ir_ref record, const ir
     return outer[1];
 }
 
-static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+static ir_ref grid_most_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
+                           uint32_t cells)
 {
     return extreme_in(t, n, record, cell, cells, 0, ir_max);
 }
 
-static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3], uint32_t cells)
+static ir_ref grid_least_in(tracer *t, const class_node *n, ir_ref record, const ir_ref cell[3],
+                            uint32_t cells)
 {
     return extreme_in(t, n, record, cell, cells, 1e30f, ir_min);
 }
 
 static const plugin_param grid_params[] = {
-    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0, "Mitsuba's .vol, version 3, NanoVDB's .nvdb, or, where the build has it, OpenVDB's .vdb (floats)"},
+    {"filename", PLUGIN_FILE, PLUGIN_REQUIRED, NULL, 0, 0,
+     "Mitsuba's .vol, version 3, NanoVDB's .nvdb, or, where the build has it, OpenVDB's .vdb (floats)"},
     {"filter_type", PLUGIN_STRING, 0, "trilinear", 0, 0, "trilinear or nearest"},
     {"wrap_mode", PLUGIN_STRING, 0, "clamp", 0, 0, "repeat, mirror or clamp"},
     {"raw", PLUGIN_BOOLEAN, 0, "false", 0, 0, "accepted; values are taken as they are"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube, or the file's box"},
-    {"use_grid_bbox", PLUGIN_BOOLEAN, 0, "false", 0, 0, "the grid fills the box in the file, not the unit cube"},
-    {"max_value", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0, "accepted; bounds of densities are found, and follow the values"},
+    {"use_grid_bbox", PLUGIN_BOOLEAN, 0, "false", 0, 0,
+     "the grid fills the box in the file, not the unit cube"},
+    {"max_value", PLUGIN_FLOAT, PLUGIN_ABSENT, NULL, 0, 0,
+     "accepted; bounds of densities are found, and follow the values"},
     {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
     {"majorant_cells", PLUGIN_INTEGER, 0, "0", 0, CELLS_ASKED_MOST,
-     "cells along each side with bounds of their own; 1: one bound for all; 0: as many as pay, for grids of 16 voxels or more along a side. Not in Mitsuba"},
+     "cells along each side with bounds of their own; 1: one bound for all; 0: as many as pay, for grids of "
+     "16 voxels or more along a side. Not in Mitsuba"},
 };
 const volume_class volume_grid = {
-    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, sizeof grid_params / sizeof *grid_params, NULL, 0, "a grid of values from a file"},
+    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, sizeof grid_params / sizeof *grid_params,
+                        NULL, 0, "a grid of values from a file"},
              .data_name = "data",
              .least_side = 1,
              .extra_words = EXTRA_WORDS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The largest value of a volume, for bounds that follow the values: some lanes each look through a share of it, a second step through their
- * results. */
+ * The largest value of a volume, for bounds that follow the values: some lanes each look through a share of
+ * it, a second step through their results. */
 #include "render/classes.h"
 
 void largest_part(tracer *t, const class_node *volume, ir_ref at, ir_ref words, ir_ref lane)
