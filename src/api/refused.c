@@ -32,7 +32,7 @@ static bool may_let_through(const scene_object *bsdf)
 }
 
 /* Light that a ray meets on its way to a vertex would have to move otherwise than that does
- * (integrator/sway.c). */
+ * (integrator/motion/local_volume.c). */
 static bool shines_on_the_way(const render_scene *s)
 {
     bool any = false;

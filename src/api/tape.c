@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradient pass of the integrator `tape` (render/integrator/tape.c): all vertices of all samples are
- * stored at once, as a wavefront renderer does, so that what it takes is seen. */
+ * The gradient pass of the integrator `tape` (render/integrator/kernels/tape.c): all vertices of all samples
+ * are stored at once, as a wavefront renderer does, so that what it takes is seen. */
 #include "api/handles.h"
 
 static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)

@@ -8,11 +8,11 @@
  * vertex: its `update`, traced, is a kernel of its own that runs after parameters have changed. They stand
  * behind the parameters in the buffer of values, and, where a parameter they may depend on is requested,
  * behind the parameters' elements in the buffer of gradients; the derivative of `update` is one more kernel
- * (integrator/update.c).
+ * (integrator/derived/update.c).
  *
  * Sampling tables are derived, too, but large and detached: distributions over texels, say. They stand behind
  * the derived values and are built in steps by traced functions whenever values have changed
- * (integrator/tables.c). */
+ * (integrator/derived/sampling_tables.c). */
 #ifndef BL_RENDER_PLAN_H
 #define BL_RENDER_PLAN_H
 
@@ -44,8 +44,8 @@ typedef struct plan {
                                   requested, which stays in the scene buffer */
     uint32_t *gradient_offset; /* per parameter: element of the gradient buffer, PLAN_NONE */
     uint32_t *normals_of; /* per parameter: requested positions that these normals, not requested themselves,
-                             are generated from: derived values with gradients (integrator/geometry.c); else
-                             PLAN_NONE */
+                             are generated from: derived values with gradients
+                             (integrator/derived/geometry.c); else PLAN_NONE */
     bool normals_derived; /* there are some */
     uint32_t gradient_count; /* elements, those of derived values included */
     uint32_t stored_count;   /* values of parameters: the scene's, then those of requested geometry */
@@ -57,8 +57,8 @@ typedef struct plan {
     class_list updates;             /* classes with derived values */
     class_list tables;              /* classes with sampling tables */
     ARRAY(plan_table) table_builds; /* in the order in which they must run */
-    bool lights_tabled;             /* lights are chosen by a table (integrator/choice.c), whose place is in
-                                       HEADER_LIGHT_TABLE; else alike */
+    bool lights_tabled; /* lights are chosen by a table (integrator/derived/light_choice.c), whose place is in
+                           HEADER_LIGHT_TABLE; else alike */
     uint32_t update_count; /* lanes of updating: HEADER_UPDATES points to (index in updates | element <<
                               UPDATE_ELEMENT, record) of each: objects with derived values, or every single
                               value where the class has update_element */
@@ -78,8 +78,8 @@ typedef struct plan {
     scene_bvh *rebuilt; /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
-    bool detours;       /* the extinction's gradient by differential ratio tracking (integrator/detour.c); set
-                           before tracing */
+    bool detours;       /* the extinction's gradient by differential ratio tracking
+                           (integrator/media/differential_ratio_tracking.c); set       before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
                            before tracing */
     bool query;         /* rays are ray queries: no nodes; entries of triangles follow all others */
@@ -119,12 +119,12 @@ typedef enum plan_switch {
 } plan_switch;
 extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
-/* Whether tracked evaluations follow the rays that lead to vertices (integrator/follow.c); whether hits move
- * on the surface. */
+/* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c);
+ * whether hits move on the surface. */
 bool plan_follows(const plan *p);
 bool plan_hits_move(const plan *p);
 bool plan_sways(const plan *p); /* requested parameters move vertices of volumetric walks, or what lies
-                                   between them (integrator/sway.c) */
+                                   between them (integrator/motion/local_volume.c) */
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off);
@@ -138,7 +138,8 @@ bool plan_is_volumetric(const plan *p);
 /* No surface both lets paths through and samples a light, so a path samples one light at each depth. */
 bool plan_numbers_by_depth(const plan *p);
 /* Of how many sampled lights a sample notes what its walk has crossed on the way to them
- * (integrator/crossed.c); whether these are all. Planes of BUFFER_SAMPLES (enum sample_plane). */
+ * (integrator/media/remembered_transmittance.c); whether these are all. Planes of BUFFER_SAMPLES (enum
+ * sample_plane). */
 uint32_t plan_notes_crossed(const plan *p);
 bool plan_notes_all_crossed(const plan *p);
 uint32_t plan_sample_words(const plan *p);

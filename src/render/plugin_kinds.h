@@ -62,9 +62,9 @@ typedef struct medium_class {
 /* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on,
  * raised by the count of its own. The bit LOBE_NULL, which no addition reaches, says that the lobe goes
  * straight through as if there were no surface. Mixtures number their parts, too, where samples are attached;
- * LOBE_HELD then says that the sample is of a part that is not (integrator/attached.c). LOBE_RIM: the
- * directions lie on a curve, and pdf is the density along it (bsdf/rim.h); to the integrators a discrete lobe
- * like others. */
+ * LOBE_HELD then says that the sample is of a part that is not (integrator/motion/attached_lobe.c). LOBE_RIM:
+ * the directions lie on a curve, and pdf is the density along it (bsdf/rim.h); to the integrators a discrete
+ * lobe like others. */
 enum { LOBE_NULL = 0x40000000, LOBE_HELD = 0x20000000, LOBE_RIM = 0x10000000 };
 
 typedef struct bsdf_sample {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What has to be done anew on the device when vertices have moved (integrator/geometry.c does it): a list of
- * dispatches in their order, and the work buffer that they share, whose lists are made on the host once.
+ * What has to be done anew on the device when vertices have moved (integrator/derived/geometry.c does it): a
+ * list of dispatches in their order, and the work buffer that they share, whose lists are made on the host
+ * once.
  *
  * A slot is a place of 8 words behind HEADER_NODES: a hierarchy's grid, or a node. Nodes are listed as pairs
  * (slot, slot of the grid), in rounds: the children of a node are leaves or nodes of earlier rounds; the

@@ -88,7 +88,7 @@ typedef struct render_primitive {
     uint32_t entry[12];
 } render_primitive;
 
-/* Further channels of the image: of the first hit (integrator/channels.c). */
+/* Further channels of the image: of the first hit (integrator/kernels/channels.c). */
 enum channel_kind {
     CHANNEL_ALPHA,
     CHANNEL_DEPTH,
@@ -155,10 +155,11 @@ typedef struct render_scene {
     uint32_t full_width, full_height, crop_x, crop_y; /* the film, and where on it the window begins */
     int32_t max_depth, rr_depth;                      /* max_depth < 0: unbounded */
     bool hide_emitters, use_next_event, use_bsdf_sampling;
-    bool sees_through;   /* alpha and hide_emitters look behind null lobes */
-    float attach_below;  /* rough lobes of this alpha or less are sampled attached (integrator/attached.c); */
-    uint32_t look_ahead; /* so many in a chain, */
-    bool attaches;       /* and there are such */
+    bool sees_through;         /* alpha and hide_emitters look behind null lobes */
+    float attach_below;        /* rough lobes of this alpha or less are sampled attached
+                                  (integrator/motion/attached_lobe.c); */
+    uint32_t look_ahead;       /* so many in a chain, */
+    bool attaches;             /* and there are such */
     uint32_t paths_per_sample; /* of direct with more than one sample of a kind: as many paths stand in for
                                   one sample */
     bool depth_image;          /* the image is the depth of the first hit */
@@ -202,7 +203,7 @@ void render_scene_destroy(render_scene *s);
 /* For load hooks: registers a parameter of o with initial values and returns its index. */
 uint32_t render_add_parameter(render_scene *s, const scene_object *o, uint32_t slot, uint32_t rank,
                               const uint32_t *shape, float least, float most, const float *values);
-/* Discrete lobes turn with a parameter: paths follow it (integrator/follow.c). */
+/* Discrete lobes turn with a parameter: paths follow it (integrator/motion/attached_path.c). */
 void render_turns(render_scene *s, uint32_t parameter);
 /* With all of an object and of the textures it reads. */
 void render_turns_all(render_scene *s, const scene_object *o);

@@ -30,7 +30,7 @@ enum status_word {
     STATUS_OVERFLOW,
     STATUS_UNDERFLOW,
     STATUS_NON_FINITE,
-    STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (follow.c) */,
+    STATUS_SINGULAR /* by depth: derivatives of rays that were dropped (attached_path.c) */,
     STATUS_COUNT = STATUS_SINGULAR + SINGULAR_DEPTHS
 };
 
@@ -61,7 +61,7 @@ enum sample_plane {
     SAMPLE_SEEN = 6,    /* u32: bit k, the light that vertex k sampled is visible */
     SAMPLE_HASH,        /* u32: of the path's decisions */
     SAMPLE_WORDS,       /* behind them CROSSED_WORDS for each of plan_notes_crossed sampled lights:
-                           integrator/crossed.c */
+                           integrator/media/remembered_transmittance.c */
     CROSSED_MOST = 16,
     CROSSED_WORDS = 4,
     SAMPLE_WORDS_MOST = SAMPLE_WORDS + CROSSED_WORDS * CROSSED_MOST,

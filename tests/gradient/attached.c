@@ -1,6 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rough lobes whose sampling is attached (integrator/attached.c), sample by sample in the interpreter:
+ * Rough lobes whose sampling is attached (integrator/motion/attached_lobe.c), sample by sample in the
+ * interpreter:
  *
  *   agree   path replay equals the unrolled path, where samples move with parameters from the camera to the
  *           end, and

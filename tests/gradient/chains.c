@@ -1,7 +1,7 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains of mirrors and smooth glass, whose directions turn with parameters (integrator/follow.c), sample by
- * sample in the interpreter:
+ * Chains of mirrors and smooth glass, whose directions turn with parameters
+ * (integrator/motion/attached_path.c), sample by sample in the interpreter:
  *
  *   agree   path replay equals the unrolled path, where everything is tracked from the camera to the end, and
  *           differences of the path that moves on
@@ -117,7 +117,7 @@ static void agree(void **state)
         .scene = *state, .folder = folder, .depth = DEPTH, .samples = SAMPLES, .dark = true});
 }
 
-/* Chains of more vertices than the places that are kept (integrator/chain.c). */
+/* Chains of more vertices than the places that are kept (integrator/kernels/attached_replay.c). */
 static void long_chains(void **state)
 {
     path_agreement_expect(&(path_agreement){

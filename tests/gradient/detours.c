@@ -1,7 +1,8 @@
 /* LABELS: swiftshader timeout=600 */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking
- * (integrator/detour.c), entry by entry, judged by the variance that runs with other seeds show:
+ * (integrator/media/differential_ratio_tracking.c), entry by entry, judged by the variance that runs with
+ * other seeds show:
  *
  *   layers     single scattering in a slab of layers, some of them empty, and in one that is the same
  *              everywhere, whose majorant is tight,

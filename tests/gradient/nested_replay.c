@@ -84,7 +84,7 @@ static row measure(scene_device *device, bl_job *primal, bl_job *job, uint32_t g
 }
 
 /* Densities up to 16: then a collision of density 1 is real as often as it is anyway in gradient passes
- * (integrator/track.c). */
+ * (integrator/media/tracking.c). */
 static void measure_all(scene_device *device, row rows[ROWS])
 {
     static const float most[ROWS] = {1, 2, 4, 8, 12, 16};

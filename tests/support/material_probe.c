@@ -96,8 +96,9 @@ static void trace_attached(tracer *t, const class_node *n, uint32_t record)
         in[k] = ir_param(f, IR_F32);
     lobe = ir_param(f, IR_U32);
     vec3 wi = v3(in[0], in[1], in[2]);
-    ir_ref follows = bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding),
-                                                                  lobe)); /* as in integrator/functions.c */
+    ir_ref follows =
+        bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding),
+                                                     lobe)); /* as in integrator/vertex/plugin_functions.c */
     lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
     bsdf_attached a =
         bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});

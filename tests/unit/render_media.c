@@ -169,7 +169,8 @@ static void one_bound_is_for_all(void **state)
     arena_free(&a);
 }
 
-/* What walks cross is noted for separate kernels where there is something to cross (integrator/crossed.c). */
+/* What walks cross is noted for separate kernels where there is something to cross
+ * (integrator/media/remembered_transmittance.c). */
 static void walks_note_what_they_cross(void **state)
 {
     (void)state;

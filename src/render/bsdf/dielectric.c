@@ -3,7 +3,7 @@
  * Radiance that crosses is scaled by the squared ratio of the indices, because its solid angle changes.
  *
  * eta, int_ior over ext_ior, is a parameter: the coefficients follow it, and so does the transmitted
- * direction (integrator/follow.c). */
+ * direction (integrator/motion/attached_path.c). */
 #include "render/bsdf/fresnel.h"
 
 enum { LOBE_REFLECTION, LOBE_TRANSMISSION };

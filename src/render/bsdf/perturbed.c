@@ -13,7 +13,7 @@
  *
  * Derivatives with respect to the texture are those of the nested value, of the shadow and of the frame at
  * fixed directions. Where the nested lobe is discrete its direction turns with n', too
- * (integrator/follow.c). */
+ * (integrator/motion/attached_path.c). */
 #include "render/bsdf/perturbed.h"
 
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };

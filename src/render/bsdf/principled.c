@@ -17,7 +17,7 @@
  * out (estimators.md 4).
  *
  * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the
- * choices between them keep their probabilities (integrator/attached.c).
+ * choices between them keep their probabilities (integrator/motion/attached_lobe.c).
  *
  * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at
  * normal incidence: 0.08 specular. */

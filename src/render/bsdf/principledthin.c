@@ -13,9 +13,9 @@
  * no part is left out (estimators.md 4).
  *
  * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held
- * (integrator/attached.c). Transmission ends in a step, where m is at right angles to wo, over which attached
- * samples would move. So near there a share of its samples is held, which grows to 1 at the step: to the
- * integrator another part of the mixture. */
+ * (integrator/motion/attached_lobe.c). Transmission ends in a step, where m is at right angles to wo, over
+ * which attached samples would move. So near there a share of its samples is held, which grows to 1 at the
+ * step: to the integrator another part of the mixture. */
 #include "render/bsdf/principled_lobes.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The film: size, window, and the formats in which its image goes to a file. Images are linear RGB everywhere
  * else; luminance and XYZ are made on the way out, alpha is a channel of the first hit
- * (integrator/channels.c). Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
+ * (integrator/kernels/channels.c). Integers are values of [0, 1] times 2^32 - 1, as in Mitsuba. */
 #include "render/classes.h"
 
 static bool one_of(const char *name, const char *const *names, uint32_t count)

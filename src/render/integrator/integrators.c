@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Integrators as plugins: their parameters, and what they make of a scene. path, prb, prb_attached,
- * prb_basic, direct, volpath and its kin walk paths (path.c, replay.c); depth shows channels of the first hit
- * (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is
+ * prb_basic, direct, volpath and its kin walk paths (primal.c, replay.c); depth shows channels of the first
+ * hit (channels.c); aov adds such channels to the image of a nested integrator; of moment the nested image is
  * made. */
 #include "render/classes.h"
 

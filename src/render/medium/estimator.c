@@ -2,12 +2,12 @@
  * Which estimator of the gradient of a grid of extinctions --volume-gradient auto takes.
  *
  * Replay learns of a voxel where paths collide in it: a tentative collision there is real with probability
- * extinction over bound, but at least LEAST_REAL_CHANCE (integrator/track.c), and what it brings is divided
- * by that. So its variance goes by the number of tentative collisions that a real one takes, and voxels
- * that are empty beside dense ones, which take the most, are the noise of the whole gradient. Detours
- * (integrator/detour.c) go everywhere alike, but cost another path. So they are worth it where that number,
- * on average over the voxels, is large; how thick the medium is matters less. By measurement
- * (docs/measurements.md). */
+ * extinction over bound, but at least LEAST_REAL_CHANCE (integrator/media/tracking.c), and what it brings is
+ * divided by that. So its variance goes by the number of tentative collisions that a real one takes, and
+ * voxels that are empty beside dense ones, which take the most, are the noise of the whole gradient. Detours
+ * (integrator/media/differential_ratio_tracking.c) go everywhere alike, but cost another path. So they are
+ * worth it where that number, on average over the voxels, is large; how thick the medium is matters less. By
+ * measurement (docs/measurements.md). */
 #include "render/classes.h"
 
 static const double tries_worth_a_detour = 5;

@@ -10,7 +10,7 @@
  *
  * Volumes of many voxels have bounds of their own in each of a number of cells of the unit cube, so that what
  * is thin or empty is crossed in long steps; and bounds from below, for what is crossed without a choice
- * (integrator/track.c).
+ * (integrator/media/tracking.c).
  *
  * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached.
  * Where the gradient of the extinction is wanted it lies strictly above it, so that collisions that change

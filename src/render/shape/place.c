@@ -11,13 +11,13 @@
  * surface's area grows there. A sphere stays one: of R's derivatives there only those count that turn it or
  * scale it alike in all directions. Of a curve, which keeps its radii, the control points go by R; no point
  * of its material is followed, a hit slides along the ray that found it, as on a mesh whose vertices move
- * (integrator/moving.c).
+ * (integrator/motion/local_surface.c).
  *
  * An instance moves alike: its record stands in that of its level, and takes along what its group holds. A
  * shape in a group moves in the group's space.
  *
  * A shape's record has vertices and normals of a mesh in the shape's own space, too, from which the device
- * makes the world's when M has changed (integrator/geometry_place.c). */
+ * makes the world's when M has changed (integrator/derived/geometry_transform.c). */
 #include "render/classes.h"
 
 /* ---- host ---- */

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What follows from the positions of vertices when these have changed, as one small kernel for all its steps
+ * (render/refit.h lists the dispatches and lays out the work buffer, which stands in the place of
+ * BUFFER_SAMPLES). Here the steps about rays; geometry_mesh.c has normals and areas.
+ *
+ *   entries    the triangles that rays are tested against
+ *   boxes      of the nodes of a round, whose children are leaves or belong to earlier rounds
+ *   grids      from the root's box the grid of each hierarchy (opt/ray_nodes.c), from those the levels'
+ *              records
+ *   pack       boxes to cells of the grid
+ *   costs      the surface area heuristic's sum, in 64 parts: what the hierarchy is still worth
+ *   corners    of triangles, for acceleration structures
+ *
+ * Every step computes anew whatever is in its range: what did not change keeps its bytes. NaN and infinite
+ * positions are kept out before. */
+#include "render/integrator/derived/geometry.h"
+
+enum {
+    NODE_WORDS = 8,
+    ENTRY_WORDS = 12,
+    ENTRY_SHAPE = 10,
+    ENTRY_FACE = 11,
+    GRID_CELL = 3,
+    GRID_CELLS = 65535,
+    GRID_SPARE = 4,
+    BOX_WORDS = 12
+};
+static const uint32_t leaf_bit = 0x80000000u, level_bit = 0x40000000u, leaf_place = 0x0FFFFFFFu,
+                      level_place = 0x3FFFFFFFu, no_child = 0xFFFFFFFFu;
+
+typedef struct box {
+    ir_ref least[3], most[3];
+} box;
+
+/* ---- the work buffer ---- */
+
+static ir_ref work_real(tracer *t, ir_ref at, uint32_t word)
+{
+    return ir_load(t->f, IR_F32, BUFFER_SAMPLES, t_offset(t, at, word));
+}
+static ir_ref work_header(tracer *t, enum refit_header word) { return work_word(t, t_u32(t, 0), word); }
+
+static ir_ref boxes_of(tracer *t, ir_ref slot)
+{
+    return ir_add(t->f, work_header(t, REFIT_BOXES), ir_mul(t->f, slot, t_u32(t, BOX_WORDS)));
+}
+
+static box load_box(tracer *t, ir_ref at)
+{
+    box b;
+    for (uint32_t k = 0; k < 3; k++)
+        b.least[k] = work_real(t, at, k), b.most[k] = work_real(t, at, k + 3);
+    return b;
+}
+
+static void put_box(tracer *t, ir_ref at, const box *b)
+{
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_store(t->f, BUFFER_SAMPLES, t_offset(t, at, k), b->least[k]);
+        ir_store(t->f, BUFFER_SAMPLES, t_offset(t, at, k + 3), b->most[k]);
+    }
+}
+
+/* ---- boxes ---- */
+
+static box empty_box(tracer *t)
+{
+    ir_ref inf = t_f32(t, INFINITY), minus = t_f32(t, -INFINITY);
+    return (box){{inf, inf, inf}, {minus, minus, minus}};
+}
+
+static box join(tracer *t, const box *a, const box *b)
+{
+    box r;
+    for (int k = 0; k < 3; k++)
+        r.least[k] = ir_min(t->f, a->least[k], b->least[k]), r.most[k] = ir_max(t->f, a->most[k], b->most[k]);
+    return r;
+}
+
+static box choose(tracer *t, ir_ref condition, const box *a, const box *b)
+{
+    box r;
+    for (int k = 0; k < 3; k++)
+        r.least[k] = ir_select(t->f, condition, a->least[k], b->least[k]),
+        r.most[k] = ir_select(t->f, condition, a->most[k], b->most[k]);
+    return r;
+}
+
+/* Both children's, of a node that is done. */
+static box whole_box(tracer *t, ir_ref slot)
+{
+    ir_ref at = boxes_of(t, slot);
+    box left = load_box(t, at), right = load_box(t, t_offset(t, at, 6));
+    return join(t, &left, &right);
+}
+
+/* x y + y z + z x of its edges; of an empty one 0. */
+static ir_ref half_area(tracer *t, const box *b)
+{
+    ir_func *f = t->f;
+    ir_ref e[3];
+    for (int k = 0; k < 3; k++)
+        e[k] = ir_max(f, ir_sub(f, b->most[k], b->least[k]), t_f32(t, 0));
+    return t_mad(t, e[0], e[1], t_mad(t, e[1], e[2], ir_mul(f, e[2], e[0])));
+}
+
+/* ---- triangles ---- */
+
+static ir_ref entry_at(tracer *t, ir_ref index)
+{
+    return ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_ENTRIES), ir_mul(t->f, index, t_u32(t, ENTRY_WORDS)));
+}
+
+/* bool: triangles are the first of the kinds in use */
+static ir_ref is_triangle(tracer *t, ir_ref entry)
+{
+    return t->plan->scene->kind_used[SHAPE_TRIANGLES] ? ir_eq(t->f, t_word(t, entry, 9), t_u32(t, 0))
+                                                      : ir_bool(t->f, false);
+}
+
+static ir_ref data_of(tracer *t, ir_ref entry)
+{
+    ir_ref shape = ir_mul(t->f, t_word(t, entry, ENTRY_SHAPE), t_u32(t, SHAPE_WORDS));
+    return t_word(t, ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape), SHAPE_DATA);
+}
+
+static void step_entries(tracer *t, ir_ref record, ir_ref id)
+{
+    (void)record;
+    ir_func *f = t->f;
+    ir_ref entry = entry_at(t, id);
+    ir_if(f, is_triangle(t, entry));
+    vec3 v[3];
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    ir_ref words[9];
+    vec3_put(v[0], words), vec3_put(v3_sub(t, v[1], v[0]), words + 3),
+        vec3_put(v3_sub(t, v[2], v[0]), words + 6);
+    for (uint32_t k = 0; k < 9; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, entry, k), words[k]);
+    ir_else(f);
+    ir_endif(f);
+}
+
+static void step_corners(tracer *t, ir_ref record, ir_ref id)
+{
+    vec3 v[3];
+    ir_ref entry = entry_at(t, ir_add(t->f, work_word(t, record, REFIT_GROUP_ENTRY), id));
+    ir_ref to = ir_add(t->f, work_word(t, record, REFIT_GROUP_CORNERS), ir_mul(t->f, id, t_u32(t, 9)));
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    for (uint32_t k = 0; k < 3; k++) {
+        ir_ref p[3];
+        vec3_put(v[k], p);
+        for (uint32_t j = 0; j < 3; j++)
+            ir_store(t->f, BUFFER_SAMPLES, t_offset(t, to, 3 * k + j), p[j]);
+    }
+}
+
+/* ---- nodes ---- */
+
+/* Empty where the entry is no triangle, whose words would lead anywhere. */
+static box triangle_box(tracer *t, ir_ref entry)
+{
+    ir_func *f = t->f;
+    ir_ref p[3], branch = ir_if(f, is_triangle(t, entry));
+    vec3 v[3];
+    box none = empty_box(t), b = none;
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    for (int k = 0; k < 3; k++) {
+        vec3_put(v[k], p);
+        for (int axis = 0; axis < 3; axis++)
+            b.least[axis] = ir_min(f, b.least[axis], p[axis]),
+            b.most[axis] = ir_max(f, b.most[axis], p[axis]);
+    }
+    ir_else(f);
+    ir_endif(f);
+    for (int axis = 0; axis < 3; axis++)
+        b.least[axis] = ir_phi(f, branch, b.least[axis], none.least[axis]),
+        b.most[axis] = ir_phi(f, branch, b.most[axis], none.most[axis]);
+    return b;
+}
+
+/* Of entry `index` of what moves and is no triangle (shape/place.c). */
+static box solid_box(tracer *t, ir_ref index, const box *triangle)
+{
+    ir_func *f = t->f;
+    ir_ref entry = entry_at(t, index);
+    if (!(t->plan->moves & MOVE_PLACES))
+        return *triangle;
+    ir_ref place = t_word(t, walk_shape_of(t, entry), SHAPE_PLACE),
+           solid = ir_and(f, ir_not(f, is_triangle(t, entry)), ir_ne(f, place, t_u32(t, 0)));
+    ir_ref number = work_word(t, ir_add(f, work_header(t, REFIT_NUMBERS), index), 0);
+    ir_ref boxes = t_word(t, ir_select(f, solid, place, t_u32(t, 0)),
+                          PLACE_BOXES); /* of another kind of record they would be anywhere */
+    ir_ref at = ir_select(f, solid, ir_add(f, boxes, ir_mul(f, number, t_u32(t, 6))), t_u32(t, 0));
+    box b;
+    for (uint32_t k = 0; k < 3; k++)
+        b.least[k] = t_real(t, at, k), b.most[k] = t_real(t, at, 3 + k);
+    return choose(t, solid, &b, triangle);
+}
+
+/* Of `count` entries, 0 where the reference is no leaf of entries. */
+static box leaf_box(tracer *t, ir_ref first, ir_ref count)
+{
+    ir_func *f = t->f;
+    box b = empty_box(t);
+    ir_ref state[7] = {t_u32(t, 0), b.least[0], b.least[1], b.least[2], b.most[0], b.most[1], b.most[2]};
+    ir_ref loop = ir_loop(f, state, 7);
+    ir_while(f, ir_lt(f, state[0], count));
+    box so_far = {{state[1], state[2], state[3]}, {state[4], state[5], state[6]}},
+        own = triangle_box(t, entry_at(t, ir_add(f, first, state[0])));
+    own = solid_box(t, ir_add(f, first, state[0]), &own);
+    so_far = join(t, &so_far, &own);
+    ir_ref next[7] = {ir_add(f, state[0], t_u32(t, 1)),
+                      so_far.least[0],
+                      so_far.least[1],
+                      so_far.least[2],
+                      so_far.most[0],
+                      so_far.most[1],
+                      so_far.most[2]};
+    ir_endloop(f, loop, next, 7);
+    return (box){{state[1], state[2], state[3]}, {state[4], state[5], state[6]}};
+}
+
+/* The box of a group's box in the world, as render_map_box does, with slack for f32. record: of the level. */
+static box mapped_box(tracer *t, ir_ref record, const box *b)
+{
+    ir_func *f = t->f;
+    box out;
+    for (uint32_t row = 0; row < 3; row++) {
+        ir_ref low = t_real(t, record, LEVEL_TO_WORLD + 4 * row + 3), high = low, size = ir_abs(f, low);
+        for (uint32_t k = 0; k < 3; k++) {
+            ir_ref m = t_real(t, record, LEVEL_TO_WORLD + 4 * row + k), x = ir_mul(f, m, b->least[k]),
+                   y = ir_mul(f, m, b->most[k]);
+            low = ir_add(f, low, ir_min(f, x, y)), high = ir_add(f, high, ir_max(f, x, y));
+            size = ir_add(f, size, ir_max(f, ir_abs(f, x), ir_abs(f, y)));
+        }
+        ir_ref slack = ir_mul(f, size, t_f32(t, 4e-6f));
+        out.least[row] = ir_sub(f, low, slack), out.most[row] = ir_add(f, high, slack);
+    }
+    return out;
+}
+
+/* Of a leaf of the outer hierarchy, an instance; reads something harmless where `level` is false. */
+static box instance_box(tracer *t, ir_ref reference, ir_ref level)
+{
+    ir_func *f = t->f;
+    ir_ref first = work_header(t, REFIT_LEVELS),
+           record = ir_select(f, level, ir_and(f, reference, t_u32(t, level_place)), first);
+    ir_ref index = ir_div(f, ir_sub(f, record, first), t_u32(t, LEVEL_WORDS));
+    ir_ref grid = work_word(t, ir_add(f, work_header(t, REFIT_LEVEL_GRIDS), index), 0);
+    box group = whole_box(t, t_offset(t, grid, 1));
+    return mapped_box(t, record, &group);
+}
+
+static box child_box(tracer *t, ir_ref slot, uint32_t side)
+{
+    ir_func *f = t->f;
+    ir_ref node = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, slot, t_u32(t, NODE_WORDS)));
+    ir_ref reference = t_word(t, node, 6 + side), zero = t_u32(t, 0);
+    ir_ref there = ir_ne(f, reference, t_u32(t, no_child)),
+           inner = ir_eq(f, ir_and(f, reference, t_u32(t, leaf_bit)), zero);
+    ir_ref level = ir_and(
+        f, there, ir_and(f, ir_not(f, inner), ir_ne(f, ir_and(f, reference, t_u32(t, level_bit)), zero)));
+    if (t->plan->scene->groups.count == 0)
+        level = ir_bool(f, false);
+    ir_ref leaf = ir_and(f, there, ir_not(f, ir_or(f, inner, level)));
+    ir_ref count = t_offset(t, ir_and(f, ir_shr(f, reference, t_u32(t, 28)), t_u32(t, 3)), 1);
+    box b = leaf_box(t, ir_and(f, reference, t_u32(t, leaf_place)), ir_select(f, leaf, count, zero));
+    if (refit_has_fixed(t->plan->scene)) {
+        ir_ref at = ir_add(f, work_header(t, REFIT_FIXED),
+                           t_offset(t, ir_mul(f, slot, t_u32(t, BOX_WORDS)), 6 * side));
+        box others = load_box(t, at);
+        b = join(t, &b, &others);
+    }
+    box below = whole_box(t, ir_select(f, inner, ir_shr(f, reference, t_u32(t, 3)), slot));
+    b = choose(t, inner, &below, &b);
+    if (t->plan->scene->groups.count) {
+        box instance = instance_box(t, reference, level);
+        b = choose(t, level, &instance, &b);
+    }
+    return b;
+}
+
+static void step_boxes(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_ref slot = work_word(t, ir_add(t->f, record, ir_shl(t->f, id, t_u32(t, 1))), 0),
+           at = boxes_of(t, slot);
+    for (uint32_t side = 0; side < 2; side++) {
+        box b = child_box(t, slot, side);
+        put_box(t, t_offset(t, at, 6 * side), &b);
+    }
+}
+
+/* As opt/ray_nodes.c, with the slack that rounding in f32 asks for. */
+static void step_grids(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref grid = work_word(t, ir_add(f, record, id), 0),
+           to = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, NODE_WORDS)));
+    box b = whole_box(t, t_offset(t, grid, 1));
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        ir_ref there = ir_le(f, b.least[axis], b.most[axis]),
+               low = ir_select(f, there, b.least[axis], t_f32(t, 0));
+        ir_ref high = ir_select(f, there, b.most[axis], t_f32(t, 0)),
+               far = ir_max(f, ir_abs(f, low), ir_abs(f, high));
+        ir_ref size =
+            ir_max(f, ir_max(f, ir_sub(f, high, low), ir_mul(f, far, t_f32(t, 1e-6f))), t_f32(t, 1e-30f));
+        ir_ref cell = ir_mul(f, size, t_f32(t, 1.000001f / (GRID_CELLS - 2 * GRID_SPARE)));
+        ir_ref origin = ir_sub(f, ir_sub(f, low, ir_mul(f, cell, t_f32(t, GRID_SPARE))),
+                               ir_mul(f, far, t_f32(t, 0x1p-22f)));
+        ir_ref reach = ir_mul(f, ir_sub(f, high, origin), t_f32(t, 1.000001f / (GRID_CELLS - GRID_SPARE)));
+        ir_store(f, BUFFER_SCENE, t_offset(t, to, axis), origin);
+        ir_store(f, BUFFER_SCENE, t_offset(t, to, GRID_CELL + axis), ir_max(f, cell, reach));
+    }
+}
+
+/* Records of levels have copies of their grids. */
+static void step_levels(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    (void)record;
+    ir_ref grid = work_word(t, ir_add(f, work_header(t, REFIT_LEVEL_GRIDS), id), 0);
+    ir_ref from = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, NODE_WORDS)));
+    ir_ref to = ir_add(f, work_header(t, REFIT_LEVELS), ir_mul(f, id, t_u32(t, LEVEL_WORDS)));
+    for (uint32_t k = 0; k < 6; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, to, LEVEL_GRID + k), t_real(t, from, k));
+}
+
+/* Cells that the planes of both children are moved to: outward to a whole cell, and one more. */
+static void step_pack(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref pair = ir_add(f, record, ir_shl(f, id, t_u32(t, 1))), slot = work_word(t, pair, 0),
+           nodes = t_word(t, t_u32(t, 0), HEADER_NODES);
+    ir_ref grid = ir_add(f, nodes, ir_mul(f, work_word(t, pair, 1), t_u32(t, NODE_WORDS)));
+    ir_ref node = ir_add(f, nodes, ir_mul(f, slot, t_u32(t, NODE_WORDS))), at = boxes_of(t, slot);
+    box b[2] = {load_box(t, at), load_box(t, t_offset(t, at, 6))};
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        ir_ref origin = t_real(t, grid, axis), cell = t_real(t, grid, GRID_CELL + axis),
+               word[2] = {t_u32(t, 0), t_u32(t, 0)};
+        for (uint32_t side = 0; side < 2; side++) {
+            ir_ref there = ir_le(f, b[side].least[axis], b[side].most[axis]);
+            ir_ref low = ir_div(f, ir_sub(f, ir_select(f, there, b[side].least[axis], origin), origin), cell);
+            ir_ref high = ir_div(f, ir_sub(f, ir_select(f, there, b[side].most[axis], origin), origin), cell);
+            /* the quotient is right to a hundredth of a cell; a whole number and that are added before the
+             * fraction is cut off */
+            low = ir_to_u32(f, t_clamp(t, ir_sub(f, low, t_f32(t, 1.02f)), 0, GRID_CELLS));
+            high = ir_to_u32(f, t_clamp(t, ir_add(f, high, t_f32(t, 2.02f)), 0, GRID_CELLS));
+            low = ir_select(f, there, low, t_u32(t, GRID_CELLS)),
+            high = ir_select(f, there, high, t_u32(t, 0));
+            word[0] = ir_or(f, word[0], ir_shl(f, low, t_u32(t, 16 * side)));
+            word[1] = ir_or(f, word[1], ir_shl(f, high, t_u32(t, 16 * side)));
+        }
+        ir_store(f, BUFFER_SCENE, t_offset(t, node, axis), word[0]);
+        ir_store(f, BUFFER_SCENE, t_offset(t, node, axis + 3), word[1]);
+    }
+}
+
+/* Part `id` of the sum over nodes of both children's areas over the root's: what a ray through the root has
+ * to look at. */
+static void step_costs(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref count = work_header(t, REFIT_NODE_COUNT), state[2] = {id, t_f32(t, 0)},
+           loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], count));
+    ir_ref pair = ir_add(f, record, ir_shl(f, state[0], t_u32(t, 1))),
+           at = boxes_of(t, work_word(t, pair, 0));
+    box left = load_box(t, at), right = load_box(t, t_offset(t, at, 6)),
+        root = whole_box(t, t_offset(t, work_word(t, pair, 1), 1));
+    ir_ref share = t_ratio(t, ir_add(f, half_area(t, &left), half_area(t, &right)), half_area(t, &root));
+    ir_endloop(f, loop,
+               (ir_ref[]){ir_add(f, state[0], t_u32(t, REFIT_COST_PARTS)), ir_add(f, state[1], share)}, 2);
+    ir_store(f, BUFFER_SAMPLES, ir_add(f, work_header(t, REFIT_COSTS), id), state[1]);
+}
+
+/* ---- the kernel ---- */
+
+static void (*const steps[REFIT_STEP_COUNT])(tracer *t, ir_ref record, ir_ref id) = {
+    [REFIT_PLACE] = geometry_place,
+    [REFIT_PLACE_INVERSE] = geometry_place_inverse,
+    [REFIT_INSTANCE] = geometry_instance,
+    [REFIT_SETTLE] = geometry_settle,
+    [REFIT_SOLID] = geometry_solid,
+    [REFIT_NORMAL_VALUES] = geometry_normal_values,
+    [REFIT_NORMALS] = geometry_normals,
+    [REFIT_AREA_BLOCKS] = geometry_area_blocks,
+    [REFIT_AREA_SUMS] = geometry_area_sums,
+    [REFIT_AREA_TABLE] = geometry_area_table,
+    [REFIT_ENTRIES] = step_entries,
+    [REFIT_ROUND] = step_boxes,
+    [REFIT_GRID] = step_grids,
+    [REFIT_LEVEL] = step_levels,
+    [REFIT_PACK] = step_pack,
+    [REFIT_COST] = step_costs,
+    [REFIT_CORNER] = step_corners,
+};
+
+bl_result kernel_geometry(const plan *p, ir_module *m)
+{
+    m->buffers.data[BUFFER_SCENE].constant = m->buffers.data[BUFFER_VALUES].constant = false;
+    ir_func *functions[REFIT_STEP_COUNT];
+    for (int k = 0; k < REFIT_STEP_COUNT; k++) {
+        ir_func *f = functions[k] = ir_func_create(m, refit_step_names[k]);
+        tracer t = {.f = f, .plan = p};
+        ir_ref record = ir_param(f, IR_U32), id = ir_param(f, IR_U32);
+        steps[k](&t, record, id);
+        ir_return(f, NULL, 0);
+    }
+    ir_func *f = m->entry = ir_func_create(m, "geometry");
+    ir_ref id = ir_global_id(f), args[2] = {ir_uniform(f, IR_U32, UNIFORM_TABLE_RECORD), id};
+    ir_if(f, ir_lt(f, id, ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT)));
+    ir_call(f, ir_uniform(f, IR_U32, UNIFORM_TABLE_STEP), functions, REFIT_STEP_COUNT, args, 2, NULL);
+    ir_else(f);
+    ir_endif(f);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

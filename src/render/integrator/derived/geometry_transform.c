@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Steps of the geometry kernel about a shape whose to_world has changed (shape/place.c): from its own space
+ * to the world's. */
+#include "render/integrator/derived/geometry.h"
+
+/* A vertex, and its normal, which goes by the inverse transpose. */
+void geometry_place(tracer *t, ir_ref place, ir_ref id)
+{
+    ir_func *f = t->f;
+    affine_map m = place_map(t, place);
+    ir_ref data = t_word(t, place, PLACE_DATA), at = ir_mul(f, id, t_u32(t, 3)), words[3];
+    vec3_put(affine_point(t, &m, v3_load(t, ir_add(f, t_word(t, place, PLACE_POSITIONS), at), 0)), words);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_POSITIONS), at), k), words[k]);
+    ir_ref normals = t_word(t, place, PLACE_NORMALS);
+    ir_if(f, ir_ne(f, normals, t_u32(t, PLAN_NONE)));
+    vec3 n = affine_normal(t, &m, v3_load(t, ir_add(f, normals, at), 0));
+    ir_ref mirrored = ir_lt(f, v3_dot(t, m.column[0], v3_cross(t, m.column[1], m.column[2])), t_f32(t, 0));
+    vec3_put(v3_select(t, mirrored, v3_neg(t, n), n), words);
+    ir_ref length = v3_length(t, vec3_at(words)), by = t_ratio(t, t_f32(t, 1), length);
+    for (uint32_t k = 0; k < 3; k++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, ir_add(f, t_word(t, data, MESH_NORMALS), at), k),
+                 ir_mul(f, words[k], by));
+    ir_else(f);
+    ir_endif(f);
+}
+
+static void store_solid(tracer *t, const placed_at *at, const placed_shape *s, ir_ref box)
+{
+    ir_func *f = t->f;
+    if (s->shared)
+        ir_if(f, ir_eq(f, at->number, t_u32(t, 0)));
+    for (uint32_t i = 0; i < s->word_count; i++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, s->to, i), s->words[i]);
+    if (s->shared)
+        ir_else(f), ir_endif(f);
+    for (uint32_t i = 0; i < s->entry_count; i++)
+        ir_store(f, BUFFER_SCENE, t_offset(t, at->entry, i), s->entry[i]);
+    for (uint32_t i = 0; i < 3; i++) {
+        ir_store(f, BUFFER_SCENE, t_offset(t, box, i), s->least[i]);
+        ir_store(f, BUFFER_SCENE, t_offset(t, box, 3 + i), s->most[i]);
+    }
+}
+
+/* A point that describes a shape that is no mesh. */
+void geometry_settle(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND);
+    affine_map m = place_map(t, place);
+    const placed_at at = {
+        .own = t_word(t, place, PLACE_OWN), .data = t_word(t, place, PLACE_DATA), .number = id};
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!shape_kinds[k]->settle || !t->plan->scene->kind_used[k])
+            continue;
+        ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        shape_kinds[k]->settle(t, &m, &at);
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
+/* A primitive of a shape that is no mesh. */
+void geometry_solid(tracer *t, ir_ref record, ir_ref id)
+{
+    ir_func *f = t->f;
+    ir_ref place = work_word(t, record, REFIT_SOLID_PLACE), kind = work_word(t, record, REFIT_SOLID_KIND),
+           light = work_word(t, record, REFIT_SOLID_INVERSE_AREA);
+    affine_map m = place_map(t, place);
+    const placed_at at = {t_word(t, place, PLACE_OWN), t_word(t, place, PLACE_DATA),
+                          work_word(t, ir_add(f, work_word(t, record, REFIT_SOLID_ENTRIES), id), 0), id};
+    ir_ref box = ir_add(f, t_word(t, place, PLACE_BOXES), ir_mul(f, id, t_u32(t, 6)));
+    for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
+        if (!shape_kinds[k]->place || !t->plan->scene->kind_used[k])
+            continue;
+        placed_shape s = {.to = at.data};
+        ir_if(f, ir_eq(f, kind, t_u32(t, k)));
+        shape_kinds[k]->place(t, &m, &at, &s);
+        store_solid(t, &at, &s, box);
+        if (!ir_is_none(s.area)) {
+            ir_if(f, ir_ne(f, light, t_u32(t, PLAN_NONE)));
+            ir_store(f, BUFFER_SCENE, light, t_ratio(t, t_f32(t, 1), s.area));
+            ir_else(f);
+            ir_endif(f);
+        }
+        ir_else(f);
+        ir_endif(f);
+    }
+}
+
+/* Rows of a map to words of the scene buffer. */
+static void store_map(tracer *t, const affine_map *m, ir_ref at)
+{
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref words[3];
+        vec3_put(m->column[k], words);
+        for (uint32_t row = 0; row < 3; row++)
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, at, 4 * row + k), words[row]);
+    }
+}
+
+/* One lane. */
+void geometry_instance(tracer *t, ir_ref record, ir_ref id)
+{
+    (void)id;
+    ir_ref level = work_word(t, record, REFIT_INSTANCE_LEVEL);
+    affine_map m = place_map(t, work_word(t, record, REFIT_INSTANCE_PLACE)), back = affine_inverse(t, &m);
+    store_map(t, &m, t_offset(t, level, LEVEL_TO_WORLD));
+    store_map(t, &back, t_offset(t, level, LEVEL_TO_GROUP));
+}
+
+/* One lane. */
+void geometry_place_inverse(tracer *t, ir_ref place, ir_ref id)
+{
+    (void)id;
+    affine_map m = place_map(t, place), back = affine_inverse(t, &m);
+    for (uint32_t k = 0; k < 4; k++) {
+        ir_ref words[3];
+        vec3_put(back.column[k], words);
+        for (uint32_t row = 0; row < 3; row++)
+            ir_store(t->f, BUFFER_SCENE, t_offset(t, place, PLACE_INVERSE + 3 * k + row), words[row]);
+    }
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which light a vertex samples, where lights are not all alike: by their sampling_weight, or by that times
+ * their power, which follows the values. A sampling table (plan.h): cumulative probabilities, one f32 per
+ * light. Detached, like all choices (estimators.md 6).
+ *
+ * By power, every light is given a share of the mean power, so that one that is dark now, and is being
+ * differentiated or brightens in a fit, is still sampled (estimators.md 4). A weight of 0 is the scene's word
+ * that a light is not to be sampled. */
+#include "render/integrator/walk/kernel.h"
+
+enum { STEP_WEIGHTS, STEP_SUM };
+
+static const float least_share = 0.1f; /* of the mean power */
+
+uint32_t choice_words(const render_scene *s) { return s->emitters.count; }
+uint32_t choice_lanes(const render_scene *s, uint32_t step)
+{
+    return step == STEP_WEIGHTS ? s->emitters.count : 1;
+}
+
+static ir_ref table(tracer *t) { return t_word(t, t_u32(t, 0), HEADER_LIGHT_TABLE); }
+static ir_ref entry(tracer *t, ir_ref light)
+{
+    return ir_load(t->f, IR_F32, BUFFER_VALUES, ir_add(t->f, table(t), light));
+}
+static void set_entry(tracer *t, ir_ref light, ir_ref v)
+{
+    ir_store(t->f, BUFFER_VALUES, ir_add(t->f, table(t), light), v);
+}
+
+/* ---- while walking ---- */
+
+ir_ref choice_probability(tracer *t, ir_ref light)
+{
+    ir_func *f = t->f;
+    ir_ref one = t_u32(t, 1), first = ir_lt(f, light, one),
+           before = entry(t, ir_sub(f, ir_max(f, light, one), one));
+    return ir_sub(f, entry(t, light), ir_select(f, first, t_f32(t, 0), before));
+}
+
+ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability)
+{
+    ir_ref light = warp_discrete(t, BUFFER_VALUES, table(t), t_u32(t, t->plan->scene->emitters.count), u);
+    *probability = choice_probability(t, light);
+    return light;
+}
+
+/* ---- the table ---- */
+
+static ir_func *make_power(ir_module *m, const plan *p, const class_node *n)
+{
+    ir_func *f = ir_func_create(m, "power");
+    tracer t = {.f = f, .plan = p};
+    ir_ref power = emitter_of(n)->power(&t, n, ir_param(f, IR_U32));
+    ir_return(f, &power, 1);
+    return f;
+}
+
+/* Of each light: its power, else 1. */
+static void step_weights(tracer *t, ir_ref light)
+{
+    ir_func *f = t->f;
+    const plan *p = t->plan;
+    ir_ref power = t_f32(t, 1);
+    if (p->scene->light_choice == LIGHTS_BY_POWER) {
+        ir_func **functions = arena_alloc(&f->module->arena, p->emitters.count * sizeof *functions);
+        for (uint32_t i = 0; i < p->emitters.count; i++)
+            functions[i] = make_power(f->module, p, p->emitters.data[i]);
+        ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_shl(f, light, t_u32(t, 1))),
+               record = t_word(t, at, 1);
+        ir_call(f, t_word(t, at, 0), functions, p->emitters.count, &record, 1, &power);
+    }
+    set_entry(t, light, power);
+}
+
+/* Sum over the lights of (power + share) * weight; into the table, as shares of `total`, where that is
+ * given. */
+static ir_ref add_up(tracer *t, ir_ref share, const ir_ref *total)
+{
+    ir_func *f = t->f;
+    uint32_t n = t->plan->scene->emitters.count;
+    ir_ref state[2] = {t_u32(t, 0), t_f32(t, 0)}, loop = ir_loop(f, state, 2);
+    ir_while(f, ir_lt(f, state[0], t_u32(t, n)));
+    ir_ref weight = t_real(t, ir_add(f, t_word(t, t_u32(t, 0), HEADER_LIGHT_WEIGHTS), state[0]), 0);
+    ir_ref sum = ir_add(f, state[1], ir_mul(f, ir_add(f, entry(t, state[0]), share), weight));
+    if (total)
+        set_entry(t, state[0], ir_div(f, sum, *total));
+    ir_endloop(f, loop, (ir_ref[]){ir_add(f, state[0], t_u32(t, 1)), sum}, 2);
+    return state[1];
+}
+
+static void step_sum(tracer *t)
+{
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), share = zero;
+    if (t->plan->scene->light_choice ==
+        LIGHTS_BY_POWER) { /* where all is dark, lights are chosen by their weights */
+        ir_ref sum = add_up(t, zero, NULL);
+        share = ir_select(f, ir_gt(f, sum, zero),
+                          ir_mul(f, sum, t_f32(t, least_share / (float)t->plan->scene->emitters.count)),
+                          t_f32(t, 1));
+    }
+    ir_ref total = add_up(t, share, NULL);
+    add_up(t, share, &total);
+}
+
+ir_func *choice_step(ir_module *m, const plan *p, uint32_t step)
+{
+    ir_func *f = ir_func_create(m, step == STEP_WEIGHTS ? "light_weights" : "light_sum");
+    tracer t = {.f = f, .plan = p};
+    ir_param(f, IR_U32); /* a record, of steps of classes */
+    ir_ref light = ir_param(f, IR_U32);
+    if (step == STEP_WEIGHTS)
+        step_weights(&t, light);
+    else
+        step_sum(&t);
+    ir_return(f, NULL, 0);
+    return f;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The order in which vertices are backpropagated where rays follow parameters (attached_path.c). The adjoint
+ * of a vertex needs that of the ray that goes on from it, so along a chain, vertices linked by rays that
+ * move, the last comes first. A chain is at least one vertex long; where all links are FIXED, phase 1 is what
+ * it is elsewhere. In phase 1 a lane
+ *
+ *   FORTH  walks the chain, taking its light from L, up to its last vertex, and backpropagates that one;
+ *   BACK   then visits the one before again, backpropagates it, and so on up to the first. Each one's light
+ *          is given
+ *          back to L, which so is what comes after the vertex whose turn it is.
+ *
+ * The place before each of the chain's first vertices is kept, so that BACK begins at it; that of later ones
+ * is walked to from the last that is kept. Where the path goes on behind the chain, place and L there are
+ * kept, too. So a chain of n <= KEPT + 1 vertices costs 2 n - 1 visits in phase 1, and m more of them m (m +
+ * 3) / 2 more, in constant memory and without dividing by a Jacobian: PRB section 4.2 solves for the adjoint
+ * of the next ray instead, linear in n, which needs four tangents of everything in phase 0 and an inverse
+ * that rough lobes do not have. */
+#include "render/integrator/kernels/replay.h"
+
+enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
+
+/* Rows of chain_places: before the chain's second vertex, and those after it; behind the chain. */
+enum { KEPT = 4, BEHIND = KEPT, ROWS };
+
+/* ---- state ---- */
+
+void chain_put(const walk *w, loop_state *s, const replay_chain *c)
+{
+    state_put_position(w, s, &c->from);
+    state_put_throughput(s, &c->b);
+    state_put(s, c->mode), state_put(s, c->target), state_put(s, c->ended), state_put(s, c->left);
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        state_put(s, c->ray[k]);
+}
+
+replay_chain chain_get(walk *w, loop_state *s)
+{
+    replay_chain c = {.from = state_get_position(w, s)};
+    c.b = state_get_throughput(s);
+    c.mode = state_get(s), c.target = state_get(s), c.ended = state_get(s), c.left = state_get(s);
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        c.ray[k] = state_get(s);
+    return c;
+}
+
+replay_chain chain_none(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref none = t_u32(t, 0), no = ir_bool(t->f, false), zero = t_f32(t, 0);
+    return (replay_chain){
+        .from = walk_before(w, none),
+        .b = throughput_start(w),
+        .mode = t_u32(t, CHAIN_FORTH),
+        .target = none,
+        .ended = no,
+        .left = no,
+        .ray = {zero, zero, zero, zero, zero, zero, zero},
+    };
+}
+
+static ir_ref is(walk *w, const replay_state *p, enum chain_mode mode)
+{
+    return ir_eq(w->t.f, p->chain.mode, t_u32(&w->t, mode));
+}
+
+/* The chain begins where the path stands. */
+static void begin_here(walk *w, replay_state *p, ir_ref when)
+{
+    replay_chain *c = &p->chain;
+    c->from = position_select(w, when, p->at, c->from);
+    c->b = throughput_select(w, when, &p->b, &c->b);
+}
+
+ir_ref chain_fresh(walk *w, const replay_state *p)
+{
+    return ir_and(w->t.f, walk_begins(w, &p->at), is(w, p, CHAIN_FORTH));
+}
+
+void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fresh); }
+
+/* ---- places along the chain ---- */
+
+static loop_state row_of(const walk *w, const walk_position *at, const throughput *b, const replay_sums *sums)
+{
+    loop_state row = {0};
+    state_put_position(w, &row, at), state_put_throughput(&row, b), state_put_sums(&row, sums);
+    return row;
+}
+
+static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
+
+chain_places chain_make_places(walk *w)
+{
+    ir_func *f = w->t.f;
+    walk_position at = walk_before(w, t_u32(&w->t, 0));
+    throughput b = throughput_start(w);
+    replay_sums sums = sums_start(&w->t);
+    loop_state row = row_of(w, &at, &b, &sums);
+    chain_places p = {0};
+    for (uint32_t k = 0; k < row.count; k++)
+        *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
+    p.numbers = ir_local(f, IR_F32, ROWS * p.number_count),
+    p.words = ir_local(f, IR_U32, ROWS * p.word_count);
+    return p;
+}
+
+static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number, const loop_state *row)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_if(f, when);
+    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
+           word = ir_mul(f, number, t_u32(t, places->word_count));
+    uint32_t numbers = 0, words = 0;
+    for (uint32_t k = 0; k < row->count; k++)
+        if (is_number(w, row->r[k])) {
+            ir_lstore(f, places->numbers, t_offset(t, at, numbers++), row->r[k]);
+        } else {
+            bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
+            ir_lstore(f, places->words, t_offset(t, word, words++),
+                      truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
+        }
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* Row `number`, or what is in `row` where not `when`. */
+static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref number, loop_state *row)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref got[STATE_MOST], branch = ir_if(f, when);
+    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
+           word = ir_mul(f, number, t_u32(t, places->word_count));
+    uint32_t numbers = 0, words = 0;
+    for (uint32_t k = 0; k < row->count; k++)
+        if (is_number(w, row->r[k]))
+            got[k] = ir_lload(f, places->numbers, t_offset(t, at, numbers++));
+        else
+            got[k] = ir_lload(f, places->words, t_offset(t, word, words++));
+    for (uint32_t k = 0; k < row->count; k++)
+        if (ir_type_of(f, row->r[k]) == IR_BOOL)
+            got[k] = ir_ne(f, got[k], t_u32(t, 0));
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < row->count; k++)
+        row->r[k] = ir_phi(f, branch, got[k], row->r[k]);
+}
+
+/* Where the path stands, when it is to be where the row says; the sums are the row's where it is BEHIND. */
+static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
+{
+    tracer *t = &w->t;
+    loop_state row = row_of(w, &p->at, &p->b, &p->sums);
+    recall(w, p->places, when, number, &row);
+    p->at = state_get_position(w, &row), p->b = state_get_throughput(&row);
+    replay_sums sums = state_get_sums(&row);
+    ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
+    p->sums.L = color_select(t, behind, sums.L, p->sums.L),
+    p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
+    p->sums.M = color_select(t, behind, sums.M, p->sums.M),
+    p->sums.M_error = color_select(t, behind, sums.M_error, p->sums.M_error);
+}
+
+/* ---- one vertex ---- */
+
+/* What is to be done at it, in either phase. All bool. */
+typedef struct turn {
+    ir_ref forth, back, last; /* back: at the vertex whose turn it is; last: of the chain, going forth */
+    ir_ref adjoint, first;    /* first: of the chain */
+} turn;
+
+static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
+{
+    ir_func *f = w->t.f;
+    turn now = {
+        .forth = is(w, p, CHAIN_FORTH),
+        .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
+    };
+    now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->onward, LINK_FIXED));
+    now.adjoint = ir_or(f, now.last, now.back);
+    now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
+    return now;
+}
+
+/* Behind the vertex: who is next. Returns whether the path goes on. */
+static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, ir_ref depth)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    replay_chain *c = &p->chain;
+    ir_ref forth = t_u32(t, CHAIN_FORTH), first = now->first;
+    c->ended = ir_select(f, now->last, ir_not(f, alive), c->ended);
+    ir_ref swept = ir_and(f, now->adjoint, first), goes_back = ir_and(f, now->adjoint, ir_not(f, first));
+    ir_ref goes_on = ir_and(f, ir_and(f, swept, now->back), ir_not(f, c->ended));
+    ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, swept, c->ended));
+    c->mode =
+        ir_select(f, goes_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
+    c->target = ir_select(f, goes_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
+    ir_ref order = ir_sub(f, c->target, c->from.depth),
+           to_first = ir_and(f, goes_back, ir_eq(f, order, t_u32(t, 0)));
+    ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
+    go_to(w, p, ir_or(f, goes_on, ir_and(f, goes_back, ir_not(f, to_first))),
+          ir_select(f, goes_on, t_u32(t, BEHIND), kept));
+    p->at = position_select(w, to_first, c->from, p->at);
+    p->b = throughput_select(w, to_first, &c->b, &p->b);
+    begin_here(w, p, ir_or(f, goes_on, ir_and(f, swept, now->last)));
+    return ir_not(f, over);
+}
+
+ir_ref chain_vertex(walk *w, replay_state *p, color dL)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    w->again = p->phase, w->seen = p->seen;
+    ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
+           before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
+    loop_state here = row_of(w, &p->at, &p->b, &p->sums);
+    keep(w, p->places,
+         ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before,
+         &here);
+    walk_vertex v = walk_visit(w, p->at);
+    contribution k = contribute(w, &v, &p->at);
+    throughput after = p->b;
+    passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
+    v.onward = ir_select(f, onward.alive, v.onward, t_u32(t, LINK_FIXED));
+    turn now = turn_of(w, p, &v);
+    color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
+    account(w, p, color_select(t, now.forth, light, none), p->phase);
+    replay_sums behind = p->sums;
+    arrivals arrived = arrivals_start(w, p, &v);
+    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), now.adjoint, &arrived);
+    p->chain.left = ir_select(f, now.last, sums_residual(t, &p->sums), p->chain.left);
+    ir_ref gives = ir_or(f, now.back, ir_and(f, now.last, ir_not(f, now.first)));
+    account(w, p, color_select(t, gives, light, none), ir_bool(f, false));
+    p->b = after;
+    replay_note(w, p, &v, onward.alive);
+    p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    loop_state there = row_of(w, &p->at, &p->b, &behind);
+    keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
+         &there);
+    return schedule(w, p, &now, onward.alive, depth);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is known of a camera ray's first hit, as channels of an image: depth, position, normals, indices,
+ * albedo (Mitsuba's aov and depth), and whether the ray sees anything (the alpha channel). The same samples
+ * as those of the image with the same seed, weighted by the same filter; where nothing is hit a channel is 0.
+ * Detached. */
+#include "render/integrator/walk/kernel.h"
+
+/* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something
+ * else. */
+static ir_ref coverage_behind_null(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    loop_state state = {0}, next = {0};
+    state_put_position(w, &state, &at);
+    state_put(&state, ir_bool(f, false)), state_put(&state, ir_bool(f, true));
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    at = state_get_position(w, &state);
+    ir_ref seen = state_get(&state);
+    ir_while(f, state_get(&state));
+    walk_vertex v = walk_visit(w, at);
+    ir_ref through = ir_and(f, v.sample.delta, ir_ge(f, v.sample.lobe, t_u32(t, LOBE_NULL)));
+    ir_ref on = ir_and(f, through, ir_and(f, v.goes_on, ir_gt(f, v.sample.pdf, t_f32(t, 0))));
+    seen = ir_or(f, seen, ir_and(f, v.si.valid, ir_not(f, through)));
+    at = walk_next(w, at, &v, on);
+    state_put_position(w, &next, &at);
+    state_put(&next, seen), state_put(&next, on);
+    ir_endloop(f, loop, next.r, next.count);
+    return state.r[state.count - 2];
+}
+
+/* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that
+ * far. */
+static ir_ref coverage(walk *w, const interaction *si, walk_position at)
+{
+    tracer *t = &w->t;
+    const render_scene *s = w->plan->scene;
+    if (s->environment != PLAN_NONE && !s->hide_emitters && s->sees_through)
+        return t_f32(t, 1);
+    ir_ref seen = plan_has_nulls(w->plan) && s->sees_through ? coverage_behind_null(w, at) : si->valid;
+    return ir_select(t->f, seen, t_f32(t, 1), t_f32(t, 0));
+}
+
+static color albedo(walk *w, const interaction *si, walk_position at)
+{
+    tracer *t = &w->t;
+    frame around = surface_frame(t, si);
+    vec3 wi = frame_to_local(t, around, v3_neg(t, at.d));
+    ir_ref in[6 + SURFACE_ARGS] = {
+        t_word(t, si->shape, SHAPE_BSDF_RECORD), wi.x, wi.y, wi.z, si->uv.x, si->uv.y};
+    color c = color_all(t_f32(t, 0));
+    if (w->plan->bsdfs.count > 0)
+        ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS), w->fn.bsdf_albedo, w->plan->bsdfs.count, in,
+                6 + surface_args(t, si, around, in + 6), c.c);
+    return c;
+}
+
+/* Values of a channel's kind at the hit, as many as it has components. */
+static void channel_values(walk *w, enum channel_kind kind, const interaction *si, walk_position at,
+                           ir_ref out[3])
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 v = si->p;
+    switch (kind) {
+    case CHANNEL_ALPHA:
+        out[0] = coverage(w, si, at);
+        return; /* also where nothing is hit */
+    case CHANNEL_DEPTH:
+        v.x = si->t;
+        break;
+    case CHANNEL_POSITION:
+        break;
+    case CHANNEL_UV:
+        v.x = si->uv.x, v.y = si->uv.y;
+        break;
+    case CHANNEL_GEO_NORMAL:
+        v = si->ng;
+        break;
+    case CHANNEL_SH_NORMAL:
+        v = si->ns;
+        break;
+    case CHANNEL_DP_DU:
+        v = si->dp_du;
+        break;
+    case CHANNEL_DP_DV:
+        v = si->dp_dv;
+        break;
+    case CHANNEL_PRIM_INDEX:
+        v.x = ir_to_f32(f, t_word(t, si->entry, 11));
+        break;
+    case CHANNEL_SHAPE_INDEX:
+        v.x = ir_to_f32(f, ir_add(f, t_word(t, si->entry, 10),
+                                  t_u32(t, 1))); /* from 1 on, as in Mitsuba: 0 is the background */
+        break;
+    case CHANNEL_ALBEDO: {
+        color c = albedo(w, si, at);
+        v = v3(c.c[0], c.c[1], c.c[2]);
+        break;
+    }
+    case CHANNEL_KIND_COUNT:
+        break;
+    }
+    out[0] = v.x, out[1] = v.y, out[2] = v.z;
+    for (int k = 0; k < 3; k++)
+        out[k] = ir_select(f, si->valid, out[k], t_f32(t, 0));
+}
+
+bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count, bool squares)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    uint32_t words = squares ? 2 * count : count;
+    BL_ASSERT(words < STATE_MOST, "%u channels", count);
+    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)),
+           plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
+    loop_state state = {0}, next = {0};
+    ir_ref at[STATE_MOST], safe = t_u32(t, 0);
+    state_put(&state, l.first);
+    for (uint32_t k = 0; k < words; k++) {
+        at[k] = t_offset(t, k < count ? first : ir_add(f, first, plane), k % count);
+        state_put(&state, ir_load(f, IR_F32, BUFFER_FILM, ir_select(f, l.inside, at[k], safe)));
+    }
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    ir_while(f, ir_lt(f, state.r[0], l.last));
+    walk_position camera = walk_camera(w, state.r[0]);
+    interaction si = walk_intersect(w, camera, NULL);
+    ir_ref values[3];
+    state_put(&next, ir_add(f, state.r[0], t_u32(t, 1)));
+    for (uint32_t k = 0; k < count; k++) {
+        if (k == 0 || channels[k].kind != channels[k - 1].kind || channels[k].component == 0)
+            channel_values(w, channels[k].kind, &si, camera, values);
+        ir_ref v = values[channels[k].component];
+        state_put(&next, ir_add(f, state.r[1 + k], w->weighted ? ir_mul(f, v, camera.weight) : v));
+    }
+    for (uint32_t k = 0; squares && k < count; k++)
+        state_put(&next, t_mad(t, ir_sub(f, next.r[1 + k], state.r[1 + k]),
+                               ir_sub(f, next.r[1 + k], state.r[1 + k]), state.r[1 + count + k]));
+    ir_endloop(f, loop, next.r, next.count);
+    ir_if(f, l.inside);
+    for (uint32_t k = 0; k < words; k++)
+        ir_store(f, BUFFER_FILM, at[k], state.r[1 + k]);
+    ir_else(f);
+    ir_endif(f);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

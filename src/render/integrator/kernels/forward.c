@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The image derivative along one direction of parameter space: forward mode over the same detached paths that
+ * the gradient kernel walks (same stream, same roulette, same treatment of zeros). A path carries the tangent
+ * of its weight and that of its radiance; at each vertex
+ *
+ *     radiance += weight * (mis * Le + f * mis * visibility / pdf * Ld)      weight *= f / pdf
+ *
+ * are differentiated with the weight's tangent given and those of Le, Ld and f from the parameters' tangents
+ * (BUFFER_TANGENT). Everything else is detached. Nothing is divided by what may be zero, so a factor of 0
+ * needs no care: the weight is then 0 and its tangent is not.
+ *
+ * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for
+ * the adjoint W along the same direction, sample by sample, up to rounding.
+ *
+ * Where walk.detours, a detour follows the path (differential_ratio_tracking.c): what it gathers is radiance,
+ * which the tangent of the extinction it was made for is multiplied with. */
+#include "render/integrator/media/differential_ratio_tracking.h"
+#include "spirv_gen/ad/ad.h"
+
+typedef struct forward_state {
+    walk_position at;
+    throughput b;           /* decides the path */
+    color weight, radiance; /* tangents */
+    ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
+    color sum;
+    detour detour; /* where detour_any, and */
+    color light;   /* what it has found */
+} forward_state;
+
+static void pack(const walk *w, loop_state *s, const forward_state *p)
+{
+    state_put_position(w, s, &p->at);
+    state_put_throughput(s, &p->b);
+    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
+    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
+        state_put(s, p->ray[k]);
+    if (detour_any(w)) {
+        state_put_detour(w, s, &p->detour);
+        state_put_color(s, p->light);
+    }
+}
+
+static forward_state unpack(walk *w, loop_state *s)
+{
+    forward_state p = {0};
+    p.at = state_get_position(w, s);
+    p.b = state_get_throughput(s);
+    p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
+    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
+        p.ray[k] = state_get(s);
+    if (detour_any(w))
+        p.detour = state_get_detour(w, s), p.light = state_get_color(s);
+    return p;
+}
+
+/* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never
+ * computed. */
+static color with_derivative(tracer *t, color value, color tracked)
+{
+    COLOR_EACH(r, ir_replace_grad(t->f, value.c[c], tracked.c[c]));
+    return r;
+}
+
+static color radiance(walk *w, walk_light light)
+{
+    return with_derivative(&w->t, walk_radiance(w, light, false), walk_radiance(w, light, true));
+}
+
+/* What the vertex adds to the radiance, without the weight. */
+static color contribution(walk *w, const walk_vertex *v, const walk_position *at, color for_light)
+{
+    tracer *t = &w->t;
+    if (w->plan->scene->emitters.count == 0)
+        return color_all(t_f32(t, 0));
+    ir_ref mis = ir_detach(t->f, v->hit_mis);
+    if (w->attaches && w->next_event)
+        mis = attached_hit_mis(w, v);
+    color found = color_scale(t, radiance(w, v->hit), mis);
+    if (!w->next_event)
+        return found;
+    color sampled =
+        color_mul(t, color_mul(t, radiance(w, v->light), for_light), walk_light_scale(w, v, at, true));
+    COLOR_EACH(r, ir_add(t->f, found.c[c], sampled.c[c]));
+    return r;
+}
+
+/* ---- detours ---- */
+
+/* What a vertex adds to the light of a detour, the weight before it being b. */
+static void gather(walk *w, forward_state *p, const throughput *b, color found)
+{
+    tracer *t = &w->t;
+    color light = color_mul(t, throughput_whole(w, b), found), none = color_all(t_f32(t, 0));
+    for (int c = 0; c < 3; c++)
+        light.c[c] = ir_detach(t->f, light.c[c]);
+    p->light = color_add(t, p->light, color_select(t, p->detour.on, light, none));
+}
+
+/* Where the path has ended it may go back; whether the sample goes on. */
+static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->detour.on),
+           back = ir_and(f, ended, detour_waits(w, &p->detour));
+    color none = color_all(t_f32(t, 0)), value = detour_value(w, &p->detour), tangent;
+    ad_forward(f, NULL, NULL, 0, value.c, tangent.c, 3);
+    p->radiance = color_add(t, p->radiance, color_select(t, arrived, color_mul(t, p->light, tangent), none));
+    p->light = color_select(t, ended, none, p->light);
+    detour_begin(w, &p->detour, &p->at, &p->b, back);
+    detour_forget(w, &p->detour, ir_and(f, ended, ir_not(f, back)));
+    return ir_or(f, alive, back);
+}
+
+/* ---- the walk ---- */
+
+/* One vertex: tangents move on with the path. Returns whether it lives. */
+static ir_ref step(walk *w, forward_state *p, ir_ref stream)
+{
+    tracer *t = &w->t;
+    if (detour_any(w))
+        detour_enter(w, &p->detour, stream);
+    walk_vertex v = walk_visit(w, p->at);
+    color for_light, for_sample, light_tracked, sample_tracked;
+    walk_values(w, &v, false, &for_light, &for_sample);
+    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    color weight = throughput_whole(w, &p->b), arrived = weight;
+    if (w->media)
+        arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
+    if (detour_any(w))
+        detour_offer(w, &p->detour, &v, &p->at, &p->b, ir_not(t->f, p->detour.on));
+    throughput before = p->b;
+    throughput_fly(w, &v, &p->b);
+    color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_tracked));
+    if (detour_any(w))
+        gather(w, p, &p->b, found);
+    passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
+    color factor =
+        color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
+    color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
+    if (w->media && glow_any(w)) {
+        color glow =
+            with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
+        for (int c = 0; c < 3; c++)
+            added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
+        if (detour_any(w))
+            gather(w, p, &before, glow);
+    }
+    ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
+    uint32_t width = w->follows ? follow_width(w) : 0;
+    for (int c = 0; c < 3; c++)
+        outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
+    if (w->follows) {
+        follow_pack(w, p->at.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
+        memcpy(moved + 3, p->ray, sizeof p->ray);
+    }
+    ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
+    memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
+    if (w->follows)
+        follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
+    for (int c = 0; c < 3; c++) {
+        ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];
+        p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
+        p->weight.c[c] = tangents[3 + c];
+    }
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    if (detour_any(w))
+        detour_passed(w, &p->detour);
+    return onward.alive;
+}
+
+/* Where a path has ended, its tangent joins the sum and the next sample begins. */
+static void finish_path(walk *w, forward_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), ended = ir_not(f, alive), finite = color_finite(t, p->radiance);
+    color weighed = walk_weigh(w, p->at, p->radiance);
+    kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    for (int c = 0; c < 3; c++) {
+        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+        p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
+        p->weight.c[c] = ir_select(f, alive, p->weight.c[c], zero);
+    }
+    throughput_restart(w, alive, &p->b);
+    p->at = walk_restart(w, alive, p->at);
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
+}
+
+/* The tangent of the camera's ray, where a path begins. */
+static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
+{
+    ir_func *f = w->t.f;
+    ir_ref values[RAY_MOST], tangents[RAY_MOST];
+    uint32_t width = follow_pack(w, follow_camera(w, p->at.sample), values);
+    ad_forward(f, NULL, NULL, 0, values, tangents, width);
+    for (uint32_t k = 0; k < width; k++)
+        p->ray[k] = ir_select(f, fresh, tangents[k], p->ray[k]);
+}
+
+bl_result kernel_forward(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    ir_ref zero = t_f32(t, 0), stream = w->stream; /* that of the path, where it is on no detour */
+    color none = color_all(zero);
+    forward_state p = {
+        .at = walk_before(w, l.first),
+        .b = throughput_start(w),
+        .weight = none,
+        .radiance = none,
+        .ray = {zero, zero, zero, zero, zero, zero, zero},
+        .sum = kernel_load_sum(w, l.film, l.inside),
+        .detour = detour_none(w),
+        .light = none,
+    };
+    loop_state state = {0}, next = {0};
+    pack(w, &state, &p);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(w, &state);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    ir_ref fresh = walk_begins(w, &p.at);
+    p.at = walk_start(w, fresh, p.at);
+    if (w->follows)
+        begin_ray(w, &p, fresh);
+    ir_ref alive = step(w, &p, stream);
+    if (detour_any(w))
+        alive = turn(w, &p, alive);
+    finish_path(w, &p, alive);
+    pack(w, &next, &p);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two kernels that check the gradient kernel; both walk exactly its paths (same stream, same roulette, same
+ * treatment of zeros) but carry the weight of the path as a tracked expression over detached densities.
+ *
+ *   frozen    the image with directions, choices and densities from the job's values and weights from another
+ *             set of values
+ *             (frozen-path differences, estimators.md 9). A loop, like the primal.
+ *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and
+ *             differentiated as a whole in reverse
+ *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
+ *             lane: UNIFORM_FIRST_SAMPLE. */
+#include "render/integrator/motion/local_volume.h"
+#include "spirv_gen/ad/ad.h"
+
+typedef struct tracked_state {
+    walk_position at;
+    throughput b;   /* detached: decides the path */
+    color weight;   /* tracked throughput */
+    color radiance; /* tracked */
+    ir_ref alive;
+} tracked_state;
+
+static ir_ref step(walk *w, tracked_state *p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_vertex v = walk_visit(w, p->at);
+    if (w->media && glow_any(w)) {
+        color glow = glow_radiance(w, &v.flight, true);
+        for (int c = 0; c < 3; c++)
+            p->radiance.c[c] = t_mad(t, p->weight.c[c], glow.c[c], p->radiance.c[c]);
+    }
+    if (w->media)
+        p->weight = color_mul(t, p->weight, flight_weight(w, &v.flight, p->at.share));
+    throughput_fly(w, &v, &p->b);
+    color for_light, for_sample, light_tracked, sample_tracked, scale = color_all(t_f32(t, 0));
+    walk_values(w, &v, false, &for_light, &for_sample);
+    walk_values(w, &v, true, &light_tracked, &sample_tracked);
+    bool lights = w->plan->scene->emitters.count > 0;
+    if (lights && w->next_event)
+        scale = walk_light_scale(w, &v, &p->at, w->volumetric);
+    color hit = lights ? walk_radiance(w, v.hit, true) : scale,
+          light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
+    ir_ref hit_mis = w->attaches && lights && w->next_event ? attached_hit_mis(w, &v) : v.hit_mis;
+    for (int c = 0; lights && c < 3; c++) {
+        ir_ref term = ir_mul(f, hit.c[c], hit_mis);
+        if (w->next_event)
+            term = t_mad(t, ir_mul(f, light.c[c], light_tracked.c[c]), scale.c[c], term);
+        p->radiance.c[c] = t_mad(t, p->weight.c[c], term, p->radiance.c[c]);
+    }
+    passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
+    p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
+    walk_ray now = w->follows ? follow_next(w, &v) : p->at.now;
+    p->at = walk_next(w, p->at, &v, onward.alive);
+    p->at.now = now;
+    return onward.alive;
+}
+
+static tracked_state start(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    return (tracked_state){
+        .at = walk_before(w, sample),
+        .b = throughput_start(w),
+        .weight = color_all(t_f32(t, 1)),
+        .radiance = color_all(zero),
+    };
+}
+
+/* ---- frozen ---- */
+
+static void pack(const walk *w, loop_state *s, const tracked_state *p, color sum)
+{
+    state_put_position(w, s, &p->at);
+    state_put_throughput(s, &p->b);
+    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
+}
+
+static tracked_state unpack(walk *w, loop_state *s, color *sum)
+{
+    tracked_state p = {0};
+    p.at = state_get_position(w, s);
+    p.b = state_get_throughput(s);
+    p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
+    return p;
+}
+
+static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), finite = color_finite(t, p->radiance);
+    color weighed = walk_weigh(w, p->at, p->radiance);
+    kernel_count(w, ir_and(f, ir_not(f, alive), ir_not(f, finite)), STATUS_NON_FINITE);
+    for (int c = 0; c < 3; c++) {
+        sum->c[c] =
+            ir_add(f, sum->c[c], ir_select(f, ir_and(f, ir_not(f, alive), finite), weighed.c[c], zero));
+        p->radiance.c[c] = ir_select(f, alive, p->radiance.c[c], zero);
+        p->weight.c[c] = ir_select(f, alive, p->weight.c[c], one);
+    }
+    throughput_restart(w, alive, &p->b);
+    p->at = walk_restart(w, alive, p->at);
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ir_not(f, alive)));
+}
+
+static void frozen_loop(walk *w, const lane *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracked_state p = start(w, l->first);
+    color sum = kernel_load_sum(w, l->film, l->inside);
+    loop_state state = {0}, next = {0};
+    pack(w, &state, &p, sum);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(w, &state, &sum);
+    ir_while(f, ir_lt(f, p.at.sample, l->last));
+    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
+    ir_ref alive = step(w, &p);
+    finish_path(w, &p, &sum, alive);
+    pack(w, &next, &p, sum);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    unpack(w, &state, &sum);
+    kernel_store_sum(w, l->film, l->inside, sum);
+}
+
+/* ---- unrolled ---- */
+
+static void unrolled_path(walk *w, const lane *l, uint32_t depth)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
+    walk_hit none = p.at.last;
+    p.at = walk_camera(w, p.at.sample);
+    p.at.last = none;
+    if (w->follows)
+        follow_start(w, &p.at);
+    if (w->sways)
+        sway_none(w, &p.at);
+    for (uint32_t k = 0; k < depth; k++)
+        step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
+    ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];
+    kernel_count(w, ir_not(f, color_finite(t, p.radiance)), STATUS_NON_FINITE);
+    p.radiance = walk_weigh(w, p.at, p.radiance);
+    for (unsigned c = 0; c < 3; c++)
+        seeds[c] =
+            ir_select(f, l->inside, ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, at, c)), t_f32(t, 0));
+    ad_backward(f, p.radiance.c, seeds, 3, NULL, NULL, 0);
+    for (unsigned c = 0; c < 3; c++)
+        ir_store(f, BUFFER_FILM, t_offset(t, l->film, c), p.radiance.c[c]);
+}
+
+bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth)
+{
+    lane l = kernel_lane(w, m);
+    if (unrolled_depth)
+        unrolled_path(w, &l, unrolled_depth);
+    else
+        frozen_loop(w, &l);
+    ir_return(w->t.f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light tracing: the image, and its gradient by replay. Lanes own light paths as they own samples of
+ * pixels; where those end on the image is theirs to find.
+ *
+ * The loss changes by dL = sum over splats of A dS, with A = dL/dI read at the splat's place through the
+ * filter. A path's splats S_k are products along the path, so with L = sum of A_k S_k, per channel, all
+ * that path replay does with the radiance still to come holds for what is still to be splatted (Vicini et
+ * al. 2021, listings 1 and 2, with the light's radiance as the first factor): phase 0 adds A_k S_k to L,
+ * phase 1 takes them away again, and the value of vertex j has the derivative (L after j) / value, the
+ * light's radiance L / radiance. M is what misses exactly one factor (estimators.md 3). */
+#include "render/integrator/path/light_path.h"
+#include "render/integrator/walk/radiance_sums.h"
+#include "spirv_gen/ad/ad.h"
+
+typedef struct light_state {
+    light_position at;
+    throughput b;
+    /* of the gradient alone */
+    ir_ref phase; /* bool: subtracting and backpropagating */
+    replay_sums sums;
+    ir_ref hash, hash_first;
+} light_state;
+
+static void pack(loop_state *s, const light_state *p, bool gradient)
+{
+    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax);
+    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
+    state_put_throughput(s, &p->b);
+    if (!gradient)
+        return;
+    state_put(s, p->phase), state_put(s, p->hash), state_put(s, p->hash_first);
+    state_put_sums(s, &p->sums);
+}
+
+static light_state unpack(loop_state *s, bool gradient)
+{
+    light_state p = {0};
+    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s);
+    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
+    p.b = state_get_throughput(s);
+    if (!gradient)
+        return p;
+    p.phase = state_get(s), p.hash = state_get(s), p.hash_first = state_get(s);
+    p.sums = state_get_sums(s);
+    return p;
+}
+
+/* By what throughput becomes the vertex's splat. */
+static color splat_factor(walk *w, const light_vertex *v)
+{
+    ir_func *f = w->t.f;
+    COLOR_EACH(r, ir_select(f, v->splat.there,
+                            ir_select(f, v->begins, v->scale, ir_mul(f, v->scale, v->for_sensor.c[c])),
+                            t_f32(&w->t, 0)));
+    return r;
+}
+
+/* ---- the image ---- */
+
+static ir_ref image_vertex(walk *w, light_state *p)
+{
+    tracer *t = &w->t;
+    light_vertex v = light_visit(w, &p->at);
+    light_emit(w, &v, &p->b);
+    color contribution = color_mul(t, throughput_whole(w, &p->b), splat_factor(w, &v));
+    ir_ref finite = color_finite(t, contribution);
+    kernel_count(w, ir_and(t->f, v.splat.there, ir_not(t->f, finite)), STATUS_NON_FINITE);
+    v.splat.there = ir_and(t->f, v.splat.there, finite);
+    splat_add(w, &v.splat, contribution);
+    return light_pass(w, &v, &p->at, &p->b);
+}
+
+/* ---- the gradient ---- */
+
+static void adjoint_light(walk *w, const light_state *p, const light_vertex *v)
+{
+    color seed = sums_over(&w->t, &p->sums, v->radiance);
+    ir_if(w->t.f, ir_and(w->t.f, p->phase, v->begins));
+    color_backward(&w->t, walk_radiance(w, v->emission, true), seed);
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
+}
+
+/* seed: adjoint of the splat's factor `scale * for_sensor`. */
+static void adjoint_surface(walk *w, const light_state *p, const light_vertex *v, color seed)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color for_sensor, for_sample;
+    ir_ref outputs[6], seeds[6];
+    color onward = sums_over(t, &p->sums, v->for_sample);
+    light_values(w, v, true, &for_sensor, &for_sample);
+    for (int c = 0; c < 3; c++) {
+        outputs[c] = for_sensor.c[c], outputs[3 + c] = for_sample.c[c];
+        seeds[c] = ir_select(f, v->splat.there, ir_mul(f, seed.c[c], v->scale), t_f32(t, 0)),
+        seeds[3 + c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), onward.c[c], t_f32(t, 0));
+    }
+    ir_if(f, ir_and(f, p->phase, ir_and(f, v->v.si.valid, ir_not(f, v->begins))));
+    ad_backward(f, outputs, seeds, 6, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+static ir_ref gradient_vertex(walk *w, light_state *p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    light_vertex v = light_visit(w, &p->at);
+    adjoint_light(w, p, &v);
+    light_emit(w, &v, &p->b);
+    color factor = splat_factor(w, &v), whole = throughput_whole(w, &p->b);
+    ir_ref finite = color_finite(t, color_mul(t, whole, factor)); /* as the image leaves them out */
+    v.splat.there = ir_and(f, v.splat.there, finite);
+    color adjoint = splat_read(w, &v.splat), seen = color_mul(t, adjoint, factor);
+    for (int c = 0; c < 3; c++)
+        seen.c[c] = ir_select(f, v.splat.there, seen.c[c], t_f32(t, 0));
+    sums_add(t, &p->sums, color_mul(t, whole, seen), color_mul(t, throughput_but_one(w, &p->b), seen),
+             p->phase);
+    adjoint_surface(w, p, &v, color_mul(t, whole, adjoint));
+    ir_ref alive = light_pass(w, &v, &p->at, &p->b);
+    p->hash = replay_hash(t, p->hash, v.v.decisions, alive);
+    return alive;
+}
+
+/* Where a path has ended, phase 0 turns into phase 1 of the same path, phase 1 into phase 0 of the next.
+ * What is not finite is not replayed. */
+static void finish_gradient(walk *w, light_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
+    ir_ref replayed = ir_and(f, ended, p->phase), walked = ir_and(f, ended, ir_not(f, p->phase));
+    kernel_count(w,
+                 ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), sums_residual(t, &p->sums))),
+                 STATUS_DRIFT);
+    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_ref replay = ir_and(f, walked, finite), fresh = ir_and(f, ended, ir_not(f, replay));
+    sums_note_size(t, &p->sums, walked);
+    sums_restart(t, &p->sums, fresh);
+    p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
+    p->hash = ir_select(f, alive, p->hash, t_u32(t, 0));
+    p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, fresh));
+}
+
+/* ---- the kernels ---- */
+
+bl_result kernel_light(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    bool gradient = w->pass == RENDER_GRADIENT;
+    lane l = kernel_lane(w, m);
+    light_state p = {
+        .at = light_before(w, l.first),
+        .b = throughput_start(w),
+        .phase = ir_bool(f, false),
+        .sums = sums_start(t),
+        .hash = t_u32(t, 0),
+        .hash_first = t_u32(t, 0),
+    };
+    loop_state state = {0}, next = {0};
+    pack(&state, &p, gradient);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack(&state, gradient);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    ir_ref alive = gradient ? gradient_vertex(w, &p) : image_vertex(w, &p);
+    throughput_restart(w, alive, &p.b);
+    if (gradient)
+        finish_gradient(w, &p, alive);
+    else
+        p.at.sample = ir_add(f, p.at.sample, ir_to_u32(f, ir_not(f, alive)));
+    pack(&next, &p, gradient);
+    ir_endloop(f, loop, next.r, next.count);
+    if (gradient)
+        ir_flush(f, BUFFER_GRADIENT, l.inside);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Radiative backpropagation (Nimier-David, Speierer, Ruiz, Jakob 2020), which path replay is compared with.
+ * Adjoint radiance walks from the sensor as a path does, and at each vertex of that path (listing 2) the
+ * derivative of the material's value is weighed by the radiance that comes in along the sampled direction:
+ *
+ *   METHOD_RECURSIVE  an estimate of its own, a path that begins there with other random numbers: unbiased,
+ *                     and for a path of n vertices about n^2 / 2 visits;
+ *   METHOD_UNIT       1 (section 3.8, biased I): one walk, no second one.
+ *
+ * Everything that a vertex contributes, and its derivative, is path replay's, light sampling included: a turn
+ * walks phase 0 from the vertex on and then phase 1 of that vertex alone, so that what its own light leaves
+ * of L is the radiance that comes in. Only the numbers differ behind it. The first turn of a path, from the
+ * camera, is the sample's radiance.
+ *
+ * Rays do not follow parameters here (plan_follows): directions of mirrors and smooth glass stay. */
+#include "render/integrator/kernels/replay.h"
+
+enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */
+
+enum gradient_method replay_method(const walk *w)
+{
+    enum gradient_method method = w->plan->scene->method;
+    return w->pass == RENDER_GRADIENT && method != METHOD_TAPE ? method : METHOD_REPLAY;
+}
+
+/* Behind the vertex whose turn it is, numbers are those of this turn. */
+static void choose_numbers(walk *w, const replay_state *p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref turn = p->turn.from.depth, behind = ir_gt(f, p->at.depth, turn);
+    ir_ref own = ir_add(f, w->seed, ir_mul(f, ir_add(f, turn, t_u32(t, 1)), t_u32(t, 0x9E3779B1u)));
+    w->seed = ir_select(f, behind, own, w->seed);
+    w->stream = ir_select(f, behind, t_u32(t, FRESH_STREAM), w->stream);
+}
+
+void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
+{
+    if (replay_method(w) == METHOD_UNIT)
+        return;
+    p->turn.from = position_select(w, fresh, p->at, p->turn.from);
+    p->turn.b = throughput_select(w, fresh, &p->b, &p->turn.b);
+    choose_numbers(w, p);
+}
+
+/* The material's derivative goes by the sample alone: light sampling would count the same radiance again. */
+static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
+{
+    tracer *t = &w->t;
+    walk_vertex v = walk_visit(w, p->at);
+    contribution k = contribute(w, &v, &p->at);
+    account(w, p, color_add(t, k.hit, k.light), ir_bool(t->f, false));
+    color onward = color_scale(t, throughput_whole(w, &p->b), t_ratio(t, t_f32(t, 1), v.sample.pdf));
+    k.onward = &onward, k.light_radiance = color_all(t_f32(t, 0));
+    arrivals arrived = arrivals_start(w, p, &v);
+    adjoint(w, p, &v, &k, walk_weigh(w, p->at, dL), ir_bool(t->f, true), &arrived);
+    passage next = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
+    p->at = walk_next(w, p->at, &v, next.alive);
+    return next.alive;
+}
+
+ir_ref radiative_vertex(walk *w, replay_state *p, color dL)
+{
+    return replay_method(w) == METHOD_UNIT ? unit_vertex(w, p, dL) : replay_vertex(w, p, dL);
+}
+
+static void finish_unit(walk *w, replay_state *p, ir_ref alive)
+{
+    ir_func *f = w->t.f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(&w->t, p->sums.L);
+    kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    replay_add_image(w, p, ir_and(f, ended, finite));
+    replay_new_path(w, p, ended, alive);
+}
+
+/* Phase 0 of a turn goes on to where the path ends; then phase 1 visits the one vertex, behind which it is
+ * the next one's turn. What is not finite ends the sample. */
+static void finish_turn(walk *w, replay_state *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref finite = color_finite(t, p->sums.L), walked = ir_and(f, ir_not(f, p->phase), ir_not(f, alive));
+    ir_ref back = ir_and(f, walked, finite), next = ir_and(f, p->phase, alive);
+    ir_ref over = ir_or(f, ir_and(f, walked, ir_not(f, finite)), ir_and(f, p->phase, ir_not(f, alive)));
+    kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
+    replay_add_image(w, p, ir_and(f, back, walk_begins(w, &p->turn.from)));
+    p->turn.from = position_select(w, next, p->at, p->turn.from);
+    p->turn.b = throughput_select(w, next, &p->b, &p->turn.b);
+    p->at = position_select(w, back, p->turn.from, p->at);
+    p->b = throughput_select(w, back, &p->turn.b, &p->b);
+    sums_restart(t, &p->sums, next);
+    p->seen = ir_select(f, next, t_u32(t, 0), p->seen);
+    p->phase = back;
+    replay_new_path(w, p, over, ir_not(f, over));
+}
+
+void radiative_finish(walk *w, replay_state *p, ir_ref alive)
+{
+    if (replay_method(w) == METHOD_UNIT)
+        finish_unit(w, p, alive);
+    else
+        finish_turn(w, p, alive);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Contributions to places of the image, through the film's filter. A place gives every pixel within the
+ * filter's reach a share; the shares have the sum 1, those of pixels beyond the window included, which are
+ * lost (Mitsuba's block with normalisation). The box has one pixel.
+ *
+ * The image is summed in the kernel's accumulation buffer as 64-bit fixed point (opt/accumulate.c), so it
+ * is the same whatever the order. All is divided by the number of samples per pixel, because there are as
+ * many paths as samples in the whole image and importance is relative to its mean. */
+#include "render/integrator/path/light_path.h"
+
+typedef struct footprint {
+    const filter_class *filter;
+    ir_ref record;
+    ir_ref taps; /* u32: pixels along each axis; 0 where nothing is splatted */
+    ir_ref first_x, first_y,
+        inverse; /* f32: the first pixel's coordinates; 1 / (sum of all shares), times 1 / samples */
+} footprint;
+
+static ir_ref tap(walk *w, const footprint *p, ir_ref pixel, ir_ref place)
+{
+    ir_func *f = w->t.f;
+    return p->filter->value(&w->t, p->record,
+                            ir_abs(f, ir_sub(f, ir_add(f, pixel, t_f32(&w->t, 0.5f)), place)));
+}
+
+static footprint open_footprint(walk *w, const light_splat *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), samples = ir_to_f32(f, ir_uniform(f, IR_U32, UNIFORM_SPP));
+    footprint p = {
+        .filter = (const filter_class *)w->plan->filter->cls,
+        .record = t_word(t, t_u32(t, 0), HEADER_FILTER),
+    };
+    if (!p.filter->value) {
+        p.taps = ir_to_u32(f, s->there), p.first_x = ir_floor(f, s->at.x), p.first_y = ir_floor(f, s->at.y),
+        p.inverse = ir_div(f, t_f32(t, 1), samples);
+        return p;
+    }
+    double radius = p.filter->radius(w->plan->scene->filter);
+    ir_ref back = t_f32(t, (float)(radius - 0.5)), sums[3] = {t_u32(t, 0), zero, zero};
+    p.first_x = ir_floor(f, ir_sub(f, s->at.x, back)), p.first_y = ir_floor(f, ir_sub(f, s->at.y, back));
+    p.taps = ir_select(f, s->there, t_u32(t, (uint32_t)(2 * radius) + 2), t_u32(t, 0));
+    ir_ref loop = ir_loop(f, sums, 3);
+    ir_while(f, ir_lt(f, sums[0], p.taps));
+    ir_ref k = ir_to_f32(f, sums[0]);
+    ir_ref next[3] = {ir_add(f, sums[0], one),
+                      ir_add(f, sums[1], tap(w, &p, ir_add(f, p.first_x, k), s->at.x)),
+                      ir_add(f, sums[2], tap(w, &p, ir_add(f, p.first_y, k), s->at.y))};
+    ir_endloop(f, loop, next, 3);
+    ir_ref sum = ir_mul(f, sums[1], sums[2]),
+           some = ir_ne(f, sum, zero); /* of a filter with negative lobes too: well away from 0 */
+    p.inverse = ir_select(
+        f, some, ir_div(f, t_f32(t, 1), ir_mul(f, ir_select(f, some, sum, t_f32(t, 1)), samples)), zero);
+    return p;
+}
+
+/* Pixel number k of the footprint: its share, and the first of its three elements, PLAN_NONE beyond the
+ * window. */
+static ir_ref pixel_share(walk *w, const footprint *p, const light_splat *s, ir_ref k, ir_ref *element)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
+           zero = t_f32(t, 0);
+    ir_ref row = ir_div(f, k, ir_max(f, p->taps, t_u32(t, 1))),
+           column = ir_sub(f, k, ir_mul(f, row, p->taps));
+    ir_ref x = ir_add(f, p->first_x, ir_to_f32(f, column)), y = ir_add(f, p->first_y, ir_to_f32(f, row));
+    ir_ref inside = ir_and(f, ir_and(f, ir_ge(f, x, zero), ir_lt(f, x, ir_to_f32(f, width))),
+                           ir_and(f, ir_ge(f, y, zero), ir_lt(f, y, ir_to_f32(f, height))));
+    ir_ref pixel =
+        ir_add(f, ir_mul(f, ir_to_u32(f, ir_max(f, y, zero)), width), ir_to_u32(f, ir_max(f, x, zero)));
+    *element = ir_select(f, inside, ir_mul(f, pixel, t_u32(t, 3)), t_u32(t, PLAN_NONE));
+    return p->filter->value ? ir_mul(f, p->inverse, ir_mul(f, tap(w, p, x, s->at.x), tap(w, p, y, s->at.y)))
+                            : p->inverse;
+}
+
+void splat_add(walk *w, const light_splat *s, color contribution)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    footprint p = open_footprint(w, s);
+    ir_ref k = t_u32(t, 0), loop = ir_loop(f, &k, 1), element;
+    ir_while(f, ir_lt(f, k, ir_mul(f, p.taps, p.taps)));
+    ir_ref share = pixel_share(w, &p, s, k, &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    for (uint32_t c = 0; c < 3; c++)
+        ir_accum(f, BUFFER_GRADIENT, ir_select(f, inside, t_offset(t, element, c), element),
+                 ir_mul(f, share, contribution.c[c]));
+    ir_ref next = ir_add(f, k, t_u32(t, 1));
+    ir_endloop(f, loop, &next, 1);
+}
+
+color splat_read(walk *w, const light_splat *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    footprint p = open_footprint(w, s);
+    ir_ref state[4] = {t_u32(t, 0), zero, zero, zero}, loop = ir_loop(f, state, 4), element;
+    ir_while(f, ir_lt(f, state[0], ir_mul(f, p.taps, p.taps)));
+    ir_ref share = pixel_share(w, &p, s, state[0], &element), inside = ir_ne(f, element, t_u32(t, PLAN_NONE));
+    ir_ref next[4] = {ir_add(f, state[0], t_u32(t, 1))}, from = ir_select(f, inside, element, t_u32(t, 0));
+    for (uint32_t c = 0; c < 3; c++) {
+        ir_ref adjoint = ir_load(f, IR_F32, BUFFER_ADJOINT, t_offset(t, from, c));
+        next[1 + c] = ir_add(f, state[1 + c], ir_select(f, inside, ir_mul(f, share, adjoint), zero));
+    }
+    ir_endloop(f, loop, next, 4);
+    return (color){{state[1], state[2], state[3]}};
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reverse mode with a stored tape, the baseline that path replay does without: memory in proportion to the
+ * depth of paths. RENDER_TAPE walks all samples and writes down each vertex: surface, lights, directions,
+ * values and densities, as a wavefront renderer's reverse mode keeps them. RENDER_TAPE_ADJOINT reads the
+ * vertices of a path from the last to the first, traces no ray and carries the radiance that comes in,
+ *
+ *     R(k) = own light(k) + value(k) / density(k) * R(k + 1),
+ *
+ * so that the derivative with respect to value(k) is throughput(k) / density(k) * R(k + 1), without a
+ * division by the value. Derivatives are those of adjoint.c. Surfaces and rays that move are not on the
+ * tape. */
+#include "render/integrator/kernels/replay.h"
+
+/* ---- one vertex on the tape ---- */
+
+/* What the adjoint of a vertex reads. */
+typedef struct tape_vertex {
+    walk_vertex v;
+    contribution k;
+    color whole;        /* throughput before it, with the sample's weight; 0 where a factor was */
+    color own;          /* its light */
+    ir_ref inverse_pdf; /* of what goes on, with survival */
+} tape_vertex;
+
+typedef struct tape {
+    walk *w;
+    const lane *l;
+    ir_ref sample, plane; /* u32; plane: the vertex's first */
+    uint32_t word;
+    bool writes;
+} tape;
+
+static ir_ref vertex_plane(walk *w, ir_ref vertex)
+{
+    return t_offset(&w->t, ir_mul(w->t.f, vertex, t_u32(&w->t, TAPE_VERTEX_WORDS)), 1);
+}
+
+static void value(tape *p, ir_type type, ir_ref *r)
+{
+    BL_ASSERT(p->word < TAPE_VERTEX_WORDS, "%u words of a vertex on the tape", p->word);
+    ir_func *f = p->w->t.f;
+    ir_ref at = replay_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
+    if (p->writes)
+        ir_store(f, BUFFER_SAMPLES, at, type == IR_BOOL ? ir_to_u32(f, *r) : *r);
+    else if (type == IR_BOOL)
+        *r = ir_ne(f, ir_load(f, IR_U32, BUFFER_SAMPLES, at), t_u32(&p->w->t, 0));
+    else
+        *r = ir_load(f, type, BUFFER_SAMPLES, at);
+}
+
+static void vector(tape *p, vec3 *v)
+{
+    value(p, IR_F32, &v->x), value(p, IR_F32, &v->y), value(p, IR_F32, &v->z);
+}
+static void colour(tape *p, color *v)
+{
+    for (int c = 0; c < 3; c++)
+        value(p, IR_F32, &v->c[c]);
+}
+
+/* si: the surface that the ray has met. */
+static void light(tape *p, walk_light *l, const interaction *si)
+{
+    value(p, IR_BOOL, &l->there);
+    value(p, IR_U32, &l->cls), value(p, IR_U32, &l->record);
+    value(p, IR_F32, &l->uv.x), value(p, IR_F32, &l->uv.y);
+    value(p, IR_F32, &l->distance), value(p, IR_BOOL, &l->facing);
+    if (l->sampled)
+        vector(p, &l->ref), vector(p, &l->d);
+    else
+        l->on = surface_of_light(&p->w->t, si, l->there);
+    if (l->sampled && p->w->plan->light_needs & NEED_FACE)
+        value(p, IR_U32, &l->on.face), value(p, IR_F32, &l->on.b.x), value(p, IR_F32, &l->on.b.y);
+}
+
+static void surface_of(tape *p, interaction *si)
+{
+    ir_ref r[INTERACT_RESULTS];
+    value(p, IR_U32, &si->shape), value(p, IR_U32, &si->entry);
+    uint32_t count = surface_pack(&p->w->t, si, r);
+    for (uint32_t k = 0; k < count; k++)
+        value(p, IR_F32, &r[k]);
+    surface_unpack(&p->w->t, r, si);
+    value(p, IR_F32, &si->b.x), value(p, IR_F32, &si->b.y);
+}
+
+/* The same words in the same order, to the tape or from it. */
+static void pass_vertex(tape *p, tape_vertex *x)
+{
+    walk_vertex *v = &x->v;
+    bool lights = p->w->plan->scene->emitters.count > 0;
+    surface_of(p, &v->si);
+    value(p, IR_BOOL, &v->goes_on);
+    value(p, IR_U32, &v->bsdf_class), value(p, IR_U32, &v->bsdf_record);
+    vector(p, &v->wi), vector(p, &v->to_light), vector(p, &v->wo);
+    value(p, IR_BOOL, &v->sample.delta), value(p, IR_U32, &v->sample.lobe);
+    colour(p, &x->whole), colour(p, &x->own), value(p, IR_F32, &x->inverse_pdf);
+    colour(p, &x->k.for_light), colour(p, &x->k.for_sample);
+    if (lights)
+        light(p, &v->hit, &v->si), value(p, IR_F32, &v->hit_mis);
+    if (lights && p->w->next_event) {
+        light(p, &v->light, &v->si);
+        colour(p, &x->k.light_radiance), value(p, IR_F32, &x->k.light_scale.c[0]);
+        x->k.light_scale = color_all(x->k.light_scale.c[0]);
+    }
+}
+
+/* What is read: references of the right kind to begin with. */
+static tape_vertex empty_vertex(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    tape_vertex x = {.v = {.si = {.p = v3(zero, zero, zero)}}};
+    x.v.si.ng = x.v.si.ns = x.v.si.dp_du = x.v.si.dp_dv = x.v.si.p;
+    x.v.si.uv = x.v.si.b = (vec2){zero, zero};
+    x.v.si.valid = ir_bool(t->f, true);
+    x.v.light.sampled = w->next_event;
+    x.v.light_weight = zero;
+    x.k.hit_radiance = color_all(zero); /* of attached weights alone */
+    return x;
+}
+
+/* ---- forth ---- */
+
+typedef struct forth {
+    walk_position at;
+    throughput b;
+    color L, sum;
+} forth;
+
+static void pack_forth(const walk *w, loop_state *s, const forth *p)
+{
+    state_put_position(w, s, &p->at), state_put_throughput(s, &p->b);
+    state_put_color(s, p->L), state_put_color(s, p->sum);
+}
+
+static forth unpack_forth(walk *w, loop_state *s)
+{
+    forth p;
+    p.at = state_get_position(w, s), p.b = state_get_throughput(s);
+    p.L = state_get_color(s), p.sum = state_get_color(s);
+    return p;
+}
+
+/* One vertex, walked and written down; whether the path goes on. */
+static ir_ref record(walk *w, const lane *l, forth *p)
+{
+    tracer *t = &w->t;
+    tape_vertex x = {.v = walk_visit(w, p->at)};
+    x.k = contribute(w, &x.v, &p->at);
+    x.own = color_add(t, x.k.hit, x.k.light);
+    x.whole = walk_weigh(w, p->at, throughput_whole(w, &p->b));
+    p->L = color_add(t, p->L, color_mul(t, throughput_whole(w, &p->b), x.own));
+    passage onward = throughput_pass(w, p->at.depth, &x.v, x.k.for_sample, &p->b);
+    x.inverse_pdf = onward.inverse_pdf;
+    tape to = {w, l, p->at.sample, vertex_plane(w, p->at.depth), 0, true};
+    pass_vertex(&to, &x);
+    p->at = walk_next(w, p->at, &x.v, onward.alive);
+    return onward.alive;
+}
+
+/* Where a path has ended: how many vertices it has, none if it is not finite. */
+static void finish_forth(walk *w, const lane *l, forth *p, ir_ref alive)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->L), zero = t_f32(t, 0);
+    color weighed = walk_weigh(w, p->at, p->L);
+    kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
+    ir_if(f, ended);
+    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, 0)),
+             ir_select(f, finite, p->at.depth, t_u32(t, 0)));
+    ir_else(f);
+    ir_endif(f);
+    for (int c = 0; c < 3; c++) {
+        p->sum.c[c] = ir_add(f, p->sum.c[c], ir_select(f, ir_and(f, ended, finite), weighed.c[c], zero));
+        p->L.c[c] = ir_select(f, alive, p->L.c[c], zero);
+    }
+    throughput_restart(w, alive, &p->b);
+    p->at = walk_restart(w, alive, p->at);
+    p->at.sample = ir_add(f, p->at.sample, ir_to_u32(f, ended));
+}
+
+bl_result kernel_tape(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    forth p = {.at = walk_before(w, l.first), .b = throughput_start(w), .L = color_all(t_f32(t, 0))};
+    p.sum = kernel_load_sum(w, l.film, l.inside);
+    loop_state state = {0}, next = {0};
+    pack_forth(w, &state, &p);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    p = unpack_forth(w, &state);
+    ir_while(f, ir_lt(f, p.at.sample, l.last));
+    p.at = walk_start(w, walk_begins(w, &p.at), p.at);
+    ir_ref alive = record(w, &l, &p);
+    finish_forth(w, &l, &p, alive);
+    pack_forth(w, &next, &p);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    kernel_store_sum(w, l.film, l.inside, unpack_forth(w, &state).sum);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}
+
+/* ---- back ---- */
+
+/* The adjoint of the vertex at index `vertex`; `come`: the radiance that comes in there, and then at the one
+ * before. */
+static void reverse(walk *w, const lane *l, ir_ref sample, ir_ref vertex, color dL, ir_ref there, color *come)
+{
+    tracer *t = &w->t;
+    tape_vertex x = empty_vertex(w);
+    tape from = {w, l, sample, vertex_plane(w, vertex), 0, false};
+    pass_vertex(&from, &x);
+    x.v.frame = surface_frame(t, &x.v.si);
+    color arrived = color_scale(t, *come, x.inverse_pdf), onward = color_mul(t, x.whole, arrived);
+    x.k.onward = &onward;
+    replay_state p = {.b = throughput_start(w)};
+    p.b.beta = x.whole;
+    arrivals none = arrivals_start(w, &p, &x.v);
+    adjoint(w, &p, &x.v, &x.k, dL, there, &none);
+    *come = color_add(t, x.own, color_mul(t, x.k.for_sample, arrived));
+}
+
+bl_result kernel_tape_adjoint(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    lane l = kernel_lane(w, m);
+    color dL = replay_sample_adjoint(w, &l), none = color_all(t_f32(t, 0));
+    ir_ref zero = t_u32(t, 0), one = t_u32(t, 1);
+    /* sample, vertices that are left (0: a path begins), radiance */
+    ir_ref state[5] = {l.first, zero, none.c[0], none.c[1], none.c[2]};
+    ir_ref loop = ir_loop(f, state, 5);
+    ir_while(f, ir_lt(f, state[0], l.last));
+    ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, &l, state[0], zero));
+    ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
+    ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
+    color come = {{state[2], state[3], state[4]}};
+    reverse(w, &l, state[0], vertex, dL, there, &come);
+    ir_ref over = ir_eq(f, vertex, zero);
+    come = color_select(t, over, none, come);
+    ir_ref next[5] = {ir_add(f, state[0], ir_to_u32(f, over)), vertex, come.c[0], come.c[1], come.c[2]};
+    ir_endloop(f, loop, next, 5);
+    ir_flush(f, BUFFER_GRADIENT, l.inside);
+    ir_return(f, NULL, 0);
+    return BL_OK;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Differential ratio tracking (Nimier-David, Mueller, Keller, Jakob 2022, "Unbiased Inverse Volume Rendering
+ * with Differential Trackers", section 4): the derivative of
+ *
+ *     L = integral of T(t) albedo(t) sigma(t) Li(t) dt + T(end) L(end)
+ *
+ * with respect to the extinction sigma at collisions is the integral of T(t) albedo(t) sigma'(t) Li(t). Delta
+ * tracking finds collisions in proportion to T sigma, so replay (track_adjoint) divides by sigma, and where
+ * that is small or 0 the estimate is noisy, or there is none. Here the place is found in proportion to T
+ * alone: every tentative collision of a ratio tracking along the stretch, with the weight that is left there,
+ * (1 - sigma/mu) ... / mu, is a candidate, and a reservoir keeps one of them.
+ *
+ * One reservoir serves the whole path: all its stretches offer their candidates, with the path's weight
+ * before them. When the sample has been walked (and, in reverse mode, replayed), the path goes back to the
+ * one that was kept, as if it had collided there, and walks on from there with random numbers of its own; the
+ * light that this detour finds estimates Li. So a sample costs one path more, however long it is.
+ *
+ * The paths' own collisions are there all the same, and where the medium is dense they are many more than one
+ * detour of a path. So either finds a share of the derivative that goes by the place (track_detour_part).
+ *
+ * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 -
+ * sigma/mu stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there
+ * for the sake of the gradient, paths are those of the image: no least chance of a collision (tracking.c). */
+#include "render/integrator/media/differential_ratio_tracking.h"
+
+#include "render/integrator/media/free_flight.h"
+
+static const float diagonal_parts = 4; /* candidates along the box's diagonal, at least, on average */
+static const uint32_t own_numbers = 0x1B56C4E9u, own_stream = 0x5851F42Du;
+
+bool detour_any(const walk *w)
+{
+    return w->detours &&
+           (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT || w->pass == RENDER_FORWARD);
+}
+
+/* ---- state ---- */
+
+detour detour_none(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), no = ir_bool(t->f, false);
+    return (detour){
+        .on = no,
+        .first = no,
+        .t = t_f32(t, -1),
+        .sum = zero,
+        .o = v3(zero, zero, zero),
+        .d = v3(zero, zero, t_f32(t, 1)),
+        .medium = none,
+        .depth = none,
+        .share = color_all(t_f32(t, 1.0f / 3)),
+        .beta = color_all(zero),
+    };
+}
+
+void state_put_detour(const walk *w, loop_state *s, const detour *k)
+{
+    state_put(s, k->on), state_put(s, k->first), state_put(s, k->t), state_put(s, k->sum);
+    state_put_vec3(s, k->o), state_put_vec3(s, k->d);
+    state_put(s, k->medium), state_put(s, k->depth);
+    state_put_color(s, k->beta);
+    if (w->spectral)
+        state_put_color(s, k->share);
+}
+
+detour state_get_detour(walk *w, loop_state *s)
+{
+    detour k = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
+    k.on = state_get(s), k.first = state_get(s), k.t = state_get(s), k.sum = state_get(s);
+    k.o = state_get_vec3(s), k.d = state_get_vec3(s);
+    k.medium = state_get(s), k.depth = state_get(s);
+    k.beta = state_get_color(s);
+    if (w->spectral)
+        k.share = state_get_color(s);
+    return k;
+}
+
+static detour detour_select(walk *w, ir_ref condition, const detour *a, const detour *b)
+{
+    loop_state from = {0}, old = {0};
+    state_put_detour(w, &from, a), state_put_detour(w, &old, b);
+    for (uint32_t i = 0; i < from.count; i++)
+        from.r[i] = ir_select(w->t.f, condition, from.r[i], old.r[i]);
+    return state_get_detour(w, &from);
+}
+
+/* ---- candidates ---- */
+
+/* Along one stretch. */
+typedef struct search {
+    ir_ref distance, step, going;
+    ir_ref sum, t;          /* as detour's; t negative: none of this stretch was chosen */
+    color left, left_there; /* what ratio tracking leaves: so far; at t */
+} search;
+
+static void put_search(const walk *w, loop_state *s, const search *k)
+{
+    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->sum),
+        state_put(s, k->t);
+    channels_put(w, s, k->left), channels_put(w, s, k->left_there);
+}
+
+static search get_search(walk *w, loop_state *s)
+{
+    search k;
+    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.sum = state_get(s),
+    k.t = state_get(s);
+    k.left = channels_get(w, s), k.left_there = channels_get(w, s);
+    return k;
+}
+
+static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_ref when)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    track line = track_begin(w, s);
+    line.shortened = true,
+    line.longest = ir_mul(f, v3_length(t, line.diagonal), t_f32(t, 1 / diagonal_parts));
+    color one = color_all(t_f32(t, 1));
+    search now = {
+        .distance = line.near,
+        .step = s->step,
+        .going = when,
+        .sum = sum,
+        .t = t_f32(t, -1),
+        .left = one,
+        .left_there = one,
+    };
+    loop_state state = {0}, next = {0};
+    put_search(w, &state, &now);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    now = get_search(w, &state);
+    ir_while(f, now.going);
+    tentative c = track_next(w, s, &line, now.distance, now.step);
+    color sigma = stretch_extinction(w, s, c.p, false);
+    ir_ref value = ir_mul(f, color_max(t, color_mul(t, beta, now.left)), track_detour_part(w, &line, sigma)),
+           weight = ir_mul(f, value, c.mean);
+    ir_ref sum_with = ir_add(f, now.sum, weight),
+           chosen = ir_and(f, c.collides, ir_lt(f, ir_mul(f, c.u, sum_with), weight));
+    color behind = color_mul(t, now.left, track_null(w, track_real(w, s, c.mean, c.p, false)));
+    search then = {
+        .distance = c.distance,
+        .step = ir_add(f, now.step, t_u32(t, 1)),
+        .going = c.inside,
+        .sum = ir_select(f, c.collides, sum_with, now.sum),
+        .t = ir_select(f, chosen, c.distance, now.t),
+        .left = color_select(t, c.collides, behind, now.left),
+        .left_there = color_select(t, chosen, now.left, now.left_there),
+    };
+    put_search(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    now = get_search(w, &state);
+    now.sum =
+        ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
+    return now;
+}
+
+void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b,
+                  ir_ref when)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_stretch s = v->flight.s;
+    s.key = ir_xor(f, s.key, t_u32(t, own_numbers)), s.step = t_u32(t, 0);
+    color whole = throughput_whole(w, b);
+    ir_ref most = color_max(t, whole);
+    when =
+        ir_and(f, ir_and(f, when, s.there), ir_and(f, ir_not(f, s.homogeneous), ir_gt(f, most, t_f32(t, 0))));
+    if (w->plan->scene->max_depth >= 0) /* deeper collisions find no light */
+        when = ir_and(
+            f, when,
+            ir_lt(f, ir_add(f, at->depth, t_u32(t, 1)), t_u32(t, (uint32_t)w->plan->scene->max_depth)));
+    search found = look(w, &s, whole, k->sum, when);
+    color there = color_mul(t, whole, found.left_there);
+    detour here = {
+        .on = k->on,
+        .first = k->first,
+        .t = found.t,
+        .sum = found.sum,
+        .o = s.o,
+        .d = s.d,
+        .medium = at->medium,
+        .depth = at->depth,
+        .share = at->share,
+        .beta = color_scale(t, there, t_ratio(t, most, color_max(t, there))),
+    };
+    ir_ref chosen = ir_ge(f, found.t, t_f32(t, 0));
+    k->sum = found.sum;
+    *k = detour_select(w, chosen, &here, k);
+}
+
+/* ---- there and back ---- */
+
+void detour_enter(walk *w, const detour *k, ir_ref stream)
+{
+    tracer *t = &w->t;
+    w->stream = ir_select(t->f, k->on, ir_xor(t->f, stream, t_u32(t, own_stream)), stream);
+    w->forces = true, w->forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
+}
+
+void detour_passed(walk *w, detour *k) { k->first = ir_bool(w->t.f, false); }
+
+ir_ref detour_waits(walk *w, const detour *k)
+{
+    return ir_and(w->t.f, ir_not(w->t.f, k->on), ir_ge(w->t.f, k->t, t_f32(&w->t, 0)));
+}
+
+/* Events go on counting, so that it is not taken for a path that begins. */
+void detour_begin(walk *w, detour *k, walk_position *at, throughput *b, ir_ref when)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref none = t_u32(t, 0);
+    walk_position there = *at;
+    there.o = k->o, there.d = k->d, there.tmax = t_f32(t, 1e30f), there.medium = k->medium,
+    there.depth = k->depth, there.share = k->share;
+    there.event = ir_add(f, k->depth, t_u32(t, 1)), there.scattered = k->o;
+    *at = position_select(w, when, there, *at);
+    const throughput weight = {k->beta, {none, none, none}, t_f32(t, 1)};
+    *b = throughput_select(w, when, &weight, b);
+    k->on = ir_or(f, k->on, when), k->first = ir_or(f, k->first, when);
+    k->sum = ir_select(f, when, t_ratio(t, k->sum, color_max(t, k->beta)), k->sum);
+}
+
+void detour_forget(walk *w, detour *k, ir_ref when)
+{
+    detour none = detour_none(w);
+    *k = detour_select(w, when, &none, k);
+}
+
+color detour_value(walk *w, const detour *k)
+{
+    tracer *t = &w->t;
+    ir_ref any = t_u32(t, 0);
+    walk_stretch s = stretch_in(w, k->medium, k->o, k->d, k->t, any, any);
+    vec3 p = stretch_point(t, &s, s.limit);
+    color value = color_mul(t, stretch_albedo(w, &s, p, false), stretch_extinction(w, &s, p, true));
+    return color_scale(t, value, ir_detach(t->f, k->sum));
+}

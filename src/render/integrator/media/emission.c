@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light that media emit: along a stretch of a ray up to the next surface, with transmittance T from its
+ * beginning,
+ *
+ *     E = integral of T(t) emission(t) dt.
+ *
+ * The whole stretch counts at the vertex behind it, wherever the flight ended: in closed form in homogeneous
+ * media; in heterogeneous ones by a ratio tracking of its own, a stream of random numbers that nothing else
+ * uses, where each tentative collision counts T * emission * (mean distance between collisions). Where the
+ * extinction is 0 there are collisions too (track.longest), since what emits need not absorb.
+ *
+ * Its derivative is a nested path replay, as that of shadow rays (transmittance.c; PRB section 4.4): with E
+ * known, a second walk over the same collisions takes one term after the other away, and what is left is what
+ * the next factor of T is multiplied with. */
+#include "render/integrator/media/free_flight.h"
+
+static const float diagonal_parts = 4; /* collisions along the box's diagonal, at least */
+static const float thin = 1e-2f;       /* optical thickness below which the closed form is a series */
+static const uint32_t own_numbers = 0x68E31DA4u;
+
+bool glow_any(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++)
+        any |= medium_emits(w->plan->media.data[i]);
+    return any;
+}
+
+static bool is_wanted(const walk *w)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < w->plan->media.count; i++) {
+        const class_node *n = w->plan->media.data[i];
+        wanted |=
+            medium_emits(n) && (media_want_extinction(w) || plan_wants(n, "emission") || plan_sways(w->plan));
+    }
+    return wanted;
+}
+
+static walk_stretch own_stream(walk *w, const walk_flight *fl)
+{
+    walk_stretch s = fl->s;
+    s.key = ir_xor(w->t.f, s.key, t_u32(&w->t, own_numbers)), s.step = t_u32(&w->t, 0);
+    return s;
+}
+
+/* ---- homogeneous ---- */
+
+/* emission * (1 - exp(-x)) / x * length, x = extinction * length */
+static color closed_form(walk *w, const walk_stretch *s, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
+    bool moves = tracked && w->sways;
+    vec3 p = moves ? stretch_place(w, s, t_f32(t, 0)) : s->o;
+    ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+    color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
+    for (int c = 0; c < 3; c++) {
+        ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
+        ir_ref series = t_mad(t, small, t_mad(t, small, t_f32(t, 1.0f / 6), t_f32(t, -0.5f)), one);
+        ir_ref thick = ir_sub(f, one, ir_exp(f, ir_neg(f, x))), rate = ir_select(f, is_thin, one, sigma.c[c]);
+        r.c[c] = ir_mul(f, emission.c[c],
+                        ir_select(f, is_thin, ir_mul(f, series, length), ir_div(f, thick, rate)));
+    }
+    return r;
+}
+
+/* ---- heterogeneous ---- */
+
+static track glow_track(walk *w, const walk_stretch *s)
+{
+    tracer *t = &w->t;
+    track k = track_begin(w, s);
+    k.shortened = true, k.longest = ir_mul(t->f, v3_length(t, k.diagonal), t_f32(t, 1 / diagonal_parts));
+    return k;
+}
+
+/* What a collision adds, but for the transmittance up to it. */
+static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
+{
+    if (!tracked || !w->sways)
+        return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
+    return color_scale(&w->t, stretch_emission(w, s, stretch_place(w, s, at->distance), true),
+                       stretch_length(w, s, at->mean));
+}
+
+/* What it leaves. */
+static color left_by(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
+{
+    return track_null(w, tracked ? track_passed(w, s, at->mean, at->distance)
+                                 : track_real(w, s, at->mean, at->p, false));
+}
+
+/* product: transmittance so far; other: what has been collected */
+static void collect(walk *w, const tentative *at, collisions *c)
+{
+    tracer *t = &w->t;
+    color behind = color_mul(t, c->product, left_by(w, c->s, at, c->tracked));
+    color more = color_add(t, c->other, color_mul(t, c->product, term(w, c->s, at, c->tracked)));
+    c->product = color_select(t, at->collides, behind, c->product),
+    c->other = color_select(t, at->collides, more, c->other);
+}
+
+static color collected(walk *w, const walk_stretch *s, bool tracked)
+{
+    track k = glow_track(w, s);
+    collisions c = {.s = s, .k = &k, .tracked = tracked, .two = true, .other = color_all(t_f32(&w->t, 0))};
+    c = track_collisions(w, c, collect);
+    return collisions_found(w, &c, c.other);
+}
+
+/* ---- either ---- */
+
+color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
+{
+    tracer *t = &w->t;
+    color black = color_all(t_f32(t, 0)), closed = black, sum = black;
+    walk_stretch s = own_stream(w, fl);
+    if (media_any(w, true))
+        closed = closed_form(w, &s, tracked);
+    if (media_any(w, false))
+        sum = collected(w, &s, tracked);
+    color r = media_any(w, true) ? color_select(t, s.homogeneous, closed, sum) : sum;
+    return color_select(t, s.there, r, black);
+}
+
+/* ---- adjoint ---- */
+
+static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed,
+                              arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    track k = glow_track(w, s);
+    loop_state state = {0}, next = {0};
+    state_put(&state, k.near), state_put(&state, s->step),
+        state_put(&state, ir_and(f, when, ir_not(f, s->homogeneous)));
+    channels_put(w, &state, color_all(t_f32(t, 1)));
+    state_put_color(&state, emitted);
+    uint32_t first_arrival = state.count;
+    state_put_arrivals(&state, sum);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
+    color left = channels_get(w, &state), to_come = state_get_color(&state);
+    state_get_arrivals(&state, sum);
+    ir_while(f, going);
+    tentative at = track_next(w, s, &k, distance, step);
+    color null = left_by(w, s, &at, false), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
+    for (int c = 0; c < 3; c++) {
+        rest.c[c] = ir_sub(f, to_come.c[c], own.c[c]);
+        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], left.c[c]), zero);
+        seeds[1].c[c] =
+            ir_select(f, at.collides, ir_mul(f, seed.c[c], t_ratio(t, rest.c[c], null.c[c])), zero);
+    }
+    color_backward_into(t, term(w, s, &at, true), seeds[0], sum);
+    color_backward_into(t, left_by(w, s, &at, true), seeds[1], sum);
+    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))),
+        state_put(&next, at.inside);
+    channels_put(w, &next, color_select(t, at.collides, color_mul(t, left, null), left));
+    state_put_color(&next, color_select(t, at.collides, rest, to_come)), state_put_arrivals(&next, sum);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = first_arrival;
+    state_get_arrivals(&state, sum);
+}
+
+void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
+{
+    if (!is_wanted(w))
+        return;
+    ir_func *f = w->t.f;
+    walk_stretch s = own_stream(w, fl);
+    when = ir_and(f, when, s.there);
+    if (media_any(w, true)) {
+        ir_ref branch = ir_if(f, ir_and(f, when, s.homogeneous));
+        arrivals inside = *sum;
+        color_backward_into(&w->t, closed_form(w, &s, true), seed, &inside);
+        ir_else(f);
+        ir_endif(f);
+        arrivals_join(&w->t, branch, &inside, sum);
+    }
+    if (media_any(w, false))
+        collected_adjoint(w, &s, when, emitted, seed, sum);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Segments of a path in participating media: where the next real collision is, or that there is none before
+ * the next surface, and the derivatives of that (PRB section 4.4; null-collision integral form with a
+ * majorant that is detached).
+ *
+ * Homogeneous: distance from an exponential of the extinction; values are transmittance, times scattering
+ * coefficient at a collision. Heterogeneous: delta tracking. Tentative collisions come at the rate of the
+ * majorant mu; at each, with extinction sigma there,
+ *
+ *     real   value albedo * sigma / mu     null   value 1 - sigma / mu.
+ *
+ * Extinction that differs by channel: a path is sampled by one channel, and its weight combines what all
+ * three would have done (the balance heuristic, Wilkie et al. 2014). With s(i) the probability that channel i
+ * does the sampling given the path so far and p(i) the density of a decision if it does, the decision's
+ * density is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. Choosing the channel anew from s at each
+ * decision is the same process, so s is all there is to carry.
+ *
+ * In gradient passes (estimators.md 4) both kinds of collision keep a chance: the majorant lies above the
+ * extinction (medium/media.c) and a real collision is chosen with a least probability (tracking.c), so that
+ * what is 0 is sampled, too. */
+#include "render/integrator/media/free_flight.h"
+
+static const float least_optical =
+    0.05f; /* optical thickness of a segment up to the surface in homogeneous media, for sampling, likewise */
+
+/* ---- homogeneous ---- */
+
+/* Rates by which each channel samples distances. */
+static color sampling_rates(walk *w, const walk_stretch *s, color sigma)
+{
+    tracer *t = &w->t;
+    if (!media_want_extinction(w))
+        return sigma;
+    float size = w->plan->scene->radius > 0 ? 2 * w->plan->scene->radius : 1; /* of what has no end */
+    ir_ref least = t_ratio(t, t_f32(t, least_optical), ir_min(t->f, s->limit, t_f32(t, size)));
+    COLOR_EACH(r, ir_max(t->f, sigma.c[c], least));
+    return r;
+}
+
+/* rate of the channel that the number falls to */
+static ir_ref chosen_rate(walk *w, color share, color rate, ir_ref u)
+{
+    ir_func *f = w->t.f;
+    if (!w->spectral)
+        return rate.c[0];
+    ir_ref first = ir_lt(f, u, share.c[0]), second = ir_lt(f, u, ir_add(f, share.c[0], share.c[1]));
+    return ir_select(f, first, rate.c[0], ir_select(f, second, rate.c[1], rate.c[2]));
+}
+
+static ir_ref exponential(tracer *t, ir_ref rate, ir_ref distance)
+{
+    return ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, rate, distance)));
+}
+
+/* Density of each channel's decision: a collision at `end`, or none before it. */
+static color end_chance(walk *w, color rate, ir_ref end, ir_ref collides)
+{
+    tracer *t = &w->t;
+    COLOR_EACH(
+        r, ir_mul(t->f, exponential(t, rate.c[c], end), ir_select(t->f, collides, rate.c[c], t_f32(t, 1))));
+    return r;
+}
+
+static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, s->step);
+    color sigma = stretch_extinction(w, s, s->o, false), rate = sampling_rates(w, s, sigma);
+    ir_ref chosen = chosen_rate(w, share, rate, r.u[2]), some = ir_gt(f, chosen, zero);
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, one, r.u[0])));
+    ir_ref distance = ir_select(f, some, ir_div(f, depth, ir_select(f, some, chosen, one)), t_f32(t, 1e30f));
+    walk_flight fl = {
+        .s = *s, .collides = ir_and(f, s->there, ir_lt(f, distance, s->limit)), .steps = s->step};
+    fl.t = ir_select(f, fl.collides, distance, s->limit);
+    color chance = end_chance(w, rate, fl.t, fl.collides),
+          albedo = stretch_albedo(w, s, stretch_point(t, s, fl.t), false);
+    ir_ref mixed = share_mixture(w, share, chance), inverse = t_ratio(t, one, mixed);
+    for (int c = 0; c < 3; c++) {
+        ir_ref scatters = ir_select(f, fl.collides, ir_mul(f, albedo.c[c], sigma.c[c]), one),
+               lost = ir_eq(f, scatters, zero);
+        ir_ref crossed = ir_mul(f, exponential(t, sigma.c[c], fl.t), inverse);
+        ir_ref weight = ir_mul(f, crossed, ir_select(f, lost, one, scatters));
+        if (media_exact(w))
+            weight =
+                ir_select(f, fl.collides, ir_select(f, lost, t_ratio(t, one, sigma.c[c]), albedo.c[c]), one);
+        fl.weight.c[c] = ir_select(f, s->there, weight, one);
+        fl.zeros[c] = ir_to_u32(f, ir_and(f, s->there, lost));
+    }
+    fl.share = color_select(t, s->there, share_after(w, share, chance, mixed), share);
+    return fl;
+}
+
+/* albedo * extinction where the flight ends, tracked */
+static color free_scattering(walk *w, const walk_flight *fl, color sigma)
+{
+    color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
+    return w->sways ? color_scale(&w->t, value, fl->growth) : value;
+}
+
+static color free_weight(walk *w, const walk_flight *fl, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    ir_ref one = t_f32(t, 1);
+    color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)),
+          chance = end_chance(w, rate, fl->t, fl->collides);
+    ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
+    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true),
+          scattering = free_scattering(w, fl, sigma);
+    ir_ref length = stretch_length(w, s, fl->t);
+    COLOR_EACH(r, ir_select(f, s->there,
+                            ir_mul(f, ir_mul(f, exponential(t, sigma.c[c], length), inverse),
+                                   ir_select(f, fl->collides, scattering.c[c], one)),
+                            one));
+    return r;
+}
+
+/* ---- either ---- */
+
+static walk_flight flight_select(walk *w, ir_ref first, const walk_flight *a, const walk_flight *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_flight fl = {
+        .s = a->s,
+        .collides = ir_select(f, first, a->collides, b->collides),
+        .mean = b->mean,
+        .t = ir_select(f, first, a->t, b->t),
+        .steps = ir_select(f, first, a->steps, b->steps),
+        .weight = color_select(t, first, a->weight, b->weight),
+        .share = color_select(t, first, a->share, b->share),
+    };
+    for (int c = 0; c < 3; c++)
+        fl.zeros[c] = ir_select(f, first, a->zeros[c], b->zeros[c]);
+    return fl;
+}
+
+walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
+{
+    walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
+    s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
+    ir_ref forced = ir_bool(w->t.f, false);
+    if (w->forces) { /* which is a flight of weight 1 through nothing */
+        forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->forced, t_f32(&w->t, 0)));
+        s.there = ir_and(w->t.f, s.there, ir_not(w->t.f, forced));
+    }
+    walk_flight free_one = {0}, tracked_one = {0}, fl;
+    if (media_any(w, true))
+        free_one = free_flight(w, &s, at->share);
+    if (media_any(w, false))
+        tracked_one = track_flight(w, &s, at->share);
+    if (media_any(w, true) && media_any(w, false))
+        fl = flight_select(w, s.homogeneous, &free_one, &tracked_one);
+    else
+        fl = media_any(w, true) ? free_one : tracked_one;
+    if (w->forces)
+        fl.collides = ir_or(w->t.f, fl.collides, forced), fl.t = ir_select(w->t.f, forced, w->forced, fl.t);
+    return fl;
+}
+
+color flight_weight(walk *w, const walk_flight *fl, color share)
+{
+    color crossed = {0}, tracked = {0};
+    for (int c = 0; c < 3; c++)
+        share.c[c] = ir_detach(w->t.f, share.c[c]);
+    if (media_any(w, true))
+        crossed = free_weight(w, fl, share);
+    if (media_any(w, false))
+        tracked = track_weight(w, fl, share);
+    if (!media_any(w, false))
+        return crossed;
+    if (!media_any(w, true))
+        return tracked;
+    return color_select(&w->t, fl->s.homogeneous, crossed, tracked);
+}
+
+/* ---- transmittance ---- */
+
+color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
+{
+    tracer *t = &w->t;
+    color one = color_all(t_f32(t, 1)), closed = one, product = one;
+    if (media_any(w, true)) {
+        bool moves = tracked && w->sways;
+        color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
+        ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+        for (int c = 0; c < 3; c++)
+            closed.c[c] = exponential(t, sigma.c[c], length);
+    }
+    if (media_any(w, false))
+        product = track_transmittance(w, s, tracked);
+    color r = media_any(w, true) ? color_select(t, s->homogeneous, closed, product) : product;
+    return color_select(t, s->there, r, one);
+}
+
+/* ---- adjoints ---- */
+
+/* Minus the optical thickness, whose adjoint is that of the transmittance's logarithm. */
+static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
+{
+    tracer *t = &w->t;
+    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true);
+    ir_ref length = stretch_length(w, s, distance);
+    COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], length)));
+    return r;
+}
+
+static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing,
+                         arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
+    arrivals inside = *sum;
+    if (media_want_extinction(w))
+        color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
+    vec3 p = stretch_point(t, s, fl->t);
+    color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
+    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)),
+          zero = color_all(t_f32(t, 0));
+    color_backward_into(&w->t, tracked,
+                        color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero),
+                        &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
+}
+
+void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
+{
+    when = ir_and(w->t.f, when, fl->s.there);
+    if (media_any(w, true))
+        free_adjoint(w, fl, when, to_come, missing, sum);
+    if (media_any(w, false))
+        track_adjoint(w, fl, when, to_come, missing, sum);
+}
+
+void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
+{
+    ir_func *f = w->t.f;
+    when = ir_and(f, when, s->there);
+    if (media_any(w, true)) {
+        ir_ref branch = ir_if(f, ir_and(f, when, s->homogeneous));
+        arrivals inside = *sum;
+        color_backward_into(&w->t, thickness(w, s, s->limit), to_come, &inside);
+        ir_else(f);
+        ir_endif(f);
+        arrivals_join(&w->t, branch, &inside, sum);
+    }
+    if (media_any(w, false))
+        track_stretch_adjoint(w, s, when, to_come, sum);
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Heterogeneous media: delta tracking of flights, ratio tracking of transmittance, and the derivatives of
+ * both (free_flight.c). Tentative collisions come at the rate of the majorant; a second walk meets the same
+ * ones, since each has its own random numbers. */
+#include "render/integrator/media/free_flight.h"
+#include "spirv_gen/ad/ad.h"
+
+/* A stretch with more tentative collisions than this has densities beyond what tracking can do; its samples
+ * count as not finite. */
+enum { STEPS_MOST = 1 << 16 };
+/* Collisions and borders of cells that RENDER_UNROLLED has room for on a stretch, since reverse mode takes no
+ * loops of what is tracked. A sample with more counts as not finite. */
+enum { UNROLLED_STEPS = 16 };
+static const float endless = 1e36f;
+
+static const float detour_optical =
+    1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
+
+/* ---- tentative collisions ---- */
+
+static ir_ref mean_distance(tracer *t, ir_ref majorant)
+{
+    ir_func *f = t->f;
+    ir_ref some = ir_gt(f, majorant, t_f32(t, 0));
+    return ir_select(f, some, ir_div(f, t_f32(t, 1), ir_select(f, some, majorant, t_f32(t, 1))),
+                     t_f32(t, 1e30f));
+}
+
+track track_begin(walk *w, const walk_stretch *s)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref b[7], zero = t_f32(t, 0);
+    track k = {.near = zero, .far = s->limit};
+    ir_call(f, s->cls, w->fn.bounds, w->plan->media.count, &s->record, 1, b);
+    if (w->flakes) {
+        k.most_area = stretch_most_area(w, s);
+        b[0] = ir_mul(f, b[0], k.most_area);
+    }
+    k.mean = mean_distance(t, b[0]);
+    k.diagonal = v3_sub(t, vec3_at(b + 4), vec3_at(b + 1));
+    if (w->cells) {
+        ir_ref in[7] = {s->record, s->o.x, s->o.y, s->o.z, s->d.x, s->d.y, s->d.z}, out[6];
+        ir_call(f, s->cls, w->fn.into, w->plan->media.count, in, 7, out);
+        k.o = v3(out[0], out[1], out[2]), k.d = v3(out[3], out[4], out[5]);
+    }
+    const ir_ref o[3] = {s->o.x, s->o.y, s->o.z}, d[3] = {s->d.x, s->d.y, s->d.z};
+    for (int a = 0; a < 3; a++) {
+        ir_ref size = ir_max(f, ir_abs(f, d[a]), t_f32(t, 1e-9f));
+        ir_ref inverse = ir_div(f, t_f32(t, 1), ir_select(f, ir_lt(f, d[a], zero), ir_neg(f, size), size));
+        ir_ref low = ir_mul(f, ir_sub(f, b[1 + a], o[a]), inverse),
+               high = ir_mul(f, ir_sub(f, b[4 + a], o[a]), inverse);
+        k.near = ir_max(f, k.near, ir_min(f, low, high)), k.far = ir_min(f, k.far, ir_max(f, low, high));
+    }
+    return k;
+}
+
+ir_ref track_exhausted(walk *w, const walk_stretch *s, ir_ref step)
+{
+    return ir_ge(w->t.f, ir_sub(w->t.f, step, s->step), t_u32(&w->t, STEPS_MOST));
+}
+
+tentative track_next(walk *w, const walk_stretch *s, const track *k, ir_ref distance, ir_ref step)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    random4 r = random_block(t, w->pixel, s->sample, s->key, w->stream, step);
+    ir_ref depth = ir_neg(f, ir_log(f, ir_sub(f, t_f32(t, 1), r.u[0]))), within = ir_bool(f, true), cell[3];
+    tentative c = {.mean = k->mean, .u = r.u[1]};
+    if (w->cells) {
+        ir_ref in[8] = {s->record, k->o.x, k->o.y, k->o.z, k->d.x, k->d.y, k->d.z, distance};
+        ir_call(f, s->cls, w->fn.cell, w->plan->media.count, in, 8, cell);
+        c.least = cell[1];
+        c.mean = mean_distance(t, k->residual ? ir_sub(f, cell[0], cell[1])
+                                  : w->flakes ? ir_mul(f, cell[0], k->most_area)
+                                              : cell[0]);
+    }
+    if (k->shortened)
+        c.mean = ir_min(f, c.mean, k->longest);
+    c.distance = ir_add(f, distance, ir_mul(f, depth, c.mean));
+    if (w->cells) {
+        within = ir_lt(f, c.distance, cell[2]);
+        c.distance = ir_min(f, c.distance, cell[2]);
+    }
+    c.inside = ir_and(f, ir_lt(f, c.distance, k->far), ir_not(f, track_exhausted(w, s, step)));
+    c.collides = ir_and(f, c.inside, within);
+    c.p = stretch_point(t, s, c.distance);
+    c.crossed = ir_max(f, t_f32(t, 0), ir_sub(f, ir_min(f, c.distance, k->far), distance));
+    return c;
+}
+
+color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool tracked)
+{
+    tracer *t = &w->t;
+    color sigma = stretch_extinction(w, s, p, tracked);
+    COLOR_EACH(r, ir_mul(t->f, sigma.c[c], mean));
+    return r;
+}
+
+color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
+{
+    color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
+    return w->sways ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
+}
+
+color track_null(walk *w, color real)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
+    COLOR_EACH(r, ir_max(t->f, zero, ir_sub(t->f, one, real.c[c])));
+    return r;
+}
+
+ir_ref track_detour_part(walk *w, const track *k, color sigma)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref thickness = ir_mul(f, color_mean(t, sigma), v3_length(t, k->diagonal)),
+           as_often = t_f32(t, detour_optical);
+    return ir_div(f, as_often, ir_add(f, thickness, as_often));
+}
+
+/* ---- walks over all of them ---- */
+
+static void put_collisions(const walk *w, loop_state *s, const collisions *c)
+{
+    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
+    channels_put(w, s, c->product);
+    if (c->two)
+        state_put_color(s, c->other);
+}
+
+static collisions get_collisions(const walk *w, loop_state *s, collisions c)
+{
+    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
+    c.product = channels_get(w, s);
+    if (c.two)
+        c.other = state_get_color(s);
+    return c;
+}
+
+static collisions collisions_select(walk *w, ir_ref condition, const collisions *a, const collisions *b)
+{
+    loop_state from = {0}, old = {0};
+    put_collisions(w, &from, a), put_collisions(w, &old, b);
+    state_select(&w->t, condition, &from, &old);
+    return get_collisions(w, &from, *a);
+}
+
+static ir_ref goes_on(walk *w, const collisions *c)
+{
+    return c->fl ? ir_and(w->t.f, c->going, ir_lt(w->t.f, c->step, c->fl->steps)) : c->going;
+}
+
+static collisions next_collision(walk *w, collisions c, collision_step *each)
+{
+    tentative at = track_next(w, c.s, c.k, c.distance, c.step);
+    each(w, &at, &c);
+    c.distance = at.distance, c.step = ir_add(w->t.f, c.step, t_u32(&w->t, 1));
+    c.going = c.fl ? c.going : at.inside; /* up to a flight's end all are inside */
+    return c;
+}
+
+collisions track_collisions(walk *w, collisions c, collision_step *each)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    c.distance = c.k->near, c.step = c.s->step, c.product = color_all(t_f32(t, 1));
+    c.going = ir_and(f, c.s->there, ir_not(f, c.s->homogeneous));
+    if (c.tracked && w->pass == RENDER_UNROLLED) {
+        for (int i = 0; i < UNROLLED_STEPS; i++) {
+            collisions then = next_collision(w, c, each);
+            c = collisions_select(w, goes_on(w, &c), &then, &c);
+        }
+        c.over = goes_on(w, &c);
+        return c;
+    }
+    loop_state state = {0}, next = {0};
+    put_collisions(w, &state, &c);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    c = get_collisions(w, &state, c);
+    ir_while(f, goes_on(w, &c));
+    collisions then = next_collision(w, c, each);
+    put_collisions(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step); /* of a flight it has been seen */
+    return c;
+}
+
+color collisions_found(walk *w, const collisions *c, color value)
+{
+    return color_select(&w->t, c->over, color_all(t_f32(&w->t, endless)), value);
+}
+
+/* ---- flights ---- */
+
+/* Probability with which each channel would call a collision real. Detours find what is 0 without that. */
+static color real_chance(walk *w, color real)
+{
+    tracer *t = &w->t;
+    if (w->detours || !media_want_extinction(w))
+        return real;
+    COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, LEAST_REAL_CHANCE)));
+    return r;
+}
+
+/* Weight and shares of channels go through one collision, of which every channel has this chance. */
+static void weigh(walk *w, color value, color chance, bool exact, color *weight, color *share)
+{
+    tracer *t = &w->t;
+    ir_ref mixed = share_mixture(w, *share, chance),
+           inverse = t_ratio(t, t_f32(t, 1), ir_detach(t->f, mixed));
+    for (int c = 0; !exact && c < 3; c++)
+        weight->c[c] = ir_mul(t->f, weight->c[c], ir_mul(t->f, value.c[c], inverse));
+    *share = share_after(w, *share, chance, mixed);
+}
+
+typedef struct tracking {
+    ir_ref distance, step;
+    ir_ref going, real;
+    ir_ref mean; /* at the last tentative collision */
+    color weight, share;
+    bool exact; /* the weight is 1 whatever happens, and no state */
+} tracking;
+
+static void put_tracking(const walk *w, loop_state *s, const tracking *k)
+{
+    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->real);
+    if (!k->exact)
+        channels_put(w, s, k->weight);
+    if (w->spectral)
+        state_put_color(s, k->share);
+    if (w->cells)
+        state_put(s, k->mean);
+}
+
+static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
+{
+    tracking k = *before;
+    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.real = state_get(s);
+    if (!k.exact)
+        k.weight = channels_get(w, s);
+    if (w->spectral)
+        k.share = state_get_color(s);
+    if (w->cells)
+        k.mean = state_get(s);
+    return k;
+}
+
+/* Delta tracking up to a real collision or the end. */
+static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    tracking now = {
+        .distance = k->near,
+        .step = s->step,
+        .going = ir_and(f, s->there, ir_not(f, s->homogeneous)),
+        .real = ir_bool(f, false),
+        .mean = k->mean,
+        .weight = color_all(t_f32(t, 1)),
+        .share = share,
+        .exact = media_track_exact(w),
+    };
+    loop_state state = {0}, next = {0};
+    put_tracking(w, &state, &now);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    now = get_tracking(w, &state, &now);
+    ir_while(f, now.going);
+    tracking then = now;
+    tentative c = track_next(w, s, k, now.distance, now.step);
+    color real = track_real(w, s, c.mean, c.p, false), chance = real_chance(w, real);
+    then.distance = c.distance, then.mean = c.mean;
+    then.real = ir_and(f, c.collides, ir_lt(f, c.u, share_mixture(w, now.share, chance)));
+    then.going = ir_and(f, c.inside, ir_not(f, then.real));
+    ir_ref null = ir_and(f, c.collides, ir_not(f, then.real)); /* a real one is weighed behind the loop */
+    weigh(w, track_null(w, real), track_null(w, chance), now.exact, &then.weight, &then.share);
+    then.weight = color_select(t, null, then.weight, now.weight);
+    then.share = color_select(t, null, then.share, now.share);
+    then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
+    put_tracking(w, &next, &then);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    return get_tracking(w, &state, &now);
+}
+
+/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of
+ * its derivative (free_flight.h). */
+static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    ir_ref mean = fl->mean;
+    color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
+    if (w->sways)
+        tracked = color_scale(t, tracked, fl->growth);
+    if (!w->detours)
+        return tracked;
+    value = track_real(w, s, mean, p, false);
+    ir_ref part = ir_sub(f, t_f32(t, 1), track_detour_part(w, k, stretch_extinction(w, s, p, false)));
+    for (int c = 0; c < 3; c++)
+        own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
+                         ir_detach(f, value.c[c]));
+    return own;
+}
+
+walk_flight track_flight(walk *w, const walk_stretch *s, color share)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    track k = track_begin(w, s);
+    tracking end = track_loop(w, s, &k, share);
+    walk_flight fl = {
+        .s = *s,
+        .collides = end.real,
+        .mean = end.mean,
+        .t = end.distance,
+        .steps = end.step,
+        .weight = end.weight,
+        .share = end.share,
+    };
+    vec3 p = stretch_point(t, s, end.distance);
+    color real = track_real(w, s, end.mean, p, false), chance = real_chance(w, real),
+          albedo = stretch_albedo(w, s, p, false);
+    color value = color_mul(t, albedo, real); /* albedo * extinction / majorant */
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), mixed = share_mixture(w, end.share, chance),
+           inverse = t_ratio(t, one, mixed);
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_and(f, end.real, ir_eq(f, value.c[c], zero)), dead = ir_eq(f, end.weight.c[c], zero);
+        ir_ref factor = ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse);
+        if (end.exact) /* chance and value have the extinction in common */
+            factor = ir_select(f, lost, inverse, albedo.c[c]);
+        fl.weight.c[c] = ir_mul(f, end.weight.c[c], ir_select(f, end.real, factor, one));
+        fl.weight.c[c] = ir_select(f, track_exhausted(w, s, end.step), t_f32(t, endless), fl.weight.c[c]);
+        fl.zeros[c] = ir_select(f, dead, t_u32(t, 2), ir_to_u32(f, lost));
+    }
+    color after = share_after(w, end.share, chance, mixed);
+    fl.share = color_select(t, end.real, after, end.share);
+    return fl;
+}
+
+/* Past a collision that was null, or a border: the weight tracked, over what decided it. */
+static void weigh_null(walk *w, const tentative *at, collisions *c)
+{
+    tracer *t = &w->t;
+    color weight = c->product, share = c->other,
+          chance = real_chance(w, track_real(w, c->s, at->mean, at->p, false));
+    weigh(w, track_null(w, track_passed(w, c->s, at->mean, at->distance)), track_null(w, chance), false,
+          &weight, &share);
+    c->product = color_select(t, at->collides, weight, c->product),
+    c->other = color_select(t, at->collides, share, c->other);
+}
+
+/* The same flight again, its values tracked. */
+color track_weight(walk *w, const walk_flight *fl, color share)
+{
+    tracer *t = &w->t;
+    const walk_stretch *s = &fl->s;
+    track k = track_begin(w, s);
+    collisions c = {.s = s, .k = &k, .fl = fl, .tracked = true, .two = w->spectral, .other = share};
+    c = track_collisions(w, c, weigh_null);
+    color weight = collisions_found(w, &c, c.product);
+    vec3 p_end = stretch_point(t, s, fl->t);
+    color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
+    color value =
+        color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
+    ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
+    return color_mul(t, weight,
+                     color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
+}
+
+/* ---- transmittance ---- */
+
+/* Residual ratio tracking (Novak, Selle, Jarosz 2014), where cells have bounds from below: what these take
+ * away is an exponential, and only the rest, which no collision calls real more often than bound and
+ * extinction differ, is met by chance. Both bounds are detached. */
+static track residual_track(walk *w, const walk_stretch *s)
+{
+    track k = track_begin(w, s);
+    k.residual = w->cells && !w->flakes && !(w->plan->off & PLAN_RESIDUAL);
+    return k;
+}
+
+/* What a collision leaves there. */
+static color residual_share(walk *w, const walk_stretch *s, const track *k, const tentative *c, bool tracked)
+{
+    tracer *t = &w->t;
+    color real = tracked ? track_passed(w, s, c->mean, c->distance) : track_real(w, s, c->mean, c->p, false);
+    for (int i = 0; k->residual && i < 3; i++)
+        real.c[i] = ir_sub(t->f, real.c[i], ir_mul(t->f, c->least, c->mean));
+    return track_null(w, real);
+}
+
+static void cross(walk *w, const tentative *at, collisions *c)
+{
+    tracer *t = &w->t;
+    if (c->k->residual)
+        c->product =
+            color_scale(t, c->product, ir_exp(t->f, ir_neg(t->f, ir_mul(t->f, at->least, at->crossed))));
+    color left = color_mul(t, c->product, residual_share(w, c->s, c->k, at, c->tracked));
+    c->product = color_select(t, at->collides, left, c->product);
+}
+
+/* Ratio tracking. */
+color track_transmittance(walk *w, walk_stretch *s, bool tracked)
+{
+    track k = residual_track(w, s);
+    collisions c = track_collisions(w, (collisions){.s = s, .k = &k, .tracked = tracked}, cross);
+    s->step = c.step;
+    return collisions_found(w, &c, c.product);
+}
+
+/* ---- adjoints ---- */
+
+static ir_ref color_sum(tracer *t, color c) { return ir_add(t->f, c.c[0], ir_add(t->f, c.c[1], c.c[2])); }
+
+/* Of what collisions leave, from number s->step up to k->far, or, of a flight, up to the one where it ends,
+ * where that is real: then seed_real is the adjoint of extinction over majorant there. Returns the next one's
+ * number. All in one loop, since the gradient of a lookup is most of the code, and a step ahead of itself, so
+ * that the one that leaves, at the end of every stretch, is not looked up, and adds no zeros. */
+static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k, ir_ref when, color to_come,
+                                 const walk_flight *fl, color seed_real, arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (!w->spectral) /* one factor for all three */
+        to_come.c[0] = color_sum(t, to_come), seed_real.c[0] = color_sum(t, seed_real);
+    tentative at = track_next(w, s, k, k->near, s->step), then;
+    ir_ref state[6 + ARRIVALS_MOST] = {at.distance, s->step, ir_and(f, when, at.inside),
+                                       at.collides, at.mean, k->residual ? at.least : at.mean},
+                     next[6 + ARRIVALS_MOST];
+    uint32_t own = k->residual ? 6 : w->cells ? 5 : 3, count = own + sum->count;
+    memcpy(state + own, sum->sum, sum->count * sizeof *state);
+    ir_ref loop = ir_loop(f, state, count);
+    arrivals inside = *sum;
+    memcpy(inside.sum, state + own, sum->count * sizeof *state);
+    ir_while(f, fl ? ir_and(f, state[2], ir_le(f, state[1], fl->steps)) : state[2]);
+    at.p = stretch_point(t, s, state[0]), at.collides = w->cells ? state[3] : ir_bool(f, true);
+    at.mean = w->cells ? ir_detach(f, state[4]) : k->mean,
+    at.least = k->residual ? ir_detach(f, state[5]) : at.mean;
+    color left = residual_share(w, s, k, &at, false), seed;
+    uint32_t channels = w->spectral ? 3 : 1;
+    for (uint32_t c = 0; c < channels; c++) {
+        seed.c[c] = ir_neg(f, t_ratio(t, to_come.c[c], left.c[c]));
+        if (fl)
+            seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
+        seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
+    }
+    color real =
+        track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
+    if (w->sways) {
+        ir_ref growth = stretch_growth(w, s);
+        real = color_scale(t, real,
+                           fl ? ir_select(f, ir_eq(f, state[1], fl->steps),
+                                          ir_select(f, fl->collides, fl->growth, growth), growth)
+                              : growth);
+    }
+    backward_into(t, real.c, seed.c, channels, &inside);
+    next[1] = ir_add(f, state[1], t_u32(t, 1));
+    then = track_next(w, s, k, state[0], next[1]);
+    next[0] = then.distance, next[2] = then.inside, next[3] = then.collides, next[4] = then.mean,
+    next[5] = k->residual ? then.least : then.mean;
+    memcpy(next + own, inside.sum, sum->count * sizeof *next);
+    ir_endloop(f, loop, next, count);
+    memcpy(sum->sum, state + own, sum->count * sizeof *state);
+    return ir_add(f, state[1], ir_to_u32(f, when));
+}
+
+void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_stretch *s = &fl->s;
+    track k = track_begin(w, s);
+    when = ir_and(f, when, ir_not(f, s->homogeneous));
+    vec3 p = stretch_point(t, s, fl->t);
+    color real = track_real(w, s, fl->mean, p, false), albedo = stretch_albedo(w, s, p, false);
+    color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
+    if (media_want_extinction(w)) {
+        color seed_real = color_mul(t, albedo, seed);
+        if (w->detours) /* are to find the rest */
+            seed_real = color_scale(
+                t, seed_real,
+                ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
+        collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
+    }
+    ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
+    arrivals inside = *sum;
+    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed,
+                        &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(t, branch, &inside, sum);
+}
+
+void track_stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum)
+{
+    track k = residual_track(w, s);
+    s->step = collisions_adjoint(w, s, &k, ir_and(w->t.f, when, ir_not(w->t.f, s->homogeneous)), to_come,
+                                 NULL, to_come, sum);
+}

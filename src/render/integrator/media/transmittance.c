@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What reaches a vertex of the light it has sampled where surfaces may let light straight through and media
+ * lie in between: the product over stretches of their transmittance and of what the surfaces between them let
+ * through. Media are crossed by ratio tracking with a random stream of its own, so the whole can be walked
+ * again.
+ *
+ * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
+ * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
+#include "render/integrator/media/free_flight.h"
+#include "render/integrator/motion/local_volume.h"
+
+enum { UNROLLED_STAGES = 4 };
+
+typedef struct crossing {
+    vec3 o;
+    ir_ref medium, step;
+    ir_ref going;
+    ir_ref stages;    /* u32: so far, where counts_stages */
+    walk_border last; /* where walk.sways: the surface that was gone through last */
+    walk_shadow sum;
+} crossing;
+
+static bool requested_within(const class_node *n)
+{
+    bool any = plan_requests(n);
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= requested_within(n->child[k]);
+    return any;
+}
+
+/* The gradient of a surface that lets light through is wanted. */
+static bool wants_surfaces(const walk *w)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        wanted |= bsdf_lets_through(w->plan->bsdfs.data[i]) && requested_within(w->plan->bsdfs.data[i]);
+    return wanted;
+}
+
+bool shadow_is_wanted(const walk *w)
+{
+    return plan_sways(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
+}
+
+/* Passes that may want shadow_adjoint, and so know how many stages it needs. */
+static bool counts_stages(const walk *w)
+{
+    bool gradient = w->pass == RENDER_GRADIENT || w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
+    return gradient && shadow_is_wanted(w);
+}
+
+static void put(const walk *w, loop_state *s, const crossing *c)
+{
+    state_put_vec3(s, c->o);
+    state_put(s, c->medium), state_put(s, c->step), state_put(s, c->going);
+    state_put(s, c->sum.open);
+    state_put_color(s, c->sum.product);
+    for (int k = 0; k < 3; k++)
+        state_put(s, c->sum.zeros[k]);
+    if (counts_stages(w))
+        state_put(s, c->stages), state_put(s, c->sum.stages);
+    if (w->sways)
+        state_put_border(w, s, &c->last);
+}
+
+static crossing get(walk *w, loop_state *s)
+{
+    crossing c = {0};
+    c.o = state_get_vec3(s);
+    c.medium = state_get(s), c.step = state_get(s), c.going = state_get(s);
+    c.sum.open = state_get(s);
+    c.sum.product = state_get_color(s);
+    for (int k = 0; k < 3; k++)
+        c.sum.zeros[k] = state_get(s);
+    c.stages = c.sum.stages = t_u32(&w->t, 0);
+    if (counts_stages(w))
+        c.stages = state_get(s), c.sum.stages = state_get(s);
+    if (w->sways)
+        c.last = state_get_border(w, s);
+    return c;
+}
+
+/* One stretch and the surface at its end. */
+typedef struct stage {
+    interaction si;
+    walk_stretch s;
+    frame frame;
+    vec3 wi;
+    ir_ref passable; /* bool: there is no surface, or one of a class that lets light through */
+    walk_hit hit;
+    walk_border border; /* where walk.sways, as is this: how the ray moves there */
+    walk_sway sway;
+} stage;
+
+/* The shadow ray, from where it starts to the point on the light; and how it moves with these. */
+typedef struct shadow_line {
+    vec3 start, end;
+    sway_line sways;
+} shadow_line;
+
+/* Arguments of a surface that is met along d. */
+static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3 wi,
+                                  ir_ref in[6 + SURFACE_ARGS])
+{
+    in[0] = t_word(&w->t, si->shape, SHAPE_BSDF_RECORD);
+    vec3_put(wi, in + 1), in[4] = si->uv.x, in[5] = si->uv.y;
+    return 6 + surface_args(&w->t, si, fr, in + 6);
+}
+
+/* The same, as the surface and the ray move. */
+static void moved_arguments_of(walk *w, const stage *g, ir_ref *in, uint32_t count)
+{
+    tracer *t = &w->t;
+    vec3 d = v3_detach(t, g->hit.d);
+    two_surfaces x = sway_surface(w, &g->hit, &g->sway);
+    frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
+    ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
+    through_arguments(w, &x.now, now_frame,
+                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->sway.turn)))),
+                      now);
+    through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
+    for (uint32_t k = 1; k < count; k++)
+        if (ir_type_of(t->f, in[k]) == IR_F32)
+            in[k] = follow_number(w, g->si.valid, in[k], now[k], before[k]);
+}
+
+static color surface_through(walk *w, const stage *g, bool tracked)
+{
+    tracer *t = &w->t;
+    const interaction *si = &g->si;
+    ir_ref in[6 + SURFACE_ARGS];
+    uint32_t count = through_arguments(w, si, g->frame, g->wi, in);
+    color c = color_all(t_f32(t, 1));
+    for (uint32_t k = 0; tracked && k < count; k++)
+        in[k] = ir_detach(t->f, in[k]);
+    if (tracked && w->sways && walk_moves(w, MOVE_SURFACE))
+        moved_arguments_of(w, g, in, count);
+    if (w->plan->bsdfs.count == 0)
+        return c;
+    ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
+            tracked ? w->fn.bsdf_through_tracked : w->fn.bsdf_through, w->plan->bsdfs.count, in, count, c.c);
+    return color_select(t, si->valid, c, color_all(t_f32(t, 1)));
+}
+
+/* bool: a surface of this class lets light through, or may for other values */
+static ir_ref lets_through(walk *w, ir_ref cls)
+{
+    ir_func *f = w->t.f;
+    ir_ref is = ir_bool(f, false);
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        if (bsdf_lets_through(w->plan->bsdfs.data[i]))
+            is = ir_or(f, is, ir_eq(f, cls, t_u32(&w->t, i)));
+    return is;
+}
+
+/* Each stage aims at the light anew: the places where rays begin lie beside the line, off the surfaces that
+ * they have gone through, and a ray that only goes on in its direction misses, or meets too early, what the
+ * line touches; near the horizon of a ball of light that is where derivatives are large. */
+static vec3 aim(walk *w, const crossing *c, const shadow_line *l, ir_ref *left)
+{
+    tracer *t = &w->t;
+    vec3 to = v3_sub(t, l->end, c->o);
+    ir_ref length = ir_max(t->f, v3_length(t, to), t_f32(t, 1e-20f));
+    *left = walk_far(w, length);
+    return v3_scale(t, to, ir_div(t->f, t_f32(t, 1), length));
+}
+
+static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref sample, ir_ref key)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    stage g = {0};
+    ir_ref left;
+    vec3 d = aim(w, c, l, &left);
+    g.si = walk_intersect(
+        w, (walk_position){.o = c->o, .d = d, .tmax = ir_select(f, c->going, left, t_f32(t, -1))}, &g.hit);
+    ir_ref limit = ir_select(f, g.si.valid, g.si.t, left);
+    g.frame = surface_frame(t, &g.si);
+    g.wi = frame_to_local(t, g.frame, v3_neg(t, d));
+    g.passable = ir_or(f, ir_not(f, g.si.valid), lets_through(w, t_word(t, g.si.shape, SHAPE_BSDF_CLASS)));
+    if (w->media) {
+        g.s = stretch_in(w, c->medium, c->o, d, limit, sample, key);
+        g.s.there = ir_and(f, g.s.there, ir_and(f, c->going, g.passable));
+        g.s.step = c->step;
+    }
+    return g;
+}
+
+/* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
+static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
+{
+    g->border = c->last;
+    if (!w->sways || !tracked)
+        return;
+    g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
+    ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
+    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin,
+                                 w->media ? g->s.limit : g->si.t);
+    g->s.motion = m;
+    g->sway = (walk_sway){.shift = l->sways.shift, .turn = l->sways.turn, .origin = origin};
+}
+
+/* To behind the surface; whether there is anything further. */
+static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
+    if (w->sways)
+        c->last = g->border;
+    c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
+    c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
+    ir_ref ahead = ir_gt(f, v3_dot(t, v3_sub(t, l->end, c->o), g->hit.d), t_f32(t, 0));
+    c->going = ir_and(f, ir_and(f, c->going, ir_and(f, g->si.valid, g->passable)), ahead);
+}
+
+/* A factor joins the product where it is not 0. */
+static void multiply(walk *w, walk_shadow *sum, ir_ref going, color factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_and(f, going, ir_eq(f, factor.c[c], t_f32(t, 0)));
+        ir_ref other = ir_or(f, lost, ir_not(f, going));
+        sum->product.c[c] = ir_mul(f, sum->product.c[c], ir_select(f, other, t_f32(t, 1), factor.c[c]));
+        sum->zeros[c] = ir_min(f, t_u32(t, 2), ir_add(f, sum->zeros[c], ir_to_u32(f, lost)));
+    }
+}
+
+/* Where the shadow ray of a vertex begins; tracked: and moves. */
+static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked,
+                      shadow_line *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 d = v->light_d, end = v3_add(t, v->si.p, v3_scale(t, d, v->light.distance));
+    crossing c = {
+        .o = ray_offset(t, v->si.p, v->si.ng, d),
+        .step = t_u32(t, 0),
+        .going = wanted,
+        .stages = t_u32(t, 0),
+    };
+    *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
+    if (w->sways && tracked)
+        l->sways = sway_to_light(w, v);
+    if (w->sways)
+        c.last = border_none(w);
+    c.medium = at->medium;
+    ir_ref left;
+    if (w->media)
+        c.medium = ir_select(f, v->flight.collides, at->medium,
+                             medium_behind(w, &v->si, aim(w, &c, l, &left), at->medium));
+    c.sum = (walk_shadow){
+        .open = wanted,
+        .product = color_all(t_f32(t, 1)),
+        .zeros = {t_u32(t, 0), t_u32(t, 0), t_u32(t, 0)},
+        .stages = t_u32(t, 0),
+    };
+    return c;
+}
+
+static void count_stage(walk *w, crossing *c, const stage *g)
+{
+    ir_func *f = w->t.f;
+    ir_ref counts = w->media ? g->s.there : ir_bool(f, false);
+    if (wants_surfaces(w) || plan_sways(w->plan))
+        counts = ir_or(f, counts, ir_and(f, c->going, g->si.valid));
+    c->stages = ir_add(f, c->stages, t_u32(&w->t, 1));
+    c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
+}
+
+static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key, bool tracked)
+{
+    stage g = next_stage(w, c, l, sample, key);
+    stage_sways(w, c, l, &g, tracked);
+    if (counts_stages(w))
+        count_stage(w, c, &g);
+    if (w->media) {
+        multiply(w, &c->sum, g.s.there, stretch_transmittance(w, &g.s, tracked));
+        c->step = g.s.step;
+    }
+    multiply(w, &c->sum, ir_and(w->t.f, c->going, g.passable), surface_through(w, &g, tracked));
+    advance(w, c, &g, l);
+}
+
+walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref key = stretch_key(w, at->event, 1);
+    shadow_line l;
+    crossing c = begin(w, v, at, wanted, tracked, &l);
+    if (tracked && w->pass == RENDER_UNROLLED) { /* reverse mode takes no such loop; where there is nothing
+                                                    further, nothing changes */
+        for (int k = 0; k < UNROLLED_STAGES; k++)
+            cross_stage(w, &c, &l, at->sample, key, true);
+        return c.sum;
+    }
+    loop_state state = {0}, next = {0};
+    put(w, &state, &c);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    c = get(w, &state);
+    ir_while(f, c.going);
+    cross_stage(w, &c, &l, at->sample, key, tracked);
+    if (w->pass == RENDER_PRIMAL ||
+        w->pass == RENDER_VARIANCE) { /* in others a factor of 0 may be what a derivative is about */
+        ir_ref black = ir_bool(f, true);
+        for (int k = 0; k < 3; k++)
+            black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
+        c.going = ir_and(f, c.going, ir_not(f, black));
+    }
+    put(w, &next, &c);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    return get(w, &state).sum;
+}
+
+/* ---- derivative ---- */
+
+static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_shadow *all, color seed,
+                            arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color factor = surface_through(w, g, false), tracked = surface_through(w, g, true), seeds;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0)), zeros = ir_to_u32(f, lost);
+        ir_ref others = ir_div(f, all->product.c[c], ir_select(f, lost, t_f32(t, 1), factor.c[c]));
+        ir_ref alone = ir_and(f, going, ir_eq(f, all->zeros[c], zeros)); /* no other factor is 0 */
+        seeds.c[c] = ir_select(f, alone, ir_mul(f, seed.c[c], others), t_f32(t, 0));
+    }
+    color_backward_into(t, tracked, seeds, sum);
+}
+
+/* What has arrived at the shadow ray goes on to what that goes by. */
+static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived, ir_ref when, arrivals *sum)
+{
+    ir_func *f = w->t.f;
+    if (!w->sways)
+        return;
+    ir_ref numbers[SWAY_LINE_NUMBERS], branch = ir_if(f, when);
+    arrivals inside = *sum;
+    sway_line_pack(&l->sways, numbers);
+    backward_into(&w->t, numbers, arrived->sum, SWAY_LINE_NUMBERS, &inside);
+    ir_else(f);
+    ir_endif(f);
+    arrivals_join(&w->t, branch, &inside, sum);
+}
+
+void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
+                    arrivals *sum)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref key = stretch_key(w, at->event, 1);
+    shadow_line l;
+    crossing c = begin(w, v, at, ir_and(f, when, v->shadow.open), true, &l);
+    arrivals arrived = {.count = w->sways ? sway_line_pack(&l.sways, arrived.at) : 0};
+    for (uint32_t k = 0; k < arrived.count; k++)
+        arrived.sum[k] = t_f32(t, 0);
+    color to_come;
+    for (int k = 0; k < 3; k++) { /* of media: their transmittance is never 0 where its gradient is wanted */
+        ir_ref clean = ir_eq(f, v->shadow.zeros[k], t_u32(t, 0));
+        to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
+    }
+    loop_state state = {0}, next = {0};
+    put(w, &state, &c), state_put_arrivals(&state, &arrived);
+    ir_ref loop = ir_loop(f, state.r, state.count);
+    c = get(w, &state), state_get_arrivals(&state, &arrived);
+    ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
+    stage g = next_stage(w, &c, &l, at->sample, key);
+    stage_sways(w, &c, &l, &g, true);
+    if (w->media) {
+        stretch_adjoint(w, &g.s, c.going, to_come, &arrived);
+        c.step = g.s.step;
+    }
+    adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed, &arrived);
+    advance(w, &c, &g, &l);
+    c.stages = ir_add(f, c.stages, t_u32(t, 1));
+    put(w, &next, &c), state_put_arrivals(&next, &arrived);
+    ir_endloop(f, loop, next.r, next.count);
+    state.cursor = 0;
+    get(w, &state), state_get_arrivals(&state, &arrived);
+    adjoint_line(w, &l, &arrived, when, sum);
+}

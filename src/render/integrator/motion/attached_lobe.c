@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rough lobes whose sampling is attached to parameters (PRB section 4.2; Zeltner et al. 2021): the sampled
+ * direction is a function of parameters and of the ray that arrives, the random numbers being held, so that
+ * what follows goes along (attached_path.c), and the density that the value is divided by is differentiated,
+ * too. Held directions would see a lobe of roughness alpha change by 1 / alpha of itself; carried along with
+ * it they see next to nothing.
+ *
+ * Discrete choices keep their probabilities: the density is that of the direction given the choices. Weights
+ * against light sampling are functions of place, direction and parameters that add up to 1 whatever these
+ * are, so both sides are tracked: of what an attached ray has met, and of the light sampled at an attached
+ * vertex. Where tables would make them jump from cell to cell, which attached samples cross, they go by a
+ * density without (walk.smooth); any positive one is right.
+ *
+ * Mixtures (`mixes`) sample one of their parts, some of which may be detached: rough metal blended with
+ * paper. A direction may be of any of them; each stands for a share of the value, and these shares add up to
+ * 1 for all parameters, so all parts track them, those whose directions are held, too.
+ *
+ * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since visits grow
+ * like the square of the length of long ones (attached_replay.c). All others are detached, at which the chain
+ * is cut (estimators.md 5, 11). */
+#include "render/integrator/motion/attached_path.h"
+
+bool attached_wanted(const walk *w)
+{
+    const render_scene *s = w->plan->scene;
+    return s->attaches && s->use_bsdf_sampling && !s->light_tracing && w->pass != RENDER_PRIMAL &&
+           w->pass != RENDER_VARIANCE;
+}
+
+void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref near = ir_lt(f, v->attached_before, t_u32(t, w->plan->scene->look_ahead)),
+           sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
+    v->attaches = ir_and(f, bsdf_smooth_enough(t, roughness), near);
+    v->attached = ir_and(f, v->attaches, ir_and(f, sampled, ir_not(f, v->sample.delta)));
+    v->held = w->holds ? ir_and(f, v->attached, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
+    v->u1 = u1, v->u2 = u2;
+}
+
+ir_ref attached_next(walk *w, const walk_vertex *v)
+{
+    ir_func *f = w->t.f;
+    ir_ref count = ir_add(f, v->attached_before, ir_to_u32(f, v->attached));
+    return ir_select(f, follow_link(w, v->onward, LINK_FIXED), t_u32(&w->t, 0), count);
+}
+
+/* Weight of what was sampled with density a against b. */
+static ir_ref weight(tracer *t, ir_ref a, ir_ref b)
+{
+    return ir_div(t->f, t_f32(t, 1), ir_add(t->f, t_f32(t, 1), t_sqr(t, t_ratio(t, b, a))));
+}
+
+/* Smooth density of light sampling, without the choice of the light. */
+static ir_ref light_density(walk *w, const walk_light *light, vec3 ref, vec3 d, ir_ref distance, vec3 n,
+                            vec2 uv)
+{
+    ir_ref zero = t_f32(&w->t, 0), density;
+    ir_ref in[16] = {light->record, ref.x, ref.y, ref.z,           d.x,  d.y, d.z, distance, n.x, n.y,
+                     n.z,           uv.x,  uv.y,  t_u32(&w->t, 0), zero, zero};
+    ir_call(w->t.f, light->cls, w->fn.emitter_smooth, w->plan->emitters.count, in, 16, &density);
+    return density;
+}
+
+/* Of the light that the ray has met. */
+static ir_ref density_met(walk *w, const walk_vertex *v, const place *x)
+{
+    tracer *t = &w->t;
+    ir_ref there = v->way.hit.valid;
+    vec3 along = v3_select(t, there, v3_sub(t, x->si.p, x->o), x->d), n = v3_select(t, there, x->si.ng, x->d);
+    return light_density(w, &v->hit, x->o, x->d, v3_length(t, along), n,
+                         light_emission_uv(w, there, x->si.uv, x->d));
+}
+
+ir_ref attached_hit_mis(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    two_places x = follow_look(w, &v->way);
+    ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->way.link, t_u32(t, LINK_ATTACHED)));
+    ir_ref changed = follow_relative(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
+    ir_ref hit_pdf = ir_detach(t->f, v->hit_pdf);
+    ir_ref now = weight(t, v->way.now.pdf, ir_mul(t->f, hit_pdf, changed)),
+           before = weight(t, v->way.pdf, hit_pdf);
+    return follow_number(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+}
+
+ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now,
+                             ir_ref pdf_before)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_light *was = &v->light;
+    ir_ref weighed = ir_and(f, ir_and(f, v->attaches, was->there), ir_not(f, light_is_delta(w, was->cls)));
+    vec3 n = v3_detach(t, was->n);
+    ir_ref changed = follow_relative(
+        w, weighed, light_density(w, light, light->ref, light->d, light->distance, n, light->uv),
+        light_density(w, was, was->ref, was->d, was->distance, n, was->uv));
+    ir_ref pdf = ir_detach(f, v->light_pdf);
+    return follow_relative(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
+                           weight(t, pdf, pdf_before));
+}

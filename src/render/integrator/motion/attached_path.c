@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Paths that follow parameters: gradients with respect to the camera, and to what turns the directions of
+ * mirrors and smooth glass, indices of refraction, normals, normal and bump maps (attached sampling, PRB
+ * section 4.2, along chains of discrete lobes).
+ *
+ * A vertex is a function of the ray that leads to it. Which part of that ray moves is its link:
+ *
+ *   RAY    place and direction: from the camera, where its parameters are wanted, and behind a discrete lobe.
+ *          The hit moves with the ray, and with it texture coordinates, normals, the directions to the
+ *          sampled light's point and on, and their geometry terms.
+ *   POINT  behind a vertex that moves and has no discrete lobe there (estimators.md 5): the hit stays, the
+ *          ray begins elsewhere, so that at the hit the direction back changes; and at the vertex before,
+ *          direction and geometry term |n . d| / r^2.
+ *   FIXED  neither: sampled by a vertex that stays, or on to what is infinitely far.
+ *
+ * Where a vertex that moves is followed by one whose lobe is discrete, the sampled direction is held in place
+ * of the point, so that the chain behind is followed, too (RAY). Lights are then not sampled there, so no
+ * weight against light sampling asks for the same convention.
+ *
+ * Everything here happens in tracked evaluations only, on the entry that is known to be hit. In derivatives
+ * the values stay those of the path that was walked; in a frozen evaluation they move by as much as what they
+ * are made of. What is seen before and not after a change, silhouettes, edges of shadows, steps of textures,
+ * is left out. Of a batch nothing follows.
+ *
+ * Nothing is inverted, but a derivative may still be no number, or as good as none: at grazing incidence,
+ * where reflection becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted
+ * by depth. */
+#include "render/integrator/motion/attached_path.h"
+#include "render/integrator/walk/kernel.h"
+
+bool follow_wanted(const walk *w) { return follow_planned(w) && walk_tracks(w); }
+
+bool follow_planned(const walk *w)
+{
+    return plan_follows(w->plan) && !w->volumetric && !(w->plan->moves & MOVE_HITS);
+}
+
+bool follow_keeps_now(const walk *w) { return w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED; }
+
+ir_ref follow_link(walk *w, ir_ref link, enum walk_link is)
+{
+    bool either = is == LINK_RAY && w->attaches;
+    return (either ? ir_ge : ir_eq)(w->t.f, link, t_u32(&w->t, is));
+}
+
+uint32_t follow_width(const walk *w) { return w->attaches ? 7 : 6; }
+
+uint32_t follow_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST])
+{
+    vec3_put(r.o, out), vec3_put(r.d, out + 3);
+    out[6] = r.pdf;
+    return follow_width(w);
+}
+
+walk_ray follow_unpack(const walk *w, const ir_ref *in)
+{
+    return (walk_ray){vec3_at(in), vec3_at(in + 3), w->attaches ? in[6] : (ir_ref){0}};
+}
+
+static place look(walk *w, const walk_way *way, ir_func **slide, walk_ray along)
+{
+    tracer *t = &w->t;
+    ir_ref moves = follow_link(w, way->link, LINK_RAY);
+    walk_hit hit = way->hit;
+    hit.o = v3_select(t, moves, along.o, v3_detach(t, hit.o)),
+    hit.d = v3_select(t, moves, along.d, v3_detach(t, hit.d));
+    interaction si = walk_surface_met(w, hit, slide);
+    return (place){.si = si, .o = along.o, .d = hit.d};
+}
+
+two_places follow_look(walk *w, const walk_way *way)
+{
+    two_places x = {.now = look(w, way, w->fn.interact_tracked, way->now)};
+    x.before = w->pass == RENDER_FROZEN
+                   ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
+                   : x.now;
+    return x;
+}
+
+ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
+{
+    ir_func *f = w->t.f;
+    ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
+                                            : ir_replace_grad(f, ir_detach(f, at), now);
+    return ir_select(f, condition, moved, at);
+}
+
+vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
+{
+    return v3(follow_number(w, condition, at.x, now.x, before.x),
+              follow_number(w, condition, at.y, now.y, before.y),
+              follow_number(w, condition, at.z, now.z, before.z));
+}
+
+vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before)
+{
+    at = (vec2){ir_detach(w->t.f, at.x), ir_detach(w->t.f, at.y)};
+    return (vec2){follow_number(w, condition, at.x, now.x, before.x),
+                  follow_number(w, condition, at.y, now.y, before.y)};
+}
+
+ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), good = ir_and(f, condition, ir_ne(f, before, t_f32(t, 0)));
+    ir_ref ratio = ir_div(f, now, ir_detach(f, ir_select(f, good, before, one)));
+    return ir_select(f, good, w->pass == RENDER_FROZEN ? ratio : ir_replace_grad(f, one, ratio), one);
+}
+
+/* A point as seen from a vertex: direction, distance and geometry term n . d / distance^2, whose sign divides
+ * out: beyond the horizon a frozen one goes on as it was, so that its differences have the derivative's
+ * mean. */
+typedef struct sight {
+    vec3 d;
+    ir_ref distance, term;
+} sight;
+
+static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
+{
+    ir_func *f = t->f;
+    vec3 along = v3_sub(t, to, from);
+    sight s = {.d = v3_none(), .distance = ir_max(f, v3_length(t, along), t_f32(t, 1e-20f))};
+    s.d = v3_scale(t, along, ir_div(f, t_f32(t, 1), s.distance));
+    s.term = ir_div(f, v3_dot(t, n, s.d), t_sqr(t, s.distance));
+    return s;
+}
+
+/* ---- lights ---- */
+
+/* The point on a sampled light; of one that is not on a shape any point in its direction. */
+static vec3 light_point(walk *w, const walk_light *light)
+{
+    ir_ref distance = ir_select(w->t.f, light->on_shape, light->distance, t_f32(&w->t, 1));
+    return v3_detach(&w->t, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
+}
+
+void follow_place_light(walk *w, walk_light *light)
+{
+    tracer *t = &w->t;
+    two_places x = follow_look(w, &light->way);
+    vec3 y = light_point(w, light), n = v3_detach(t, light->n);
+    sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
+    ir_ref here = light->way.hit.valid, area = ir_and(t->f, here, light->on_shape);
+    light->ref = follow3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
+    light->d = follow3(w, area, v3_detach(t, light->d), now.d, before.d);
+    light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
+}
+
+void follow_emission(walk *w, walk_light *light)
+{
+    two_places x = follow_look(w, &light->way);
+    ir_ref here = light->way.hit.valid, moves = follow_link(w, light->way.link, LINK_RAY);
+    vec2 now = light_emission_uv(w, here, x.now.si.uv, x.now.d),
+         before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
+    ir_ref on_surface = ir_and(w->t.f, moves, here);
+    light->uv = follow2(w, walk_locates(w->plan) ? moves : on_surface, light->uv, now, before);
+    light->d = follow3(w, moves, v3_detach(&w->t, light->d), x.now.d, x.before.d);
+    light->on.b = follow2(w, on_surface, light->on.b, x.now.si.b, x.before.si.b);
+    light->on.p = follow3(w, on_surface, v3_detach(&w->t, light->on.p), x.now.si.p, x.before.si.p);
+}
+
+/* ---- materials ---- */
+
+/* The arguments of walk_values as the ray makes them, in their order. */
+typedef struct arguments {
+    frame frame;
+    vec3 wi, light, wo;
+    vec2 uv;
+    ir_ref rest[SURFACE_ARGS];
+    ir_ref sample_term, light_term;
+    ir_ref density, light_pdf; /* heading */
+} arguments;
+
+/* From the vertex to where the ray begins. */
+static vec3 back(walk *w, const walk_way *way, const place *x)
+{
+    tracer *t = &w->t;
+    ir_ref turns = ir_and(t->f, follow_link(w, way->link, LINK_POINT), way->hit.valid);
+    vec3 from = v3_select(t, turns, v3_sub(t, x->o, x->si.p), v3_neg(t, x->d));
+    return v3_select(t, turns, v3_normalize(t, from), from);
+}
+
+/* bool: as if there were no surface */
+static ir_ref goes_through(walk *w, const walk_vertex *v)
+{
+    return ir_ge(w->t.f, v->sample.lobe, t_u32(&w->t, LOBE_NULL));
+}
+
+/* Where a discrete lobe leads, or an attached sample, in the world; elsewhere any. Of the latter: */
+typedef struct heading {
+    vec3 d;
+    ir_ref density;        /* given the choices that were made */
+    ir_ref pdf, light_pdf; /* of d; of the direction to the sampled light */
+} heading;
+
+static heading attached(walk *w, const walk_vertex *v, const interaction *si, frame fr, vec3 wi,
+                        vec3 to_light, bool before)
+{
+    ir_ref in[17 + SURFACE_ARGS] = {v->bsdf_record, wi.x,     wi.y,           wi.z,
+                                    si->uv.x,       si->uv.y, v->sample.lobe, v->sample.delta};
+    ir_ref out[6];
+    vec3 held = frame_to_local(&w->t, fr, v3_detach(&w->t, v->next_d)); /* it stays in the world */
+    vec3_put(v3_select(&w->t, v->held, held, v3_detach(&w->t, v->wo)), in + 8), vec3_put(to_light, in + 11);
+    in[14] = v->u1, in[15] = v->u2;
+    uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
+    ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in,
+            count, out);
+    return (heading){vec3_at(out), out[3], out[4], out[5]};
+}
+
+/* to_light: local */
+static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_light, bool before)
+{
+    tracer *t = &w->t;
+    interaction si = x->si;
+    si.shape = v->si.shape, si.entry = v->si.entry;
+    frame fr = surface_frame(t, &si);
+    vec3 wi = frame_to_local(t, fr, back(w, &v->way, x));
+    heading h = {.density = {0}};
+    if (w->attaches) {
+        h = attached(w, v, &si, fr, wi, to_light, before);
+        h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, h.d)));
+        return h;
+    }
+    ir_ref in[7 + SURFACE_ARGS] = {v->bsdf_record, wi.x, wi.y, wi.z, si.uv.x, si.uv.y, v->sample.lobe},
+                  out[3];
+    uint32_t count = 7 + surface_args(t, &si, fr, in + 7);
+    ir_call(t->f, v->bsdf_class, before ? w->fn.turn_before : w->fn.turn, w->plan->bsdfs.count, in, count,
+            out);
+    h.d = v3_select(t, goes_through(w, v), x->d, v3_normalize(t, frame_to_world(t, fr, vec3_at(out))));
+    return h;
+}
+
+/* bool: the sample leads where its lobe does, not to where it has led */
+static ir_ref leads(walk *w, const walk_vertex *v)
+{
+    return w->attaches ? ir_or(w->t.f, v->sample.delta, ir_and(w->t.f, v->attached, ir_not(w->t.f, v->held)))
+                       : v->sample.delta;
+}
+
+static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_light, bool before)
+{
+    tracer *t = &w->t;
+    arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
+    x.si.shape = v->si.shape, x.si.entry = v->si.entry;
+    a.frame = surface_frame(t, &x.si);
+    sight onward = see(t, x.si.p, v3_detach(t, v->next_p), v3_detach(t, v->next_ng));
+    a.wi = frame_to_local(t, a.frame, back(w, &v->way, &x));
+    a.light = frame_to_local(t, a.frame, to_light);
+    vec3 wo = v3_select(t, follow_link(w, v->onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
+    heading h = turned(w, v, &x, a.light, before);
+    a.wo = frame_to_local(t, a.frame, v3_select(t, leads(w, v), h.d, wo));
+    a.density = h.density, a.light_pdf = h.light_pdf;
+    surface_args(t, &x.si, a.frame, a.rest);
+    a.sample_term = onward.term;
+    if (v->light.sampled)
+        a.light_term = see(t, x.si.p, light_point(w, &v->light), v3_detach(t, v->light.n)).term;
+    return a;
+}
+
+/* What attached sampling divides by is tracked, the density of the direction given the choices: in place of
+ * what the path was weighed by, whose value stays. */
+static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const arguments *now,
+                             const arguments *before, follow_factors *by)
+{
+    tracer *t = &w->t;
+    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density),
+                                                      t_ratio(t, one, before->density));
+    by->sample = ir_mul(t->f, by->sample, taken);
+    if (w->next_event)
+        by->light =
+            ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
+}
+
+follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in,
+                             uint32_t count)
+{
+    ir_func *f = w->t.f;
+    ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
+    two_places x = follow_look(w, &v->way);
+    vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : v->si.ns);
+    arguments now = make_arguments(w, v, x.now, v->light.sampled ? seen->d : lit, false),
+              before = w->pass == RENDER_FROZEN ? make_arguments(w, v, x.before, lit, true) : now;
+    ir_ref here = v->way.hit.valid;
+    vec3_put(follow3(w, here, vec3_at(wi), now.wi, before.wi), wi);
+    vec3 toward = follow3(w, here, v3_detach(&w->t, v->to_light), now.light, before.light);
+    vec3_put(v3_select(&w->t, here, toward, vec3_at(light)), light); /* elsewhere it may follow the light */
+    vec3_put(follow3(w, here, vec3_at(wo), now.wo, before.wo), wo);
+    uv[0] = follow_number(w, here, uv[0], now.uv.x, before.uv.x),
+    uv[1] = follow_number(w, here, uv[1], now.uv.y, before.uv.y);
+    for (uint32_t k = 0; k + 14 < count; k++)
+        if (ir_type_of(f, rest[k]) == IR_F32)
+            rest[k] = follow_number(w, here, rest[k], now.rest[k], before.rest[k]);
+    follow_factors by = {.light = t_f32(&w->t, 1),
+                         .sample = follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term,
+                                                   before.sample_term)};
+    if (v->light.sampled)
+        by.light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
+    if (w->attaches)
+        attached_factors(w, v, seen, &now, &before, &by);
+    return by;
+}
+
+/* ---- the ray that goes on ---- */
+
+void follow_onward(walk *w, walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref fixed = t_u32(t, LINK_FIXED), moves = follow_link(w, v->way.link, LINK_RAY);
+    ir_ref delta = ir_or(f, ir_and(f, v->sample.delta, ir_or(f, moves, ir_not(f, goes_through(w, v)))),
+                         ir_and(f, moves, v->next_delta));
+    ir_ref point = ir_select(f, ir_and(f, moves, ir_and(f, v->next_valid, ir_not(f, v->sample.delta))),
+                             t_u32(t, LINK_POINT), fixed);
+    ir_ref onward = ir_select(f, delta, t_u32(t, LINK_RAY), point);
+    if (w->attaches)
+        onward = ir_select(f, v->attached, t_u32(t, LINK_ATTACHED), onward);
+    v->onward = ir_select(f, v->goes_on, onward, fixed);
+}
+
+walk_ray follow_next(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    walk_ray next = {v3_detach(t, v->next_o), v3_detach(t, v->next_d), ir_detach(t->f, v->sample.pdf)};
+    if (w->plan->bsdfs.count == 0)
+        return next;
+    two_places x = follow_look(w, &v->way);
+    vec3 any = v3_detach(t, v->to_light);
+    heading now = turned(w, v, &x.now, any, false),
+            before = w->pass == RENDER_FROZEN ? turned(w, v, &x.before, any, true) : now;
+    ir_ref moves = ir_not(t->f, follow_link(w, v->onward, LINK_FIXED));
+    next.o = follow3(w, moves, next.o, x.now.si.p, x.before.si.p);
+    next.d = follow3(w, ir_and(t->f, moves, leads(w, v)), next.d, now.d, before.d);
+    if (w->attaches)
+        next.pdf = follow_number(w, ir_and(t->f, moves, v->attached), next.pdf, now.pdf, before.pdf);
+    return next;
+}
+
+void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref sane = ir_bool(f, true), most = t_f32(t, 1e30f);
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        sane = ir_and(f, sane, ir_lt(f, ir_abs(f, derivatives[k]), most));
+    for (uint32_t k = 0; k < follow_width(w); k++)
+        derivatives[k] = ir_select(f, sane, derivatives[k], t_f32(t, 0));
+    ir_ref word = ir_add(f, t_u32(t, STATUS_SINGULAR), ir_min(f, depth, t_u32(t, SINGULAR_DEPTHS - 1)));
+    kernel_count_at(w, ir_and(f, when, ir_not(f, sane)), word);
+}
+
+walk_ray follow_camera(walk *w, ir_ref sample)
+{
+    walk own = *w;
+    own.t = walk_tracked(w);
+    walk_position at = walk_camera(&own, sample);
+    return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
+}
+
+void follow_start(walk *w, walk_position *at)
+{
+    at->link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
+    at->now = (walk_ray){at->o, at->d, at->pdf};
+    at->attached = t_u32(&w->t, 0);
+    if (follow_keeps_now(w) && w->plan->sensor)
+        at->now = follow_camera(w, at->sample);
+}

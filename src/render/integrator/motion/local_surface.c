@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Surfaces that move with parameters, under detached sampling (estimators.md 5). By vertices of meshes;
+ * locally, at each vertex x(i):
+ *
+ *   - its neighbours x(i-1), x(i+1) and the sampled light's point are held where they are;
+ *   - x(i) slides along the ray that found it, which is held, too; normals, uv and tangents are what the mesh
+ *     has there;
+ *   - the direction wo to x(i+1), or to the light, is taken again, and the value multiplied by J / detach(J),
+ *     J = |cos| / r^2 there: the measure of a piece of surface seen from x(i). A ray that meets nothing keeps
+ *     its direction;
+ *   - wi at x(i) is taken again toward x(i-1) as that slides.
+ *
+ * So a derivative needs the vertex before (walk_position.last) and a look ahead at the one after. Next to a
+ * discrete lobe this does not hold: directions stay as they are, which is part of what params calls
+ * incomplete. Where only normals or uv are requested nothing slides.
+ *
+ * By a shape's to_world: x(i) is a point of the material, which goes along with its shape (shape/place.c),
+ * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
+ * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
+ * at, the camera's and those behind a discrete lobe, slide along their ray. */
+#include "render/integrator/walk/walk.h"
+
+bool walk_moves(const walk *w, uint32_t what)
+{
+    uint32_t moves = w->plan->moves |
+                     (w->volumetric && w->plan->sensor ? MOVE_POSITIONS
+                                                       : 0u); /* a camera moves hits there (local_volume.c) */
+    return !w->follows && (moves & what) != 0;
+}
+
+bool walk_tracks(const walk *w)
+{
+    return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
+           w->pass != RENDER_TAPE;
+}
+
+ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
+{
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, point, from);
+    ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
+    return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
+}
+
+void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
+{
+    affine_map motion = place_motion_within(t, shape, level);
+    *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
+}
+
+static walk_hit detached(tracer *t, const walk_hit *hit)
+{
+    walk_hit h = *hit;
+    h.t = ir_select(t->f, h.valid, ir_detach(t->f, h.t),
+                    t_f32(t, 1)); /* what is nowhere is not so far that squares overflow */
+    h.b = (vec2){ir_detach(t->f, h.b.x), ir_detach(t->f, h.b.y)};
+    h.o = v3_detach(t, h.o), h.d = v3_detach(t, h.d);
+    h.p = v3_select(t, h.valid, v3_detach(t, h.p), v3_add(t, h.o, h.d));
+    return h;
+}
+
+vec3 moved_point(walk *w, const walk_hit *hit)
+{
+    walk_hit h = detached(&w->t, hit);
+    return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
+}
+
+static vec2 detached2(tracer *t, vec2 v) { return (vec2){ir_detach(t->f, v.x), ir_detach(t->f, v.y)}; }
+static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
+{
+    return (vec2){ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y)};
+}
+
+void moved_emission(walk *w, walk_light *light)
+{
+    tracer *t = &w->t;
+    walk_hit h = detached(t, &light->seen_from);
+    ir_ref there = ir_and(t->f, h.valid, h.slides);
+    interaction si = walk_surface(w, &h, w->fn.interact_tracked);
+    light->uv = select2(t, there, si.uv, detached2(t, light->uv));
+    light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
+    light->on.p =
+        v3_select(t, h.valid, si.p, v3_detach(t, light->on.p)); /* goes along where it does not slide */
+}
+
+/* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface,
+ * so differences are taken. */
+static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
+{
+    tracer *t = &w->t;
+    walk_hit last = detached(t, &v->last), before = *here;
+    /* where there is none, this surface stands in, so that nothing is divided by zero; and is left out */
+    ir_ref there = last.valid;
+    before.entry = ir_select(t->f, there, last.entry, here->entry);
+    if (w->plan->scene->has_groups)
+        before.level = ir_select(t->f, there, last.level, here->level);
+    if (walk_moves(w, MOVE_PLACES))
+        before.slides = ir_select(t->f, there, last.slides, here->slides);
+    before.o = v3_select(t, there, last.o, here->o), before.d = v3_select(t, there, last.d, here->d);
+    before.t = ir_select(t->f, there, last.t, here->t);
+    before.b =
+        (vec2){ir_select(t->f, there, last.b.x, here->b.x), ir_select(t->f, there, last.b.y, here->b.y)};
+    vec3 zero = v3(t_f32(t, 0), t_f32(t, 0), t_f32(t, 0));
+    vec3 slid =
+        v3_select(t, there, v3_sub(t, walk_surface(w, &before, w->fn.interact_tracked).p, last.p), zero);
+    vec3 to = v3_sub(t, v3_add(t, v3_sub(t, here->o, here->p), slid), v3_sub(t, point, here->p));
+    return v3_normalize(t, to);
+}
+
+/* From x(i) to x(i+1), and J over J as it was; where the lobe is discrete or nothing is met, the direction of
+ * the sample. */
+static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point, ir_ref *factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->next.p), n = v3_detach(t, v->next.ng),
+         kept = v3_detach(t, v->next_d);
+    ir_ref follows = ir_and(f, ir_and(f, v->goes_on, v->next.valid), ir_not(f, v->sample.delta));
+    target = v3_select(t, follows, target, v3_add(t, from, kept));
+    n = v3_select(t, follows, n, kept);
+    vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
+    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)),
+           usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
+    before = ir_select(f, usable, before, t_f32(t, 1));
+    if (walk_moves(w, MOVE_PLACES)) {
+        tracer reads = walk_tracked(w);
+        ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
+        moved_with(&reads, shape,
+                   w->plan->scene->has_groups ? ir_select(f, follows, v->next.level, here->level)
+                                              : (ir_ref){0},
+                   &target, &n);
+    }
+    ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
+    *factor = ir_select(f, usable, j, t_f32(t, 1));
+    return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
+}
+
+void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
+                     ir_ref *sample_factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    bool slides = walk_moves(w, MOVE_HITS);
+    walk_hit here = detached(t, &v->hit_place);
+    interaction si = walk_surface(w, &here, w->fn.interact_tracked);
+    frame fr = surface_frame(t, &si);
+    vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
+    ir_ref factor = t_f32(t, 1);
+    if (slides)
+        wi = back_direction(w, v, &here, si.p), wo = next_direction(w, v, &here, si.p, &factor);
+    vec3 local[3] = {frame_to_local(t, fr, wi),
+                     ir_is_none(to_light.x) ? v3(in[6], in[7], in[8]) : frame_to_local(t, fr, to_light),
+                     frame_to_local(t, fr, wo)};
+    ir_ref moved[14 + SURFACE_ARGS] = {in[0],      local[0].x, local[0].y, local[0].z, si.uv.x,
+                                       si.uv.y,    local[1].x, local[1].y, local[1].z, local[2].x,
+                                       local[2].y, local[2].z, in[12],     in[13]};
+    surface_args(t, &si, fr, moved + 14);
+    for (uint32_t k = 1; k < count;
+         k++) /* where there is no surface nothing moves, were it by a division by zero */
+        if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
+            in[k] = ir_select(f, v->goes_on, moved[k], in[k]);
+    *sample_factor = ir_select(f, v->goes_on, factor, t_f32(t, 1));
+}

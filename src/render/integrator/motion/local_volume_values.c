@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is evaluated at vertices that move in volumetric walks (local_volume.c): surfaces met anew along rays
+ * that have moved, light that these find, and arguments of materials and phase functions. Values stay those
+ * of the path that was walked; in frozen evaluations they move by as much as what they are made of. */
+#include "render/integrator/motion/local_volume.h"
+
+static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, vec3 shift, vec3 turn)
+{
+    tracer *t = &w->t;
+    walk_hit moved = *hit;
+    moved.slides = hit->valid;
+    moved.o = v3_add(t, v3_detach(t, hit->o), shift),
+    moved.d = v3_normalize(t, v3_add(t, v3_detach(t, hit->d), turn));
+    interaction si = walk_surface_met(w, moved, interact);
+    si.valid = hit->valid, si.entry = hit->entry, si.level = hit->level,
+    si.shape = walk_shape_of(t, hit->entry);
+    return si;
+}
+
+two_surfaces sway_surface(walk *w, const walk_hit *hit, const walk_sway *s)
+{
+    tracer *t = &w->t;
+    two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
+                                        sway_along(t, s->shift, s->turn, s->origin), s->turn)};
+    x.before =
+        w->pass == RENDER_FROZEN ? surface_by(w, hit, w->fn.slide_before, v3_zero(t), v3_zero(t)) : x.now;
+    return x;
+}
+
+void sway_emission(walk *w, walk_light *light)
+{
+    tracer *t = &w->t;
+    two_surfaces x = sway_surface(w, &light->seen_from, &light->sway);
+    ir_ref there = light->seen_from.valid, everywhere = ir_bool(t->f, true);
+    vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->sway.turn));
+    vec2 now = light_emission_uv(w, there, x.now.uv, d),
+         before = light_emission_uv(w, there, x.before.uv, was);
+    light->d = d;
+    light->uv = follow2(w, everywhere, light->uv, now, before);
+    light->on.b = follow2(w, there, light->on.b, x.now.b, x.before.b);
+    light->on.p = follow3(w, there, v3_detach(t, light->on.p), x.now.p, x.before.p);
+}
+
+vec3 sway_reference(walk *w, const walk_light *light)
+{
+    return v3_add(&w->t, v3_detach(&w->t, light->ref), light->sway.moved);
+}
+
+/* From x(i) to x(i+1) as it moves by `by`, and by what the measure grows. */
+static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 d = v3_detach(t, v->next_d), n = v3_detach(t, v->next_n);
+    ir_ref one = t_f32(t, 1), reach = ir_detach(f, v->next_reach), was = v3_dot(t, d, n);
+    ir_ref swings = ir_and(f, ir_gt(f, reach, t_f32(t, 0)), ir_ne(f, was, t_f32(t, 0)));
+    ir_ref distance = ir_select(f, swings, reach, one);
+    if (w->plan->moves & MOVE_PLACES)
+        by = v3_sub(t, by,
+                    sway_target_moved(w, v->next_target,
+                                      v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
+    vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* over the distance as it was */
+    ir_ref inverse = ir_div(f, one, v3_length(t, to)), cosine = v3_dot(t, v3_scale(t, to, inverse), n);
+    *factor = ir_select(f, swings,
+                        ir_div(f, ir_mul(f, cosine, t_sqr(t, inverse)), ir_select(f, swings, was, one)), one);
+    return v3_select(t, swings, v3_scale(t, to, inverse), d);
+}
+
+/* The arguments of walk_values that a vertex has which has moved by `by` and meets this surface, if it is on
+ * one, along a ray that has turned. */
+static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3 turn, vec3 by, vec3 to_light,
+                      ir_ref *out, ir_ref *factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
+    frame fr = walk_frame(w, v, si);
+    vec3 p = v3_add(t, v3_detach(t, v->si.p), by);
+    vec3_put(frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->hit_place.d), turn)))),
+             out + 1);
+    out[4] = ir_select(f, collides, p.x, si->uv.x), out[5] = ir_select(f, collides, p.y, si->uv.y);
+    vec3_put(frame_to_local(t, fr, to_light), out + 6),
+        vec3_put(frame_to_local(t, fr, next_direction(w, v, by, factor)), out + 9);
+    uint32_t own = 14 + surface_args(t, si, fr, out + 14);
+    out[own] = p.z;
+}
+
+void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
+                    ir_ref *sample_factor)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false), now[15 + SURFACE_ARGS],
+           before[15 + SURFACE_ARGS], factor, unused;
+    walk_hit here = v->hit_place;
+    here.valid = ir_and(f, here.valid, ir_not(f, collides));
+    two_surfaces x = sway_surface(w, &here, &v->sway);
+    bool lights = v->light.sampled;
+    vec3 lit = lights ? v3_detach(t, v->light.d) : v3_detach(t, v->light_d);
+    arguments(w, v, &x.now, v->sway.turn, v->sway.moved, lights ? to_light : lit, now, &factor);
+    if (w->pass == RENDER_FROZEN)
+        arguments(w, v, &x.before, v3_zero(t), v3_zero(t), lit, before, &unused);
+    for (uint32_t k = 1; k < count;
+         k++) { /* where there is no surface nothing moves, were it by a division by zero */
+        bool last = k + 1 == count;
+        ir_ref holds = k < 14 ? v->goes_on : ir_and(f, v->goes_on, last ? collides : ir_not(f, collides));
+        if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
+            in[k] = follow_number(w, holds, in[k], now[k], w->pass == RENDER_FROZEN ? before[k] : now[k]);
+    }
+    *sample_factor = ir_select(f, ir_and(f, v->goes_on, ir_not(f, v->through)), factor, t_f32(t, 1));
+}

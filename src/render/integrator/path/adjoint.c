@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
+ * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray
+ * (attached_path.c). */
+#include "render/integrator/kernels/replay.h"
+#include "render/integrator/motion/local_volume.h"
+#include "spirv_gen/ad/ad.h"
+
+contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    contribution k = {
+        .hit = color_all(t_f32(t, 0)),
+        .light = color_all(t_f32(t, 0)),
+        .light_radiance = color_all(t_f32(t, 0)),
+        .light_scale = color_all(t_f32(t, 0)),
+    };
+    walk_values(w, v, false, &k.for_light, &k.for_sample);
+    if (w->plan->scene->emitters.count == 0)
+        return k;
+    k.hit_radiance = walk_radiance(w, v->hit, false);
+    k.hit = color_scale(t, k.hit_radiance, v->hit_mis);
+    if (w->next_event) {
+        k.light_radiance = walk_radiance(w, v->light, false);
+        k.light_scale = walk_light_scale(w, v, at, false);
+        k.light = color_mul(t, color_mul(t, k.light_radiance, k.for_light), k.light_scale);
+    }
+    return k;
+}
+
+void account(walk *w, replay_state *p, color light, ir_ref takes)
+{
+    tracer *t = &w->t;
+    sums_add(t, &p->sums, color_mul(t, throughput_whole(w, &p->b), light),
+             color_mul(t, throughput_but_one(w, &p->b), light), takes);
+}
+
+/* ---- adjoints ---- */
+
+/* Code that runs where a condition holds, and adds to what arrives. */
+typedef struct branch {
+    ir_ref op;
+    arrivals inside;
+} branch;
+
+static branch begin_branch(walk *w, ir_ref condition, const arrivals *arrived)
+{
+    return (branch){.op = ir_if(w->t.f, condition), .inside = *arrived};
+}
+
+static void end_branch(walk *w, const branch *b, arrivals *arrived)
+{
+    ir_else(w->t.f);
+    ir_endif(w->t.f);
+    arrivals_join(&w->t, b->op, &b->inside, arrived);
+}
+
+arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
+{
+    arrivals a = {.count = w->follows ? follow_pack(w, p->at.now, a.at)
+                           : w->sways ? sway_pack(&v->sway, a.at)
+                                      : 0};
+    for (uint32_t k = 0; k < a.count; k++)
+        a.sum[k] = t_f32(&w->t, 0);
+    return a;
+}
+
+/* Le' and the light's side of Ld', where the light is there and phase 1 asks. Lights are met rarely. */
+static void adjoint_light(walk *w, walk_light light, ir_ref when, color seed, arrivals *arrived)
+{
+    branch b = begin_branch(w, ir_and(w->t.f, when, light.there), arrived);
+    color_backward_into(&w->t, walk_radiance(w, light, true), seed, &b.inside);
+    end_branch(w, &b, arrived);
+}
+
+/* Of the light that the path's ray has met, and where that was sampled attached, of its weight. */
+static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir_ref when, color seed_whole,
+                        arrivals *arrived)
+{
+    color seed = color_scale(&w->t, seed_whole, v->hit_mis),
+          whole = color_mul(&w->t, seed_whole, k->hit_radiance);
+    if (!w->attaches || !w->next_event) {
+        adjoint_light(w, v->hit, when, seed, arrived);
+        return;
+    }
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->hit.there), arrived);
+    color radiance = walk_radiance(w, v->hit, true);
+    ir_ref sum = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
+    const ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2], attached_hit_mis(w, v)},
+                 seeds[4] = {seed.c[0], seed.c[1], seed.c[2], sum};
+    backward_into(&w->t, outputs, seeds, 4, &b.inside);
+    end_branch(w, &b, arrived);
+}
+
+/* The material's side of Ld', and L * value'/value: six of each. */
+static void bsdf_outputs(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
+                         color seed_whole, color dL, ir_ref *outputs, ir_ref *seeds)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0);
+    color for_light, for_sample, radiance = k->onward ? *k->onward : sums_over(t, &p->sums, k->for_sample);
+    walk_values(w, v, true, &for_light, &for_sample);
+    for (int c = 0; c < 3; c++) {
+        outputs[c] = for_light.c[c];
+        seeds[c] = ir_mul(f, seed_whole.c[c], ir_mul(f, k->light_scale.c[c], k->light_radiance.c[c]));
+        outputs[3 + c] = for_sample.c[c];
+        ir_ref clean = ir_eq(f, p->b.zeros[c], t_u32(t, 0));
+        seeds[3 + c] = ir_select(f, clean, ir_mul(f, dL.c[c], radiance.c[c]), zero);
+    }
+}
+
+static void adjoint_bsdf(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                         color seed_whole, color dL, ir_ref when, arrivals *arrived)
+{
+    ir_ref outputs[6], seeds[6];
+    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    backward_into(&w->t, outputs, seeds, 6, &b.inside);
+    end_branch(w, &b, arrived);
+}
+
+/* The same, and the ray that goes on, where rays follow. */
+static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, const contribution *k,
+                            color seed_whole, color dL, ir_ref when, arrivals *arrived)
+{
+    branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
+    ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
+    bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
+    uint32_t width = follow_pack(w, follow_next(w, v), outputs + 6);
+    memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
+    backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
+    end_branch(w, &b, arrived);
+}
+
+/* Of the parameters of the camera, where its ray is the one that leads here. */
+static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
+{
+    ir_func *f = w->t.f;
+    ir_ref arrived[RAY_MOST];
+    ir_if(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0))));
+    follow_pack(w, follow_camera(w, p->at.sample), arrived);
+    ad_backward(f, arrived, p->chain.ray, 6, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+/* Of what lets light through between the vertex and the light it has sampled. */
+static void adjoint_shadow(walk *w, const replay_state *p, const walk_vertex *v, const contribution *k,
+                           color seed_whole, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    color unshadowed = color_scale(t, color_mul(t, k->light_radiance, k->for_light), v->light_weight);
+    shadow_adjoint(w, v, &p->at, ir_and(t->f, p->phase, v->light.there), color_mul(t, seed_whole, unshadowed),
+                   arrived);
+}
+
+/* Of the flight up to the vertex, from which all that L and M still hold is to come. Before the vertex's own
+ * light is taken from them. */
+void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    color to_come = color_mul(t, dL, sums_L(t, &p->sums)), missing = color_mul(t, dL, sums_M(t, &p->sums));
+    for (int c = 0; c < 3; c++)
+        missing.c[c] = ir_select(f, ir_eq(f, p->b.zeros[c], t_u32(t, 0)), missing.c[c], t_f32(t, 0));
+    flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
+}
+
+/* What has arrived at how the vertex moves goes on to what moves it. */
+static void adjoint_sway(walk *w, const walk_vertex *v, ir_ref when, const arrivals *arrived)
+{
+    ir_func *f = w->t.f;
+    ir_ref numbers[SWAY_NUMBERS];
+    ir_if(f, when);
+    sway_pack(&v->sway, numbers);
+    ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
+             arrivals *arrived)
+{
+    tracer *t = &w->t;
+    color seed_whole = color_mul(t, throughput_whole(w, &p->b), dL);
+    bool lights = w->plan->scene->emitters.count > 0;
+    if (lights)
+        adjoint_hit(w, v, k, when, seed_whole, arrived);
+    if (lights && w->next_event)
+        adjoint_light(w, v->light, when, color_mul(t, color_mul(t, seed_whole, k->for_light), k->light_scale),
+                      arrived);
+    if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
+        adjoint_shadow(w, p, v, k, seed_whole, arrived);
+    if (!w->follows) {
+        adjoint_bsdf(w, p, v, k, seed_whole, dL, when, arrived);
+        if (w->sways)
+            adjoint_sway(w, v, when, arrived);
+        return;
+    }
+    adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
+    follow_drop_singular(w, when, p->at.depth, arrived->sum);
+    for (uint32_t c = 0; c < follow_width(w); c++)
+        p->chain.ray[c] = ir_select(t->f, when, arrived->sum[c], p->chain.ray[c]);
+    if (w->plan->sensor)
+        adjoint_camera(w, p, when);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One vertex of a path that begins at a light (light tracing; Veach 1997, section 8.4 and, for shading
+ * normals, 5.3). Semantics are those of Mitsuba's ptracer: vertex 0 lies on the light and is connected to
+ * the sensor if the light can be seen; surfaces follow while depth < max_depth, each connected to the
+ * sensor. Importance is relative to the mean over the image, so every path counts 1 / (samples per pixel).
+ *
+ * Everything in here is detached but light_values: as in a path from the camera, what carries derivatives
+ * is the radiance of the light and the values of materials at the decided path. A material's value for
+ * importance is that of the reversed directions; where nothing is transmitted both are the same. The
+ * adjoint of a shading normal's cosine is a factor of its own, and where a direction lies on different
+ * sides of both normals nothing goes that way. */
+#include "render/integrator/path/light_path.h"
+
+#include "render/bsdf/perturbed.h"
+
+light_position light_before(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_ref zero = t_f32(t, 0);
+    return (light_position){
+        .sample = sample,
+        .depth = t_u32(t, 0),
+        .o = v3(zero, zero, zero),
+        .d = v3(zero, zero, t_f32(t, 1)),
+        .tmax = t_f32(t, -1),
+    };
+}
+
+/* Blocks 0 and 1 are the light's; then every vertex has two: the way to the sensor, the way on. */
+static ir_ref block_of(walk *w, const light_position *at, uint32_t which)
+{
+    return ir_add(w->t.f, ir_mul(w->t.f, at->depth, t_u32(&w->t, 2)), t_u32(&w->t, 2 + which));
+}
+
+/* ---- the light ---- */
+
+typedef struct emission {
+    emitter_ray ray;
+    ir_ref cls, record, choice; /* choice: 1 / its probability */
+    color radiance;
+    ir_ref far; /* bool: an environment */
+} emission;
+
+static walk_light emission_light(walk *w, const emission *e)
+{
+    return (walk_light){
+        .there = ir_bool(w->t.f, true),
+        .cls = e->cls,
+        .record = e->record,
+        .uv = e->ray.uv,
+        .d = v3_neg(&w->t, e->ray.d),
+        .on = {.p = e->ray.p, .face = e->ray.face, .b = e->ray.b},
+        .distance = t_f32(&w->t, 1),
+        .facing = ir_bool(w->t.f, true),
+    };
+}
+
+static emission choose_emission(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    emission e;
+    random4 r1 = walk_numbers(w, sample, t_u32(t, 0), SAMPLER_ONE_TWO_ONE),
+            r2 = walk_numbers(w, sample, t_u32(t, 1), SAMPLER_ONE_TWO_ONE);
+    ir_ref probability = light_pick(w, r1.u[0], &e.cls, &e.record),
+           in[5] = {e.record, r1.u[1], r1.u[2], r2.u[1], r2.u[2]}, out[19];
+    e.choice = t_ratio(t, t_f32(t, 1), probability);
+    ir_call(f, e.cls, w->fn.emitter_ray, w->plan->emitters.count, in, 5, out);
+    e.ray = (emitter_ray){
+        .p = vec3_at(out),
+        .d = vec3_at(out + 3),
+        .n = vec3_at(out + 6),
+        .ns = vec3_at(out + 9),
+        .uv = {out[12], out[13]},
+        .weight = out[14],
+        .point_weight = out[15],
+    };
+    if (w->plan->light_needs & NEED_FACE)
+        e.ray.face = out[16], e.ray.b = (vec2){out[17], out[18]};
+    e.far = light_is_environment(w, e.cls);
+    e.radiance = walk_radiance(w, emission_light(w, &e), false);
+    return e;
+}
+
+/* The same where `begins`; elsewhere something, made without running it. */
+static emission begin_emission(walk *w, ir_ref begins, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), branch = ir_if(f, begins);
+    emission e = choose_emission(w, sample);
+    ir_else(f);
+    ir_ref cls = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 0),
+           record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 1);
+    ir_endif(f);
+    ir_ref *all[] = {&e.ray.p.x,          &e.ray.p.y,  &e.ray.p.z,       &e.ray.d.x,       &e.ray.d.y,
+                     &e.ray.d.z,          &e.ray.n.x,  &e.ray.n.y,       &e.ray.n.z,       &e.ray.ns.x,
+                     &e.ray.ns.y,         &e.ray.ns.z, &e.ray.uv.x,      &e.ray.uv.y,      &e.ray.weight,
+                     &e.ray.point_weight, &e.choice,   &e.radiance.c[0], &e.radiance.c[1], &e.radiance.c[2]};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        *all[k] = ir_phi(f, branch, *all[k], zero);
+    if (w->plan->light_needs & NEED_FACE) {
+        e.ray.face = ir_phi(f, branch, e.ray.face, t_u32(t, 0));
+        e.ray.b = (vec2){ir_phi(f, branch, e.ray.b.x, zero), ir_phi(f, branch, e.ray.b.y, zero)};
+    }
+    e.cls = ir_phi(f, branch, e.cls, cls), e.record = ir_phi(f, branch, e.record, record),
+    e.far = ir_phi(f, branch, e.far, ir_bool(f, false));
+    return e;
+}
+
+/* ---- the sensor ---- */
+
+typedef struct connection {
+    sensor_link link;
+    vec3 to; /* from the vertex, unit */
+    ir_ref distance;
+} connection;
+
+/* What is infinitely far stands in a direction, as good as any place far out there. */
+static connection connect(walk *w, const light_position *at, vec3 p, const emission *e)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, t_u32(t, 0), HEADER_SENSOR), NULL};
+    const float away = 65536 * (w->plan->scene->radius + 1);
+    bool skies = w->plan->scene->environment != PLAN_NONE;
+    vec3 pinhole = sensor_vector(t, &view, POSE_ORIGIN);
+    if (skies)
+        p = v3_select(t, e->far, v3_sub(t, pinhole, v3_scale(t, e->ray.d, t_f32(t, away))), p);
+    random4 r = walk_numbers(w, at->sample, block_of(w, at, 0), SAMPLER_ONE_TWO_ONE);
+    connection c = {.link = sensor_of(view.object)->link(t, &view, p, (vec2){r.u[1], r.u[2]})};
+    vec3 to = v3_sub(t, c.link.point, p);
+    c.distance = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    c.to = v3_scale(t, to, ir_div(f, t_f32(t, 1), c.distance));
+    c.link.seen = ir_and(f, c.link.seen, skies ? ir_or(f, e->far, c.link.within) : c.link.within);
+    if (skies) {
+        c.link.weight = ir_select(f, e->far, ir_mul(f, c.link.weight, t_sqr(t, c.distance)), c.link.weight);
+        if (sensor_of(view.object)->parallel)
+            c.link.seen = ir_and(f, c.link.seen, ir_not(f, e->far));
+    }
+    return c;
+}
+
+/* Nothing stands between the vertex and the sensor's near plane. From an environment the ray goes the
+ * other way, where f32 is precise. */
+static ir_ref unoccluded(walk *w, const connection *c, const emission *e, vec3 p, vec3 n, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), near = ir_mul(f, c->distance, c->link.near);
+    vec3 o = ray_offset(t, p, n, c->to), d = c->to;
+    ir_ref far = walk_far(w, ir_mul(f, c->distance, ir_sub(f, one, c->link.near)));
+    if (w->plan->scene->environment != PLAN_NONE) {
+        o = v3_select(t, e->far, v3_sub(t, c->link.point, v3_scale(t, c->to, near)), o);
+        d = v3_select(t, e->far, v3_neg(t, d), d), far = ir_select(f, e->far, t_f32(t, 1e30f), far);
+    }
+    return ir_and(f, wanted,
+                  ir_not(f, light_occluded(w, &(ray){o, d, ir_select(f, wanted, far, t_f32(t, -1))})));
+}
+
+/* ---- surfaces ---- */
+
+/* The adjoint of shading: |cos(wi) (wo . ng)| / |cos(wo) (wi . ng)|, `cosines` being that of wi over that of
+ * wo, to the shading normal; 0 where a direction is on different sides of both. */
+static ir_ref shading_adjoint(walk *w, const walk_vertex *v, ir_ref cosines, ir_ref wi_ng, ir_ref wo_z,
+                              ir_ref wo_ng)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), to = ir_mul(f, wo_z, wo_ng), from = ir_mul(f, v->wi.z, wi_ng);
+    ir_ref ratio = ir_mul(f, cosines, t_ratio(t, ir_abs(f, wo_ng), ir_abs(f, wi_ng)));
+    return ir_select(f, ir_and(f, ir_gt(f, to, zero), ir_gt(f, from, zero)), ratio, zero);
+}
+
+static ir_ref cosines_of(walk *w, vec3 wi, vec3 wo)
+{
+    return t_ratio(&w->t, ir_abs(w->t.f, wi.z), ir_abs(w->t.f, wo.z));
+}
+
+/* The same of a sample of a discrete lobe: to the normal that has mirrored or refracted it, which a normal
+ * map may have turned. */
+static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref one = t_f32(t, 1), eta = v->sample.eta,
+           crosses = ir_lt(f, ir_mul(f, v->wi.z, v->wo.z), t_f32(t, 0));
+    vec3 h = v3_add(t, v->wi, v3_scale(t, v->wo, ir_select(f, crosses, eta, one)));
+    ir_ref near = ir_abs(f, v3_dot(t, v->wi, h)), far = ir_abs(f, v3_dot(t, v->wo, h)),
+           rim = ir_and(f, v->sample.lobe, t_u32(t, LOBE_RIM));
+    ir_ref bent = ir_gt(f, far, t_f32(t, 1e-6f)),
+           ratio = ir_select(f, bent, ir_div(f, near, ir_select(f, bent, far, one)), one);
+    return ir_select(f, ir_ne(f, rim, t_u32(t, 0)), eta, ratio);
+}
+
+/* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the
+ * shading normal: it refracts to where the index may be another, or turns the normal. */
+static bool one_way(const class_node *n)
+{
+    if (n->cls->plugin.category != PLUGIN_BSDF)
+        return false;
+    const bsdf_class *cls = bsdf_of(n);
+    bool any = (cls->transmits && !cls->null) || cls->transmits_by || cls->value == perturbed_value;
+    for (uint32_t k = 0; k < n->child_count; k++)
+        any |= one_way(n->child[k]);
+    return any;
+}
+
+static bool some_one_way(const walk *w)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < w->plan->bsdfs.count; i++)
+        any |= one_way(w->plan->bsdfs.data[i]);
+    return any;
+}
+
+/* Values are those of radiance, which comes against the light: where they are one-way, from the side that the
+ * light leaves to. That is so by what they depend on, too: from wi to wo times the squared index would hide
+ * that index from derivatives. Discrete lobes are no functions of two directions, and have the index; light
+ * tracing has no derivatives of theirs by it. */
+void light_values(walk *w, const light_vertex *v, bool tracked, color *for_sensor, color *for_sample)
+{
+    tracer *t = &w->t;
+    if (!some_one_way(w)) {
+        walk_values(w, &v->v, tracked, for_sensor, for_sample);
+        return;
+    }
+    walk_vertex sampled = v->v, seen = v->v;
+    color unused;
+    sampled.wi = v3_select(t, v->v.sample.delta, v->v.wi, v->v.wo),
+    sampled.wo = v3_select(t, v->v.sample.delta, v->v.wo, v->v.wi);
+    walk_values(w, &sampled, tracked, &unused, for_sample);
+    ir_ref by = ir_select(t->f, v->v.sample.delta, t_f32(t, 1), cosines_of(w, v->v.wo, v->v.wi));
+    *for_sample = color_scale(t, *for_sample, ir_detach(t->f, by));
+    seen.wi = v->v.to_light, seen.to_light = v->v.wi;
+    walk_values(w, &seen, tracked, for_sensor, &unused);
+    *for_sensor = color_scale(t, *for_sensor, ir_detach(t->f, cosines_of(w, v->v.to_light, v->v.wi)));
+}
+
+/* What a sample's value is multiplied by, for light. */
+static ir_ref onward_factor(walk *w, const light_vertex *l, ir_ref wi_ng, ir_ref wo_ng)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const walk_vertex *v = &l->v;
+    ir_ref cosines = cosines_of(w, v->wi, v->wo), squared = t_f32(t, 1);
+    if (some_one_way(w)) {
+        cosines = ir_select(f, v->sample.delta, cosines_of_discrete(w, v), cosines);
+        squared = ir_select(f, v->sample.delta, t_sqr(t, v->sample.eta), squared);
+    }
+    return ir_mul(f, shading_adjoint(w, v, cosines, wi_ng, v->wo.z, wo_ng), squared);
+}
+
+/* The surface that the ray has met, and where it scatters to. */
+static void scatter(walk *w, const light_position *at, const connection *c, light_vertex *l)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_vertex *v = &l->v;
+    random4 r = walk_numbers(w, at->sample, block_of(w, at, 1), SAMPLER_ONE_TWO_ONE);
+    v->bsdf_class = t_word(t, v->si.shape, SHAPE_BSDF_CLASS),
+    v->bsdf_record = t_word(t, v->si.shape, SHAPE_BSDF_RECORD);
+    v->frame = surface_frame(t, &v->si);
+    v->wi = frame_to_local(t, v->frame, v3_neg(t, at->d)), v->to_light = frame_to_local(t, v->frame, c->to);
+    v->u_roulette = r.u[3];
+    ir_ref toward_pdf;
+    walk_sample_bsdf(w, v, r.u[0], r.u[1], r.u[2], &toward_pdf);
+    l->next_d = v3_normalize(t, frame_to_world(t, v->frame, v->wo));
+    ir_ref wi_ng = ir_neg(f, v3_dot(t, at->d, v->si.ng));
+    ir_ref sensor_adjoint = shading_adjoint(w, v, cosines_of(w, v->wi, v->to_light), wi_ng, v->to_light.z,
+                                            v3_dot(t, c->to, v->si.ng));
+    l->onward = onward_factor(w, l, wi_ng, v3_dot(t, l->next_d, v->si.ng));
+    ir_ref scatters = ir_and(f, ir_gt(f, toward_pdf, t_f32(t, 0)), ir_gt(f, sensor_adjoint, t_f32(t, 0)));
+    l->splat.there = ir_and(f, l->splat.there, ir_or(f, l->begins, ir_and(f, l->goes_on, scatters)));
+    l->scale = ir_select(f, l->begins, l->scale, ir_mul(f, sensor_adjoint, c->link.weight));
+    light_values(w, l, false, &l->for_sensor, &l->for_sample);
+    v->goes_on = l->goes_on = ir_and(f, l->goes_on, ir_gt(f, l->onward, t_f32(t, 0)));
+}
+
+light_vertex light_visit(walk *w, const light_position *at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    ir_ref zero = t_f32(t, 0), width = ir_uniform(f, IR_U32, UNIFORM_WIDTH),
+           height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT);
+    light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
+    emission e = begin_emission(w, l.begins, at->sample);
+    l.emission = emission_light(w, &e), l.radiance = e.radiance;
+    l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.hit_place);
+    vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
+    connection c = connect(w, at, p, &e);
+    ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);
+    ir_ref cosine =
+        ir_select(f, e.far, t_f32(t, 1), ir_select(f, facing, ir_abs(f, v3_dot(t, e.ray.n, c.to)), zero));
+    l.scale = ir_mul(f, ir_mul(f, e.ray.point_weight, e.choice), ir_mul(f, cosine, c.link.weight));
+    l.splat.at = (vec2){ir_mul(f, c.link.position.x, ir_to_f32(f, width)),
+                        ir_mul(f, c.link.position.y, ir_to_f32(f, height))};
+    ir_ref seen = ir_gt(f, l.scale, zero);
+    l.splat.there =
+        ir_and(f, c.link.seen, s->hide_emitters ? ir_not(f, l.begins) : ir_or(f, ir_not(f, l.begins), seen));
+    l.goes_on = l.v.si.valid;
+    if (s->max_depth >= 0)
+        l.goes_on = ir_and(f, l.goes_on, ir_lt(f, at->depth, t_u32(t, (uint32_t)s->max_depth)));
+    scatter(w, at, &c, &l);
+    l.splat.there = unoccluded(w, &c, &e, p, n, l.splat.there);
+    /* past the light: along the ray that leaves it */
+    ir_ref shines = ir_gt(f, e.ray.weight, zero);
+    l.onward = ir_select(f, l.begins, ir_mul(f, e.ray.weight, e.choice), l.onward);
+    l.goes_on = ir_select(f, l.begins, shines, l.goes_on);
+    l.next_d = v3_select(t, l.begins, e.ray.d, l.next_d);
+    l.next_o = ray_offset(t, p, n, l.next_d);
+    l.v.decisions = ir_xor(f,
+                           ir_add(f, ir_select(f, l.v.si.valid, l.v.si.entry, t_u32(t, PLAN_NONE)),
+                                  ir_mul(f, l.v.sample.lobe, t_u32(t, 0x9E3779B1u))),
+                           ir_select(f, l.splat.there, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
+    return l;
+}
+
+void light_emit(walk *w, const light_vertex *v, throughput *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_and(f, v->begins, ir_eq(f, v->radiance.c[c], t_f32(t, 0)));
+        b->beta.c[c] =
+            ir_select(f, v->begins, ir_select(f, lost, t_f32(t, 1), v->radiance.c[c]), b->beta.c[c]);
+        b->zeros[c] = ir_add(f, b->zeros[c], ir_to_u32(f, lost));
+    }
+}
+
+ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    throughput first = *b;
+    ir_ref one = t_u32(t, 1), before = ir_select(f, v->begins, t_u32(t, 0), ir_sub(f, at->depth, one));
+    b->beta = color_scale(t, b->beta, v->onward), first.beta = b->beta;
+    passage onward =
+        throughput_pass(w, before, &v->v, v->for_sample, b); /* roulette from depth > rr_depth on */
+    b->beta = color_select(t, v->begins, first.beta, b->beta);
+    for (int c = 0; c < 3; c++)
+        b->zeros[c] = ir_select(f, v->begins, first.zeros[c], b->zeros[c]);
+    b->eta = ir_select(f, v->begins, first.eta, b->eta);
+    ir_ref alive = ir_and(f, v->goes_on, ir_or(f, v->begins, onward.alive));
+    at->o = v->next_o, at->d = v->next_d, at->tmax = ir_select(f, alive, t_f32(t, 1e30f), t_f32(t, -1));
+    at->depth = ir_select(f, alive, ir_add(f, at->depth, one), t_u32(t, 0));
+    return alive;
+}

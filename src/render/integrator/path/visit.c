@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling.
+ * Semantics are those of Mitsuba's path integrator (mitsuba3-facts 1.10): depth counts segments from 0,
+ * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
+ *
+ * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
+ * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
+ * traced in plugin_functions.c. */
+#include "render/integrator/motion/local_volume.h"
+
+#include "render/film/film.h"
+
+/* ---- camera ---- */
+
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+{
+    const sampler_place at = {
+        .pixel = w->pixel,
+        .sample = sample,
+        .spp = w->spp,
+        .seed = w->seed,
+        .stream = w->stream,
+        .jittered = sampler_jitters(w->plan->scene),
+    };
+    return sampler_block(&w->t, w->sampler, &at, block, slots);
+}
+
+walk_position walk_camera(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_u32(t, 0), header = zero;
+    random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
+    ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
+    const filter_class *cls = (const filter_class *)w->plan->filter->cls;
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
+           half = t_f32(t, 0.5f);
+    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
+           filter = t_word(t, header, HEADER_FILTER);
+    if (cls->edges && !film_samples_border(w->plan->scene)) {
+        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
+        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
+    }
+    vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
+    vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
+                 ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
+    const class_node *node = w->plan->sensor;
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
+                              node};
+    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
+    walk_position at = {
+        .sample = sample,
+        .depth = zero,
+        .o = r0.o,
+        .d = r0.d,
+        .tmax = r0.tmax,
+        .pdf = t_f32(t, w->behind_null ? -1 : 1),
+        .delta = ir_bool(f, true),
+        .weight = weight,
+    };
+    if (w->volumetric) {
+        at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
+        at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
+    }
+    return at;
+}
+
+ir_ref walk_begins(walk *w, const walk_position *at)
+{
+    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
+}
+
+ir_ref walk_number(const walk *w, const walk_position *at)
+{
+    return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
+}
+
+color walk_weigh(walk *w, walk_position at, color c)
+{
+    return w->weighted ? color_scale(&w->t, c, at.weight) : c;
+}
+
+/* ---- the vertex ---- */
+
+void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf)
+{
+    ir_ref in[13 + SURFACE_ARGS] = {
+        v->bsdf_record, v->wi.x,       v->wi.y,       v->wi.z, v->si.uv.x, v->si.uv.y,
+        v->to_light.x,  v->to_light.y, v->to_light.z, u_lobe,  u1,         u2};
+    ir_ref out[9];
+    if (walk_scatterers(w) == 0) { /* a scene without shapes */
+        tracer *t = &w->t;
+        v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
+        v->wo = v->wi;
+        v->attaches = v->attached = v->held = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
+        *light_pdf = t_f32(t, 0);
+        return;
+    }
+    uint32_t count = 12 + surface_args(&w->t, &v->si, v->frame, in + 12);
+    if (w->volumetric)
+        in[count++] = v->third;
+    ir_call(w->t.f, v->bsdf_class, w->fn.bsdf_sample, walk_scatterers(w), in, count, out);
+    *light_pdf = out[0];
+    v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
+    v->wo = v->sample.wo;
+    if (w->attaches)
+        attached_choose(w, v, out[8], u1, u2);
+}
+
+static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref h = ir_select(f, v->si.valid, v->si.entry, t_u32(t, PLAN_NONE));
+    if (w->plan->scene->has_groups)
+        h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->si.level);
+    h = ir_add(f, ir_mul(f, h, t_u32(t, 0x9E3779B1u)), v->sample.lobe);
+    h = ir_xor(f, h, ir_select(f, v->goes_on, t_u32(t, 0x85EBCA77u), t_u32(t, 0)));
+    if (w->media)
+        h = ir_xor(f, ir_mul(f, h, t_u32(t, 16777619u)),
+                   ir_select(f, v->flight.collides, ir_not(f, v->flight.steps), v->flight.steps));
+    return ir_xor(f, h, ir_select(f, visible, t_u32(t, 0xC2B2AE3Du), t_u32(t, 0)));
+}
+
+/* hide_emitters: camera rays pass through shapes that are lights (Mitsuba's skip_area_emitters). */
+static walk_position skip_lights(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref state[5] = {at.o.x, at.o.y, at.o.z, at.tmax, ir_eq(f, at.depth, t_u32(t, 0))};
+    ir_ref loop = ir_loop(f, state, 5);
+    ir_while(f, state[4]);
+    walk_position now = at;
+    now.o = vec3_at(state), now.tmax = state[3];
+    interaction si = walk_intersect(w, now, NULL);
+    ir_ref light =
+        ir_and(f, si.valid, ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE)));
+    vec3 o = v3_select(t, light, ray_offset(t, si.p, si.ng, at.d), now.o);
+    ir_ref next[5] = {o.x, o.y, o.z, ir_select(f, light, ir_sub(f, state[3], si.t), state[3]), light};
+    ir_endloop(f, loop, next, 5);
+    at.o = vec3_at(state), at.tmax = state[3];
+    return at;
+}
+
+/* Where the flight has ended in the medium, the vertex is there: directions in the world, and no surface. */
+static void take_collision(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), collides = v->flight.collides;
+    vec3 p = v3_add(t, at.o, v3_scale(t, at.d, v->flight.t)), none = v3(zero, zero, zero);
+    if (w->plan->scene->emitters.count > 0) {
+        v->hit.there = ir_and(f, v->hit.there, ir_not(f, collides));
+        v->hit_mis = ir_select(f, collides, zero, v->hit_mis);
+    }
+    v->si.p = v3_select(t, collides, p, v->si.p);
+    v->si.ng = v3_select(t, collides, none, v->si.ng);
+    v->si.uv = (vec2){ir_select(f, collides, p.x, v->si.uv.x), ir_select(f, collides, p.y, v->si.uv.y)};
+    v->third = p.z;
+    v->si.valid = ir_or(f, v->si.valid, collides);
+    ir_ref medium = ir_select(f, collides, at.medium, t_word(t, t_u32(t, 0), HEADER_MEDIA));
+    ir_ref phase = ir_add(f, t_word(t, medium, MEDIUM_PHASE_CLASS), t_u32(t, w->plan->bsdfs.count));
+    v->bsdf_class = ir_select(f, collides, phase, v->bsdf_class);
+    v->bsdf_record = ir_select(f, collides, t_word(t, medium, MEDIUM_PHASE_RECORD), v->bsdf_record);
+    v->samples_light =
+        ir_or(f, ir_not(f, collides), ir_ne(f, t_word(t, medium, MEDIUM_SAMPLES_LIGHTS), t_u32(t, 0)));
+}
+
+frame walk_frame(walk *w, const walk_vertex *v, const interaction *si)
+{
+    tracer *t = &w->t;
+    frame fr = surface_frame(t, si);
+    if (!w->media)
+        return fr;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), collides = v->flight.collides;
+    return (frame){v3_select(t, collides, v3(one, zero, zero), fr.s),
+                   v3_select(t, collides, v3(zero, one, zero), fr.t),
+                   v3_select(t, collides, v3(zero, zero, one), fr.n)};
+}
+
+ir_ref walk_is_through(tracer *t, const interaction *si, const bsdf_sample *s)
+{
+    return ir_and(t->f, si->valid, ir_and(t->f, s->delta, ir_ge(t->f, s->lobe, t_u32(t, LOBE_NULL))));
+}
+
+/* Surfaces that are not there are gone through in a straight line, whatever the depth. */
+static void go_through(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    v->through = walk_is_through(t, &v->si, &v->sample);
+    v->goes_on = ir_or(f, v->goes_on, v->through);
+    v->next_d = v3_select(t, v->through, at.d, v->next_d);
+    v->next_o = ray_offset(t, v->si.p, v->si.ng, v->next_d);
+    v->medium = at.medium;
+    if (w->media)
+        v->medium =
+            ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
+}
+
+/* What the ray that goes on meets. */
+static interaction next_surface(walk *w, const walk_vertex *v)
+{
+    tracer *t = &w->t;
+    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
+    return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
+}
+
+bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block)
+{
+    tracer *t = &w->t;
+    ir_ref unused;
+    random4 r = walk_numbers(w, at->sample, block, SAMPLER_ONE_TWO_ONE);
+    walk_vertex v = {
+        .si = *si,
+        .frame = surface_frame(t, si),
+        .to_light = at->d,
+        .attached_before = at->attached,
+        .third = t_f32(t, 0),
+    };
+    v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
+    v.bsdf_record = t_word(t, si->shape, SHAPE_BSDF_RECORD);
+    v.wi = frame_to_local(t, v.frame, v3_neg(t, at->d));
+    walk_sample_bsdf(w, &v, r.u[0], r.u[1], r.u[2], &unused);
+    return v.sample;
+}
+
+/* From a vertex that moves: where the ray that goes on will hit. */
+static void look_ahead(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
+                                                   follow_link(w, at.link, LINK_RAY));
+    if (w->attaches)
+        wanted = ir_and(f, wanted, ir_not(f, v->attached));
+    ir_ref branch = ir_if(f, wanted);
+    at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
+    interaction si = walk_intersect(w, at, NULL);
+    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
+    ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
+    vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
+    ir_else(f);
+    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
+    ir_endif(f);
+    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
+    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
+}
+
+walk_vertex walk_visit(walk *w, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    if (s->hide_emitters && s->emitters.count > 0)
+        at = skip_lights(w, at);
+    walk_vertex v = {.last = at.last};
+    v.si = walk_intersect(w, at, &v.hit_place);
+    v.hit_normal = v.si.ng;
+    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w) && !w->volumetric)
+        v.hit_place.slides = ir_and(f, v.hit_place.valid, ir_not(f, at.last.valid));
+    if (w->media)
+        v.flight = flight_start(w, &at, v.si.t);
+    if (w->follows) {
+        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now, .pdf = at.pdf};
+        v.attached_before = at.attached;
+        v.hit.way = v.way;
+    }
+    bool lights = s->emitters.count > 0;
+    ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
+    if (lights)
+        light_find_emission(w, &v, at);
+    v.hit.seen_from = v.hit_place;
+    v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
+    if (s->max_depth >= 0)
+        v.goes_on =
+            ir_and(f, v.goes_on, ir_lt(f, ir_add(f, at.depth, one), t_u32(t, (uint32_t)s->max_depth)));
+    v.bsdf_class = t_word(t, v.si.shape, SHAPE_BSDF_CLASS),
+    v.bsdf_record = t_word(t, v.si.shape, SHAPE_BSDF_RECORD);
+    if (w->volumetric)
+        v.third = t_f32(t, 0);
+    if (w->media)
+        take_collision(w, &v, at);
+    if (w->sways)
+        sway_visit(w, &v, &at);
+    v.frame = walk_frame(w, &v, &v.si);
+    v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
+    ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
+    random4 r1 = walk_numbers(w, at.sample, ir_add(f, block, one), SAMPLER_ONE_TWO_ONE);
+    random4 r2 = walk_numbers(w, at.sample, ir_add(f, block, t_u32(t, 2)), SAMPLER_ONE_TWO_ONE);
+    v.u_roulette = r1.u[3];
+    vec3 d = v.si.ns;
+    ir_ref light_pdf = zero, bsdf_pdf;
+    if (w->next_event && lights)
+        light_choose(w, &v, &r1, &d, &light_pdf);
+    v.light_d = d;
+    v.to_light = frame_to_local(t, v.frame, d);
+    walk_sample_bsdf(w, &v, r2.u[0], r2.u[1], r2.u[2], &bsdf_pdf);
+    v.light_weight = zero;
+    if (w->next_event && lights) {
+        /* a light behind a surface that does not scatter there is no reason to trace a ray; nor is one seen
+         * from its dark side */
+        ir_ref wanted =
+            ir_and(f, v.goes_on,
+                   ir_and(f, ir_gt(f, light_pdf, zero), ir_and(f, ir_gt(f, bsdf_pdf, zero), v.light.facing)));
+        if (w->media)
+            wanted = ir_and(f, wanted, v.samples_light);
+        visible = light_visible(w, &v, &at, wanted);
+        v.light.there = visible;
+        v.light_weight = ir_select(f, visible, light_weight(w, &v, light_pdf, bsdf_pdf), zero);
+    }
+    v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
+    v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
+    if (walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric)
+        v.next = next_surface(w, &v);
+    v.light_visible = visible;
+    if (w->volumetric)
+        go_through(w, &v, at);
+    if (w->sways)
+        sway_ahead(w, &v, &at);
+    if (w->follows) {
+        look_ahead(w, &v, at);
+        follow_onward(w, &v);
+    }
+    v.decisions = mix_decisions(w, &v, visible);
+    return v;
+}
+
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
+    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
+           deep = ir_ge(f, depth, from);
+    if (w->volumetric)
+        deep = ir_and(f, deep, ir_not(f, v->through));
+    return ir_select(f, deep, q, t_f32(t, 1));
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling;
+ * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
+ * Veach 1997). */
+#include "render/integrator/walk/walk.h"
+
+/* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
+static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
+{
+    const ir_ref most = t_f32(t, 1e18f), a2 = t_sqr(t, ir_min(t->f, a, most)),
+                 b2 = t_sqr(t, ir_min(t->f, b, most));
+    return t_ratio(t, a2, ir_add(t->f, a2, b2));
+}
+
+/* ---- emission at the hit ---- */
+
+static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    const interaction *si = &v->si;
+    vec3 from = w->volumetric ? at.scattered : at.o;
+    ir_ref distance = w->volumetric ? v3_length(t, v3_sub(t, si->p, from)) : si->t;
+    ir_ref in[16] = {v->hit.record, from.x,    from.y,   from.z,   at.d.x,   at.d.y,
+                     at.d.z,        distance,  si->ng.x, si->ng.y, si->ng.z, v->hit.uv.x,
+                     v->hit.uv.y,   si->entry, si->b.x,  si->b.y},
+           pdf;
+    ir_call(t->f, v->hit.cls, w->smooth ? w->fn.emitter_smooth : w->fn.emitter_pdf, w->plan->emitters.count,
+            in, 16, &pdf);
+    const render_scene *s = w->plan->scene;
+    if (!w->plan->lights_tabled)
+        return v->hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
+    ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
+    if (s->environment != PLAN_NONE)
+        light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
+    return v->hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
+}
+
+static const class_node *environment_of(const plan *p)
+{
+    return p->emitters.data[p->words.data[p->words.data[HEADER_EMITTERS] + 2 * p->scene->environment]];
+}
+
+bool walk_locates(const plan *p)
+{
+    return p->scene->environment != PLAN_NONE && emitter_of(environment_of(p))->locate;
+}
+
+/* Its to_world is a parameter whose gradient is wanted. */
+static bool environment_turns(const plan *p)
+{
+    return environment_of(p)->requested & emitter_of(environment_of(p))->place_params;
+}
+
+static vec2 environment_uv(tracer *t, vec3 d)
+{
+    const class_node *n = environment_of(t->plan);
+    ir_ref record = t_word(t, t_word(t, t_u32(t, 0), HEADER_EMITTERS), 2 * t->plan->scene->environment + 1);
+    return emitter_of(n)->locate(t, n, record, d);
+}
+
+vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d)
+{
+    if (!walk_locates(w->plan))
+        return uv;
+    vec2 far = environment_uv(&w->t, d);
+    return (vec2){ir_select(w->t.f, there, uv.x, far.x), ir_select(w->t.f, there, uv.y, far.y)};
+}
+
+void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
+{
+    if (!walk_locates(w->plan) || !environment_turns(w->plan))
+        return;
+    tracer t = walk_tracked(w);
+    vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
+    const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
+    for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
+        uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]),
+                          uv[k]);
+}
+
+void light_find_emission(walk *w, walk_vertex *v, walk_position at)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    const render_scene *s = w->plan->scene;
+    ir_ref zero = t_f32(t, 0), none = t_u32(t, PLAN_NONE), lights = t_word(t, t_u32(t, 0), HEADER_EMITTERS);
+    ir_ref cls = t_word(t, v->si.shape, SHAPE_EMITTER_CLASS);
+    ir_ref on_shape = ir_and(f, v->si.valid, ir_ne(f, cls, none));
+    /* a valid class and record stand in where there is no light: the environment's, or the first */
+    uint32_t stand_in = s->environment == PLAN_NONE ? 0 : s->environment;
+    v->hit.cls = ir_select(f, on_shape, cls, t_word(t, lights, 2 * stand_in));
+    v->hit.record = ir_select(f, on_shape, t_word(t, v->si.shape, SHAPE_EMITTER_RECORD),
+                              t_word(t, lights, 2 * stand_in + 1));
+    v->hit.there = on_shape;
+    if (s->environment != PLAN_NONE) /* a path that has ended has a negative tmax and sees nothing */
+        v->hit.there = ir_or(f, on_shape, ir_and(f, ir_not(f, v->si.valid), ir_ge(f, at.tmax, zero)));
+    if (s->hide_emitters)
+        v->hit.there = ir_and(f, v->hit.there, ir_gt(f, at.depth, t_u32(t, 0)));
+    if (w->behind_null)
+        v->hit.there = ir_and(f, v->hit.there, ir_or(f, v->si.valid, ir_ge(f, at.pdf, zero)));
+    if (!w->bsdf_emission) /* direct light by light sampling only: what the camera sees still counts */
+        v->hit.there = ir_and(f, v->hit.there, ir_eq(f, at.depth, t_u32(t, 0)));
+    v->hit.d = at.d;
+    v->hit.uv = light_emission_uv(w, v->si.valid, v->si.uv, at.d);
+    v->hit.on = surface_of_light(t, &v->si, on_shape);
+    v->hit.distance = t_f32(t, 1); /* delta lights, the only ones that ask, are not hit */
+    v->hit.facing = ir_lt(f, v3_dot(t, at.d, v->si.ns), zero);
+    if (s->environment != PLAN_NONE)
+        v->hit.facing = ir_or(f, v->hit.facing, ir_not(f, v->si.valid));
+    ir_ref mis = t_f32(t, 1);
+    if (w->next_event)
+        mis = ir_select(f, at.delta, mis, power_heuristic(t, at.pdf, hit_pdf(w, v, at)));
+    v->hit_mis = ir_select(f, v->hit.there, mis, zero);
+}
+
+/* ---- light sampling ---- */
+
+ir_ref walk_far(walk *w, ir_ref length) { return ir_mul(w->t.f, length, t_f32(&w->t, 1 - 10 * RAY_EPSILON)); }
+
+ir_ref light_occluded(walk *w, const ray *r)
+{
+    if (w->plan->baked)
+        return baked_any(w, r);
+    ir_ref args[8] = {r->o.x, r->o.y, r->o.z, r->d.x, r->d.y, r->d.z, t_f32(&w->t, 0), r->tmax};
+    return ir_ray_any(w->t.f, w->fn.intersect, w->fn.kinds, args);
+}
+
+static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 o = ray_offset(t, si->p, si->ng, d);
+    vec3 to = v3_sub(t, v3_add(t, si->p, v3_scale(t, d, distance)), o);
+    ir_ref length = ir_max(f, v3_length(t, to), t_f32(t, 1e-20f));
+    to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
+    ir_ref far = walk_far(w, length);
+    return ir_not(f, light_occluded(w, &(ray){o, to, ir_select(f, wanted, far, t_f32(t, -1))}));
+}
+
+/* Volumetric: what is known to be dark from an earlier walk is not asked again. */
+static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    if (w->notes) {
+        ir_ref number = walk_number(w, at),
+               noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
+        ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
+        wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
+    }
+    ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
+    v->shadow = shadow_cross(w, v, at, unknown, false);
+    if (w->recalls)
+        crossed_use(w, &v->shadow, wanted);
+    return v->shadow.open;
+}
+
+/* As shadow_test, but from the notes of an earlier walk of the same path where there are any. */
+static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    int most = w->plan->scene->max_depth;
+    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
+    if (!w->notes)
+        return ir_and(f, wanted, shadow_test(w, &v->si, d, v->light.distance, wanted));
+    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, depth), t_u32(t, 1)), t_u32(t, 0)), known = w->again;
+    if (!complete)
+        known = ir_and(f, known, ir_lt(f, depth, t_u32(t, SEEN_MOST)));
+    noted = ir_and(f, wanted, noted);
+    if (complete && w->pass == RENDER_ADJOINT)
+        return noted;
+    ir_ref unknown = ir_and(f, wanted, ir_not(f, known));
+    return ir_select(f, known, noted,
+                     ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
+}
+
+ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
+{
+    return w->volumetric ? light_crossed(w, v, at, wanted) : light_noted(w, v, at->depth, v->light_d, wanted);
+}
+
+static bool is_delta(const emitter_class *e) { return e->delta; }
+static bool is_on_shape(const emitter_class *e) { return e->on_shape; }
+
+/* bool reference: the class of the light is of that kind */
+static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e))
+{
+    ir_func *f = w->t.f;
+    ir_ref is = ir_bool(f, false);
+    for (uint32_t i = 0; i < w->plan->emitters.count; i++)
+        if (kind(emitter_of(w->plan->emitters.data[i])))
+            is = ir_or(f, is, ir_eq(f, cls, t_u32(&w->t, i)));
+    return is;
+}
+
+static bool is_environment(const emitter_class *e) { return e->environment; }
+ir_ref light_is_delta(walk *w, ir_ref cls) { return light_is(w, cls, is_delta); }
+ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
+
+ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    uint32_t n = w->plan->scene->emitters.count;
+    ir_ref index = t_u32(t, 0), probability = {0};
+    if (w->plan->lights_tabled)
+        index = choice_sample(t, u, &probability);
+    else if (n > 1)
+        index = ir_min(f, ir_to_u32(f, ir_mul(f, u, t_f32(t, (float)n))), t_u32(t, n - 1));
+    ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
+    *cls = t_word(t, at, 0), *record = t_word(t, at, 1);
+    return w->plan->lights_tabled ? probability : t_f32(t, 1 / (float)n);
+}
+
+void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    v->light_probability = light_pick(w, r->u[0], &v->light.cls, &v->light.record);
+    ir_ref in[6] = {v->light.record, v->si.p.x, v->si.p.y, v->si.p.z, r->u[1], r->u[2]}, out[15];
+    ir_call(f, v->light.cls, w->fn.emitter_sample, w->plan->emitters.count, in, 6, out);
+    *d = vec3_at(out);
+    *pdf = out[4];
+    if (w->smooth)
+        v->light_pdf = out[11];
+    v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
+    v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
+    if (w->plan->light_needs & NEED_FACE)
+        v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
+    if (w->follows)
+        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape),
+        v->light.way = v->way;
+    if (walk_moves(w, MOVE_HITS))
+        v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
+    if (w->sways)
+        v->light.sway = v->sway;
+}
+
+/* mis / (pdf * probability of the choice) */
+ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    float n = (float)w->plan->scene->emitters.count;
+    bool tabled = w->plan->lights_tabled;
+    ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+    if (w->smooth)
+        v->light_bsdf_pdf = bsdf_pdf,
+        v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+    if (w->bsdf_emission)
+        mis = ir_select(f, light_is_delta(w, v->light.cls), mis,
+                        power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
+    return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
+}

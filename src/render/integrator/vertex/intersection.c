@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space
+ * and brought into the world. */
+#include "render/integrator/walk/walk.h"
+
+static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] =
+            ir_add(t->f, v3_dot(t, v3_load(t, record, map + 4 * k), p), t_real(t, record, map + 4 * k + 3));
+    return v3(row[0], row[1], row[2]);
+}
+
+static vec3 map_direction(tracer *t, ir_ref record, uint32_t map, vec3 d)
+{
+    ir_ref row[3];
+    for (uint32_t k = 0; k < 3; k++)
+        row[k] = v3_dot(t, v3_load(t, record, map + 4 * k), d);
+    return v3(row[0], row[1], row[2]);
+}
+
+/* A group's normal in the world: by the transpose of the way in. */
+static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
+{
+    vec3 x = v3_load(t, record, LEVEL_TO_GROUP), y = v3_load(t, record, LEVEL_TO_GROUP + 4),
+         z = v3_load(t, record, LEVEL_TO_GROUP + 8);
+    return v3_normalize(t,
+                        v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
+}
+
+ir_ref walk_shape_of(tracer *t, ir_ref entry)
+{
+    ir_func *f = t->f;
+    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES),
+                  ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
+}
+
+static affine_map level_motion(walk *w, ir_ref level)
+{
+    tracer reads = walk_tracked(w);
+    return place_level_motion(&reads, level);
+}
+
+/* A ray that is given moves the other way where what it meets goes along with its instance:
+ * plugin_functions.c, carried. */
+static void back_with_level(tracer *t, const affine_map *motion, ir_ref slides, vec3 *o, vec3 *d)
+{
+    *o = v3_select(t, slides, v3_sub(t, v3_add(t, *o, *o), affine_point(t, motion, *o)), *o);
+    *d = v3_select(t, slides, v3_sub(t, v3_add(t, *d, *d), affine_vector(t, motion, *d)), *d);
+}
+
+ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry, ir_ref level)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref shape = walk_shape_of(t, entry), may = ir_bool(f, false), none = t_u32(t, 0);
+    if (w->plan->moves & MOVE_PLACES)
+        may = ir_ne(f, t_word(t, shape, SHAPE_PLACE), none);
+    if (w->plan->moves & MOVE_PLACES && place_moves_levels(w->plan))
+        may = ir_or(f, may, ir_ne(f, t_word(t, level, LEVEL_PLACE), none));
+    if (w->plan->moves & MOVE_POSITIONS) {
+        ir_ref branch = ir_if(f, ir_eq(f, t_word(t, entry, 9), t_u32(t, SHAPE_TRIANGLES)));
+        ir_ref by_vertices = mesh_positions_requested(t, t_word(t, shape, SHAPE_DATA));
+        ir_else(f);
+        ir_endif(f);
+        may = ir_or(f, may, ir_phi(f, branch, by_vertices, ir_bool(f, false)));
+    }
+    return ir_and(f, valid, may);
+}
+
+interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
+{
+    tracer *t = &w->t;
+    vec3 o = hit->o, d = hit->d;
+    bool levels = w->plan->scene->has_groups,
+         places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
+    bool carries = places && place_moves_levels(w->plan);
+    affine_map motion;
+    if (carries) {
+        motion = level_motion(w, hit->level);
+        back_with_level(t, &motion, hit->slides, &o, &d);
+    }
+    interaction si = {
+        .valid = hit->valid,
+        .t = hit->t,
+        .entry = hit->entry,
+        .shape = walk_shape_of(t, hit->entry),
+        .level = hit->level,
+    };
+    if (levels)
+        o = map_point(t, hit->level, LEVEL_TO_GROUP, o), d = map_direction(t, hit->level, LEVEL_TO_GROUP, d);
+    ir_ref in[13] = {
+        hit->entry, t_word(t, si.shape, SHAPE_DATA), o.x, o.y, o.z, d.x, d.y, d.z, hit->t, hit->b.x,
+        hit->b.y};
+    ir_ref out[INTERACT_RESULTS];
+    ir_ref which = t_word(t, hit->entry, w->plan->off & PLAN_SHARE_SHAPES ? 10 : 9);
+    if (places)
+        in[11] = hit->slides, in[12] = hit->valid;
+    ir_call(t->f, which, interact, w->fn.interacts, in, places ? 13 : 11, out);
+    si.b = hit->b;
+    surface_unpack(t, out, &si);
+    if (levels) {
+        si.p = map_point(t, si.level, LEVEL_TO_WORLD, si.p);
+        if (!ir_is_none(si.dp_du.x))
+            si.dp_du = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_du),
+            si.dp_dv = map_direction(t, si.level, LEVEL_TO_WORLD, si.dp_dv);
+        si.ng = map_normal(t, si.level, si.ng), si.ns = map_normal(t, si.level, si.ns);
+    }
+    if (carries)
+        place_carry(t, &motion, &si);
+    return si;
+}
+
+interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref out[INTERACT_RESULTS];
+    hit.t = ir_detach(f, hit.t), hit.b = (vec2){ir_detach(f, hit.b.x), ir_detach(f, hit.b.y)};
+    ir_ref branch = ir_if(f, hit.valid); /* another ray may have no derivative there */
+    interaction si = walk_surface(w, &hit, interact);
+    uint32_t count = surface_pack(t, &si, out);
+    ir_else(f);
+    ir_endif(f);
+    for (uint32_t k = 0; k < count; k++)
+        out[k] = ir_phi(f, branch, out[k], t_f32(t, 0));
+    surface_unpack(t, out, &si);
+    return si;
+}
+
+interaction walk_intersect(walk *w, walk_position at, walk_hit *out)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    vec3 o = at.o, d = at.d;
+    ir_ref hit[5], args[8] = {o.x, o.y, o.z, d.x, d.y, d.z, t_f32(t, 0), at.tmax}, header = t_u32(t, 0);
+    if (w->plan->baked)
+        baked_closest(w, &(ray){o, d, at.tmax}, hit);
+    else
+        ir_ray_closest(f, w->fn.intersect, w->fn.kinds, args, hit);
+    walk_hit h = {
+        .valid = ir_ne(f, hit[1], t_u32(t, PLAN_NONE)), .t = hit[0], .b = {hit[2], hit[3]}, .o = o, .d = d};
+    ir_ref entry = ir_select(f, h.valid, hit[1], t_u32(t, 0));
+    h.entry = ir_add(f, t_aligned(t, t_word(t, header, HEADER_ENTRIES)), ir_mul(f, entry, t_u32(t, 12)));
+    if (w->plan->scene->has_groups)
+        h.level = ir_select(f, h.valid, hit[4], t_word(t, header, HEADER_LEVEL));
+    interaction si = walk_surface(w, &h, w->fn.interact);
+    h.p = si.p;
+    if (out)
+        *out = h;
+    return si;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
+ * pixel and walk alike; a strip is a fixed share of the pixel's samples, whatever the device and the slicing
+ * (contracts.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some of its
+ * samples (enum lane_word). */
+#include "render/integrator/walk/kernel.h"
+#include "spirv_gen/ad/ad.h"
+
+/* ---- loop state ---- */
+
+void state_put(loop_state *s, ir_ref r)
+{
+    BL_ASSERT(s->count < STATE_MOST, "%u values of loop state", s->count);
+    s->r[s->count++] = r;
+}
+void state_put_vec3(loop_state *s, vec3 v) { state_put(s, v.x), state_put(s, v.y), state_put(s, v.z); }
+void state_put_color(loop_state *s, color v)
+{
+    for (int c = 0; c < 3; c++)
+        state_put(s, v.c[c]);
+}
+ir_ref state_get(loop_state *s)
+{
+    BL_ASSERT(s->cursor < s->count, "state %u of %u", s->cursor, s->count);
+    return s->r[s->cursor++];
+}
+vec3 state_get_vec3(loop_state *s)
+{
+    ir_ref x = state_get(s), y = state_get(s), z = state_get(s);
+    return v3(x, y, z);
+}
+color state_get_color(loop_state *s)
+{
+    color v;
+    for (int c = 0; c < 3; c++)
+        v.c[c] = state_get(s);
+    return v;
+}
+
+void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_state *other)
+{
+    for (uint32_t k = 0; k < s->count; k++)
+        s->r[k] = ir_select(t->f, condition, s->r[k], other->r[k]);
+}
+
+/* ---- lane ---- */
+
+static ir_ref slot_before(tracer *t, ir_ref index, ir_ref start)
+{
+    ir_func *f = t->f;
+    ir_ref tile_lane = ir_sub(f, index, ir_uniform(f, IR_U32, UNIFORM_TILE_LANE));
+    ir_ref before = ir_mul(f, ir_add(f, start, ir_uniform(f, IR_U32, UNIFORM_TILE_SAMPLE)),
+                           ir_uniform(f, IR_U32, UNIFORM_TILE_LANES));
+    return ir_sub(f, tile_lane, before);
+}
+
+/* Strip k owns samples [k q + min(k, r), ..) of its pixel, with spp = q strips + r; *start: the first of
+ * them. Returns how many. */
+static ir_ref share_evenly(walk *w, ir_ref index, ir_ref strips, lane *l, ir_ref *start)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    w->pixel = ir_div(f, index, strips);
+    ir_ref strip = ir_sub(f, index, ir_mul(f, w->pixel, strips));
+    ir_ref pixels = ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_WIDTH), ir_uniform(f, IR_U32, UNIFORM_HEIGHT));
+    l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
+    l->film = ir_mul(f, ir_add(f, ir_mul(f, strip, pixels), w->pixel), t_u32(t, 3));
+    ir_ref q = ir_div(f, w->spp, strips), r = ir_sub(f, w->spp, ir_mul(f, q, strips));
+    *start = ir_add(f, ir_mul(f, strip, q), ir_min(f, strip, r));
+    ir_ref half = ir_and(f, ir_add(f, strip, t_u32(t, 1)),
+                         ir_sub(f, ir_uniform(f, IR_U32, UNIFORM_HALVES), t_u32(t, 1)));
+    l->adjoint = ir_mul(f, ir_add(f, w->pixel, ir_mul(f, half, pixels)), t_u32(t, 3));
+    l->slot = slot_before(t, index, *start);
+    return ir_add(f, q, ir_select(f, ir_lt(f, strip, r), t_u32(t, 1), t_u32(t, 0)));
+}
+
+/* The same from the list of so many lanes (enum lane_word). */
+static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref *start)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    l->inside = ir_lt(f, ir_global_id(f), ir_uniform(f, IR_U32, UNIFORM_LANE_COUNT));
+    l->film = l->adjoint = ir_mul(f, index, t_u32(t, 3));
+    ir_ref row = ir_add(f, lanes, ir_select(f, l->inside, index, t_u32(t, 0))), word[LANE_WORDS];
+    for (uint32_t k = 0; k < LANE_WORDS; k++)
+        word[k] = ir_load(f, IR_U32, BUFFER_ADJOINT, t_offset(t, ir_mul(f, row, t_u32(t, LANE_WORDS)), k));
+    w->pixel = word[LANE_PIXEL], *start = word[LANE_FIRST];
+    l->slot = slot_before(t, index, *start);
+    return word[LANE_SAMPLES];
+}
+
+lane kernel_lane(walk *w, ir_module *m)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    m->entry = f;
+    ir_ref id = ir_global_id(f), strips = ir_uniform(f, IR_U32, UNIFORM_STRIPS),
+           spp = ir_uniform(f, IR_U32, UNIFORM_SPP), start;
+    ir_ref index = ir_add(f, id, ir_uniform(f, IR_U32, UNIFORM_FIRST_LANE));
+    w->seed = ir_uniform(f, IR_U32, UNIFORM_SEED);
+    w->stream = ir_uniform(f, IR_U32, UNIFORM_STREAM);
+    w->spp = spp;
+    lane l;
+    ir_ref own = render_lists_lanes(w->plan, w->pass) ? share_listed(w, index, strips, &l, &start)
+                                                      : share_evenly(w, index, strips, &l, &start);
+    l.first = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE)));
+    l.last = ir_add(f, start, ir_min(f, own, ir_uniform(f, IR_U32, UNIFORM_LAST_SAMPLE)));
+    l.last = ir_select(f, l.inside, l.last, l.first);
+    if (w->plan->scene->max_depth == 0) /* not even the camera's segment: black */
+        l.last = l.first;
+    return l;
+}
+
+/* ---- film ---- */
+
+color kernel_load_sum(walk *w, ir_ref word, ir_ref inside)
+{
+    tracer *t = &w->t;
+    ir_ref at = ir_select(t->f, inside, word, t_u32(t, 0));
+    COLOR_EACH(r, ir_load(t->f, IR_F32, BUFFER_FILM, t_offset(t, at, c)));
+    return r;
+}
+
+void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum)
+{
+    tracer *t = &w->t;
+    ir_if(t->f, inside);
+    for (unsigned c = 0; c < 3; c++)
+        ir_store(t->f, BUFFER_FILM, t_offset(t, word, c), sum.c[c]);
+    ir_else(t->f);
+    ir_endif(t->f);
+}
+
+/* ---- small things ---- */
+
+void kernel_count(walk *w, ir_ref condition, enum status_word word)
+{
+    kernel_count_at(w, condition, t_u32(&w->t, word));
+}
+
+void kernel_count_at(walk *w, ir_ref condition, ir_ref word)
+{
+    tracer *t = &w->t;
+    ir_if(t->f, condition);
+    ir_atomic_add(t->f, BUFFER_STATUS, word, t_u32(t, 1));
+    ir_else(t->f);
+    ir_endif(t->f);
+}
+
+ir_ref color_finite(tracer *t, color c)
+{
+    ir_func *f = t->f;
+    ir_ref most = t_f32(t, 1e30f);
+    return ir_and(f, ir_lt(f, ir_abs(f, c.c[0]), most),
+                  ir_and(f, ir_lt(f, ir_abs(f, c.c[1]), most), ir_lt(f, ir_abs(f, c.c[2]), most)));
+}
+
+void color_backward(tracer *t, color value, color seed)
+{
+    ad_backward(t->f, value.c, seed.c, 3, NULL, NULL, 0);
+}
+
+void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum)
+{
+    ir_ref got[ARRIVALS_MOST];
+    ad_backward(t->f, outputs, seeds, count, sum->at, got, sum->count);
+    for (uint32_t k = 0; k < sum->count; k++)
+        sum->sum[k] = ir_add(t->f, sum->sum[k], got[k]);
+}
+
+void color_backward_into(tracer *t, color value, color seed, arrivals *sum)
+{
+    backward_into(t, value.c, seed.c, 3, sum);
+}
+
+void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum)
+{
+    for (uint32_t k = 0; k < sum->count; k++)
+        sum->sum[k] = ir_phi(t->f, branch, inside->sum[k], sum->sum[k]);
+}
+
+void state_put_arrivals(loop_state *s, const arrivals *a)
+{
+    for (uint32_t k = 0; k < a->count; k++)
+        state_put(s, a->sum[k]);
+}
+
+void state_get_arrivals(loop_state *s, arrivals *a)
+{
+    for (uint32_t k = 0; k < a->count; k++)
+        a->sum[k] = state_get(s);
+}
+
+void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
+{
+    ir_func *f = t->f;
+    ir_ref sum = ir_add(f, *number, v), part = ir_sub(f, sum, *number);
+    ir_ref lost = ir_add(f, ir_sub(f, *number, ir_sub(f, sum, part)), ir_sub(f, v, part));
+    *number = sum;
+    *error = ir_add(f, *error, lost);
+}

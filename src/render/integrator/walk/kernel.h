@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What every kernel does around the walk: lane to pixel and samples, loop state as a list, throughput and its
+ * zeros. */
+#ifndef BL_RENDER_KERNEL_H
+#define BL_RENDER_KERNEL_H
+
+#include "render/integrator/walk/walk.h"
+
+/* Loop state: put in one order, got back in the same order. */
+enum { STATE_MOST = 160 };
+typedef struct loop_state {
+    ir_ref r[STATE_MOST];
+    uint32_t count, cursor;
+} loop_state;
+void state_put(loop_state *s, ir_ref r);
+void state_put_vec3(loop_state *s, vec3 v);
+void state_put_color(loop_state *s, color c);
+ir_ref state_get(loop_state *s);
+vec3 state_get_vec3(loop_state *s);
+color state_get_color(loop_state *s);
+void state_select(tracer *t, ir_ref condition, loop_state *s,
+                  const loop_state *other); /* `other` where the condition does not hold */
+void state_put_position(const walk *w, loop_state *s, const walk_position *at);
+walk_position state_get_position(walk *w, loop_state *s);
+
+typedef struct lane {
+    ir_ref inside;      /* bool: within the range */
+    ir_ref film;        /* u32: first word of its sums */
+    ir_ref first, last; /* samples of this range, absolute indices */
+    ir_ref adjoint;     /* u32: first word of its dL/dI */
+    ir_ref slot; /* u32: slot of sample s in BUFFER_SAMPLES is this + s * UNIFORM_TILE_LANES, modulo 2^32 */
+} lane;
+
+/* Buffers in the order of enum render_buffer. */
+ir_module *kernel_module(const plan *p);
+/* Opens the entry function, sets the walk's pixel, seed and stream. */
+lane kernel_lane(walk *w, ir_module *m);
+
+/* Throughput of a walk whose gradient is wanted (estimators.md 3): the product of the factors that are not
+ * zero, and how many were, per channel, counted to 2. A path goes on while some channel has fewer than two
+ * zeros: contributions that miss exactly one factor are the derivative with respect to that factor. */
+typedef struct throughput {
+    color beta;
+    ir_ref zeros[3]; /* u32 */
+    ir_ref eta;
+} throughput;
+throughput throughput_start(walk *w);
+void throughput_restart(walk *w, ir_ref alive, throughput *b); /* as at the start where a path has ended */
+throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
+void state_put_throughput(loop_state *s, const throughput *b);
+throughput state_get_throughput(loop_state *s);
+/* beta where no factor was zero, else 0; and beta where exactly one was. */
+color throughput_whole(walk *w, const throughput *b);
+color throughput_but_one(walk *w, const throughput *b);
+/* The flight before a vertex, if any, joins b. */
+void throughput_fly(walk *w, const walk_vertex *v, throughput *b);
+typedef struct passage {
+    ir_ref alive;       /* bool */
+    ir_ref inverse_pdf; /* 1 / (pdf * survival) */
+} passage;
+/* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
+passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
+
+/* Before a lane's first sample; walk_start puts the camera's ray in its place. */
+walk_position walk_before(walk *w, ir_ref sample);
+/* Position at the next vertex. Where the path has ended, tmax is -1. */
+walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
+/* Where a path has ended, the next one is at its beginning. */
+walk_position position_select(walk *w, ir_ref condition, walk_position a,
+                              walk_position b); /* condition ? a : b */
+walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
+/* `fresh ? camera : at`, with the camera ray built only where needed. */
+walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
+
+/* A lane's sums in the film, from `word` on: what earlier ranges left, and back. Lanes outside the range
+ * touch nothing of others. */
+color kernel_load_sum(walk *w, ir_ref word, ir_ref inside);
+void kernel_store_sum(walk *w, ir_ref word, ir_ref inside, color sum);
+
+/* status[word] += 1 where condition */
+void kernel_count(walk *w, ir_ref condition, enum status_word word);
+void kernel_count_at(walk *w, ir_ref condition, ir_ref word); /* u32 */
+/* bool: every channel is finite */
+ir_ref color_finite(tracer *t, color c);
+/* number + error += v, exactly (Knuth's two-sum) */
+void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v);
+void color_backward(tracer *t, color value, color seed); /* backpropagates a seed per channel */
+/* The same, and what arrives is added; of any number of outputs. */
+void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32_t count, arrivals *sum);
+void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
+/* After the end of a branch, `inside` being the sums there: those behind it. */
+void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum);
+void state_put_arrivals(loop_state *s, const arrivals *a);
+void state_get_arrivals(loop_state *s, arrivals *a);
+
+bl_result kernel_primal(walk *w, ir_module *m);
+bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, or its gradient, by w->pass */
+/* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind
+ * them. */
+bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count,
+                          bool squares);
+bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
+bl_result kernel_tape(walk *w, ir_module *m);     /* both halves of METHOD_TAPE */
+bl_result kernel_tape_adjoint(walk *w, ir_module *m);
+bl_result kernel_forward(walk *w, ir_module *m);
+bl_result kernel_update(const plan *p, ir_module *m);
+bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_tables(const plan *p, ir_module *m);
+bl_result kernel_geometry(const plan *p, ir_module *m);
+bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
+ir_ref gradient_number(tracer *t, ir_ref element,
+                       bool fixed_point); /* element of BUFFER_GRADIENT as a number (update.c) */
+ir_func *choice_step(ir_module *m, const plan *p,
+                     uint32_t step); /* light_choice.c; with the signature of a step of a class */
+bl_result kernel_update_tangent(const plan *p, ir_module *m);
+bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums of the contributions still to come, for paths from the camera (replay.c) and from lights
+ * (light_tracing.c) alike. */
+#include "render/integrator/walk/radiance_sums.h"
+
+static const float residual_tolerance = 1e-4f; /* of all of a path's contributions */
+
+replay_sums sums_start(tracer *t)
+{
+    color none = color_all(t_f32(t, 0));
+    return (replay_sums){none, none, none, none, none};
+}
+
+void state_put_sums(loop_state *s, const replay_sums *p)
+{
+    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M),
+        state_put_color(s, p->M_error);
+    state_put_color(s, p->size);
+}
+
+replay_sums state_get_sums(loop_state *s)
+{
+    replay_sums p;
+    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s),
+    p.M_error = state_get_color(s);
+    p.size = state_get_color(s);
+    return p;
+}
+
+void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes)
+{
+    ir_func *f = t->f;
+    for (int c = 0; c < 3; c++) {
+        two_float_add(t, &s->L.c[c], &s->L_error.c[c],
+                      ir_select(f, takes, ir_neg(f, whole.c[c]), whole.c[c]));
+        two_float_add(t, &s->M.c[c], &s->M_error.c[c],
+                      ir_select(f, takes, ir_neg(f, but_one.c[c]), but_one.c[c]));
+    }
+}
+
+color sums_L(tracer *t, const replay_sums *s)
+{
+    COLOR_EACH(r, ir_add(t->f, s->L.c[c], s->L_error.c[c]));
+    return r;
+}
+
+color sums_M(tracer *t, const replay_sums *s)
+{
+    COLOR_EACH(r, ir_add(t->f, s->M.c[c], s->M_error.c[c]));
+    return r;
+}
+
+color sums_over(tracer *t, const replay_sums *s, color factor)
+{
+    ir_func *f = t->f;
+    color L = sums_L(t, s), M = sums_M(t, s), r;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_eq(f, factor.c[c], t_f32(t, 0));
+        r.c[c] = ir_select(f, lost, M.c[c], ir_div(f, L.c[c], ir_select(f, lost, t_f32(t, 1), factor.c[c])));
+    }
+    return r;
+}
+
+void sums_note_size(tracer *t, replay_sums *s, ir_ref walked)
+{
+    s->size = color_select(t, walked, s->L, s->size);
+}
+
+void sums_restart(tracer *t, replay_sums *s, ir_ref fresh)
+{
+    color none = color_all(t_f32(t, 0));
+    s->L = color_select(t, fresh, none, s->L), s->L_error = color_select(t, fresh, none, s->L_error);
+    s->M = color_select(t, fresh, none, s->M), s->M_error = color_select(t, fresh, none, s->M_error);
+}
+
+ir_ref sums_residual(tracer *t, const replay_sums *s)
+{
+    ir_func *f = t->f;
+    ir_ref left = ir_bool(f, false);
+    color L = sums_L(t, s);
+    for (int c = 0; c < 3; c++)
+        left = ir_or(
+            f, left,
+            ir_gt(f, ir_abs(f, L.c[c]), ir_mul(f, ir_abs(f, s->size.c[c]), t_f32(t, residual_tolerance))));
+    return left;
+}
+
+ir_ref replay_hash(tracer *t, ir_ref hash, ir_ref decisions, ir_ref alive)
+{
+    ir_func *f = t->f;
+    return ir_mul(f, ir_xor(f, hash, ir_xor(f, decisions, ir_to_u32(f, alive))), t_u32(t, 16777619u));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Throughput of a walk whose gradient is wanted, and its zeros (estimators.md 3). */
+#include "render/integrator/walk/kernel.h"
+
+void state_put_throughput(loop_state *s, const throughput *b)
+{
+    state_put(s, b->eta);
+    state_put_color(s, b->beta);
+    for (int c = 0; c < 3; c++)
+        state_put(s, b->zeros[c]);
+}
+
+throughput state_get_throughput(loop_state *s)
+{
+    throughput b;
+    b.eta = state_get(s);
+    b.beta = state_get_color(s);
+    for (int c = 0; c < 3; c++)
+        b.zeros[c] = state_get(s);
+    return b;
+}
+
+throughput throughput_start(walk *w)
+{
+    ir_ref zero = t_u32(&w->t, 0), one = t_f32(&w->t, 1);
+    return (throughput){color_all(one), {zero, zero, zero}, one};
+}
+
+void throughput_restart(walk *w, ir_ref alive, throughput *b)
+{
+    ir_func *f = w->t.f;
+    throughput start = throughput_start(w);
+    for (int c = 0; c < 3; c++) {
+        b->beta.c[c] = ir_select(f, alive, b->beta.c[c], start.beta.c[c]);
+        b->zeros[c] = ir_select(f, alive, b->zeros[c], start.zeros[c]);
+    }
+    b->eta = ir_select(f, alive, b->eta, start.eta);
+}
+
+throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b)
+{
+    loop_state from = {0}, old = {0};
+    state_put_throughput(&from, a), state_put_throughput(&old, b);
+    state_select(&w->t, condition, &from, &old);
+    return state_get_throughput(&from);
+}
+
+static color where_zeros(walk *w, const throughput *b, uint32_t count)
+{
+    tracer *t = &w->t;
+    COLOR_EACH(r, ir_select(t->f, ir_eq(t->f, b->zeros[c], t_u32(t, count)), b->beta.c[c], t_f32(t, 0)));
+    return r;
+}
+color throughput_whole(walk *w, const throughput *b) { return where_zeros(w, b, 0); }
+color throughput_but_one(walk *w, const throughput *b) { return where_zeros(w, b, 1); }
+
+void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
+{
+    ir_func *f = w->t.f;
+    for (int c = 0; w->media && c < 3; c++) {
+        b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
+        b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
+    }
+}
+
+passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value, throughput *b)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), two = t_u32(t, 2);
+    ir_ref inverse = t_ratio(t, one, v->sample.pdf);
+    color living;
+    for (int c = 0; c < 3; c++) {
+        ir_ref lost = ir_eq(f, value.c[c], zero);
+        b->beta.c[c] = ir_mul(f, b->beta.c[c], ir_mul(f, ir_select(f, lost, one, value.c[c]), inverse));
+        b->zeros[c] = ir_min(f, two, ir_add(f, b->zeros[c], ir_to_u32(f, lost)));
+        living.c[c] = ir_select(f, ir_lt(f, b->zeros[c], two), b->beta.c[c], zero);
+    }
+    b->eta = ir_mul(f, b->eta, v->sample.eta);
+    ir_ref most = color_max(t, living);
+    ir_ref q = walk_survival(w, v, ir_add(f, depth, t_u32(t, 1)), most, b->eta);
+    ir_ref survives = ir_lt(f, v->u_roulette, q);
+    ir_ref up = t_ratio(t, one, q);
+    b->beta = color_scale(t, b->beta, up);
+    return (passage){
+        .alive = ir_and(f, ir_and(f, v->goes_on, survives),
+                        ir_and(f, ir_gt(f, v->sample.pdf, zero), ir_gt(f, most, zero))),
+        .inverse_pdf = ir_mul(f, inverse, up),
+    };
+}
