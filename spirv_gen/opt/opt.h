@@ -6,7 +6,7 @@
 
 #include "spirv_gen/ir/ir.h"
 
-/* How gradients reach memory (opt/accumulate.c; estimators: contracts.md, Fixed-point scale). */
+/* How gradients reach memory (opt/accumulate.c; estimators: docs/architecture.md, Fixed-point scale). */
 typedef enum opt_accumulate {
     OPT_ACCUMULATE_FIXED, /* gradient element i = words 2i, 2i+1 of the gradient buffer: 64-bit two's
                              complement, low word first */

@@ -318,8 +318,8 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
     return count(fit, s, err);
 }
 
-/* Loss and gradient of all views; again with a coarser scale after an overflow (contracts.md, Fixed-point
- * scale), which stays. */
+/* Loss and gradient of all views; again with a coarser scale after an overflow (docs/architecture.md,
+ * Fixed-point scale), which stays. */
 static bl_result all_views(bl_fit *fit, bl_fit_status *s, bl_error *err)
 {
     enum { COARSEST = 8 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The forms of a gradient pass that keep samples between two kernels: separate, and two walks (estimators.md
- * 8). Both go tile by tile: the replay kernel walks the samples of a tile, the adjoint kernel walks them
- * again. In two walks the images of the tile's two halves give dL/dI in between, so there is no walk for an
- * image before. The loss of a pixel depends on that pixel alone, so tiles of whole pixels change nothing but
- * memory. */
+ * The forms of a gradient pass that keep samples between two kernels: separate, and two walks
+ * (docs/theory/two_walks.md). Both go tile by tile: the replay kernel walks the samples of a tile, the
+ * adjoint kernel walks them again. In two walks the images of the tile's two halves give dL/dI in between, so
+ * there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole
+ * pixels change nothing but memory. */
 #include "api/handles.h"
 #include "render/sampler/samplers.h"
 

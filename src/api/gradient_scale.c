@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The fixed-point scale of each element of a gradient, from what its contributions may be (contracts.md,
- * Accumulation). */
+ * The fixed-point scale of each element of a gradient, from what its contributions may be
+ * (docs/architecture.md, Accumulation). */
 #include "api/handles.h"
 
 #include <math.h>

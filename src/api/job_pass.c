@@ -18,7 +18,7 @@ enum {
 };
 
 /* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs
- * spread; a fixed function of film and samples (contracts.md, Lanes). */
+ * spread; a fixed function of film and samples (docs/architecture.md, Lanes). */
 uint32_t job_strips(const render_scene *s, uint32_t spp)
 {
     uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;

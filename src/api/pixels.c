@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which pixels the samples of a gradient pass are in, where they go by |dL/dI| (BL_PIXELS_ADJOINT;
- * estimators.md 12).
+ * docs/theory/variance.md).
  *
  * Of N = pixels * spp samples a pixel p expects e(p) = N |a(p)| / sum |a|, a = dL/dI, the norm over channels.
  * Systematic sampling: pixels lie in a row, each e(p) long, and samples at u, u + 1, u + 2, .. with one

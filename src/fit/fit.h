@@ -58,9 +58,9 @@ typedef struct fit_loss {
 } fit_loss;
 void fit_record_loss(gpu_batch *batch, const fit_kernels *kernels, const fit_loss *args);
 
-/* The loss of a two-walk step (estimators.md 8): strips of even number and strips of odd number are two
- * halves of the samples, with an image each. For a tile of pixels: adjoint = dL/dI at the even half's image,
- * then (3 * pixels values on) at the odd half's; image = the mean of both; partial sums of an unbiased
+/* The loss of a two-walk step (docs/theory/two_walks.md): strips of even number and strips of odd number are
+ * two halves of the samples, with an image each. For a tile of pixels: adjoint = dL/dI at the even half's
+ * image, then (3 * pixels values on) at the odd half's; image = the mean of both; partial sums of an unbiased
  * estimate of the loss, which may be negative. The tile begins at a multiple of 1024 pixels and ends at one
  * or with the film. fit_record_loss_sum adds up the partial sums once all tiles are done. Affine losses
  * only. */

@@ -4,11 +4,11 @@
  * A plan is the scene prepared for one set of requested gradients: the words of the scene buffer and the
  * classes (class.h) that kernels are specialised to.
  *
- * Derived values (estimators.md 2) are what a class computes from its parameters once instead of at every
- * vertex: its `update`, traced, is a kernel of its own that runs after parameters have changed. They stand
- * behind the parameters in the buffer of values, and, where a parameter they may depend on is requested,
- * behind the parameters' elements in the buffer of gradients; the derivative of `update` is one more kernel
- * (integrator/derived/update.c).
+ * Derived values (docs/theory/derived_quantities.md) are what a class computes from its parameters once
+ * instead of at every vertex: its `update`, traced, is a kernel of its own that runs after parameters have
+ * changed. They stand behind the parameters in the buffer of values, and, where a parameter they may depend
+ * on is requested, behind the parameters' elements in the buffer of gradients; the derivative of `update` is
+ * one more kernel (integrator/derived/update.c).
  *
  * Sampling tables are derived, too, but large and detached: distributions over texels, say. They stand behind
  * the derived values and are built in steps by traced functions whenever values have changed
@@ -212,8 +212,8 @@ bool plan_requests(const class_node *n);
 /* The gradient of the parameter `param`, textured, volumetric or the data, is wanted by some instance. */
 bool plan_wants(const class_node *n, const char *param);
 /* Probability with which one of two parts is chosen whose share depends on the parameter `param`, textured or
- * the data: the share, but where its gradient is wanted neither part is ever left out (estimators.md 4). The
- * image of such a plan is chosen alike, which the two-walk form needs. */
+ * the data: the share, but where its gradient is wanted neither part is ever left out
+ * (docs/theory/support.md). The image of such a plan is chosen alike, which the two-walk form needs. */
 ir_ref plan_probability(tracer *t, const class_node *n, const char *param, ir_ref share);
 
 #endif

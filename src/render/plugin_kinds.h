@@ -100,8 +100,8 @@ typedef struct bsdf_class {
                           ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
     ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
-    /* The differentiable value in the measure that was sampled (estimators.md 1): with delta false the sum of
-     * all non-delta lobes, else the coefficient of the discrete lobe. May run tracked. */
+    /* The differentiable value in the measure that was sampled (docs/theory/detached_replay.md): with delta
+     * false the sum of all non-delta lobes, else the coefficient of the discrete lobe. May run tracked. */
     color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
                    ir_ref lobe);
     /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe
@@ -205,8 +205,8 @@ typedef struct shape_class {
     render_class base; /* load appends to shapes, primitives, geometry */
 } shape_class;
 
-/* Filter importance sampling (estimators.md 10): offset from the pixel's centre, in pixels. Where the class
- * is weighted, *weight is multiplied by the sample's, whose mean is 1. */
+/* Filter importance sampling (docs/theory/film.md): offset from the pixel's centre, in pixels. Where the
+ * class is weighted, *weight is multiplied by the sample's, whose mean is 1. */
 typedef struct filter_class {
     render_class base;
     bool weighted;

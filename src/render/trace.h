@@ -73,7 +73,7 @@ enum sample_plane {
  * behind all of these, of each: */
 enum lane_word { LANE_PIXEL, LANE_FIRST /* of the pixel's samples */, LANE_SAMPLES, LANE_WORDS };
 
-/* Push-constant words: one range of work (contracts.md, A pass is a range). */
+/* Push-constant words: one range of work (docs/architecture.md, A pass is a range). */
 enum render_uniform {
     UNIFORM_FIRST_LANE, /* lane = pixel * strips + strip; of RENDER_UPDATE*: object with derived values */
     UNIFORM_LANE_COUNT,

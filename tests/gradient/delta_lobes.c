@@ -1,8 +1,8 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Materials with discrete lobes by the delta-lobe rule (estimators.md 1): the derivative of what was sampled
- * is that of the lobe's coefficient, mirror reflectance, Fresnel term or opacity, and not of the lobes that
- * were not. And rough metals, whose values are no polynomials of their parameters either.
+ * Materials with discrete lobes by the delta-lobe rule (docs/theory/detached_replay.md): the derivative of
+ * what was sampled is that of the lobe's coefficient, mirror reflectance, Fresnel term or opacity, and not of
+ * the lobes that were not. And rough metals, whose values are no polynomials of their parameters either.
  *
  * Without BL_DEVICE: sample by sample in the interpreter, path replay against the unrolled path (f32 and f64)
  * and against differences of the weights along the path that stays where it is (f64). An opacity of 0 or 1 is

@@ -1,8 +1,8 @@
 /* LABELS: nodevice swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Factors that are exactly zero (estimators.md 3): a wall (0.6, 0, 0), two black walls, black lamps, dark
- * lights. Plain replay has 0/0 there. Without BL_DEVICE: in the interpreter, f64, per sample, against
- * differences along the frozen path, which are exact for polynomials. With it: on the device, against
+ * Factors that are exactly zero (docs/theory/zero_factors.md): a wall (0.6, 0, 0), two black walls, black
+ * lamps, dark lights. Plain replay has 0/0 there. Without BL_DEVICE: in the interpreter, f64, per sample,
+ * against differences along the frozen path, which are exact for polynomials. With it: on the device, against
  * differences of the primal image, one-sided because a reflectance below zero ends a path. The primal draws
  * the gradient pass's random numbers and nothing here plays roulette, so both walk the same paths, and the
  * differences are exact but for f32's rounding. */

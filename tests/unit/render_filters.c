@@ -21,7 +21,7 @@
 enum { NUMBERS = 1 << 13, STEPS = 1 << 14 };
 static const double pi = 3.14159265358979323846;
 
-/* ---- the filters' formulas (mitsuba3-facts, 1.4; Mitchell and Netravali 1988, equation 8) ---- */
+/* ---- the filters' formulas (docs/mitsuba-semantics.md; Mitchell and Netravali 1988, equation 8) ---- */
 
 static double box(double x) { return fabs(x) <= 0.5 ? 1 : 0; }
 static double tent(double x) { return fmax(0, 1 - fabs(x)); }

@@ -11,8 +11,8 @@
  * segment F, (1 - F)^2 T, (1 - F)^2 T^2 F and the rest of the geometric series. The scales of the cuticle
  * tilt M_p by multiples of an angle. A lobe is sampled by the luminance of A_p.
  *
- * Roughnesses and the angle become variances, a scale, sines and cosines: derived values (estimators.md
- * 2). */
+ * Roughnesses and the angle become variances, a scale, sines and cosines: derived values
+ * (docs/theory/derived_quantities.md). */
 #include "render/bsdf/fresnel.h"
 #include "render/bsdf/hair_lobes.h"
 

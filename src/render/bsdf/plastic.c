@@ -4,9 +4,9 @@
  *
  *     f cos = diffuse_reflectance / (1 - r * internal) * (1 - F(wi)) (1 - F(wo)) / eta^2 * cos / pi,
  *
- * where internal is how much of the base's light the coat sends back to it, a derived value (estimators.md
- * 2): the sum over all such round trips. r is the reflectance where `nonlinear` (colours deepen with each
- * trip), else 1. */
+ * where internal is how much of the base's light the coat sends back to it, a derived value
+ * (docs/theory/derived_quantities.md): the sum over all such round trips. r is the reflectance where
+ * `nonlinear` (colours deepen with each trip), else 1. */
 #include "render/bsdf/fresnel.h"
 
 static const float inverse_pi = 0.31830988618379067154f;
@@ -44,7 +44,7 @@ static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
 static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t->f, v.c[1], v.c[2])); }
 
 /* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
- * (estimators.md 4). */
+ * (docs/theory/support.md). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_func *f = t->f;

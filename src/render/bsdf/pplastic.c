@@ -41,7 +41,8 @@ static ir_ref index_of(tracer *t, const class_node *n, ir_ref record, vec2 uv)
     return plan_given(n, "eta") ? plan_texture_1(t, n, record, "eta", uv) : interface_eta(t, n, record);
 }
 
-/* By the colours alone; neither lobe is left out while its colour is differentiated (estimators.md 4). */
+/* By the colours alone; neither lobe is left out while its colour is differentiated
+ * (docs/theory/support.md). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv)
 {
     ir_ref coat = coat_sum(t, plan_texture(t, n, record, "specular_reflectance", uv)),

@@ -14,7 +14,7 @@
  *
  * Sampled: a facet, the base by its cosine, or the coat, by the rates and weights; a facet then reflects or
  * transmits by glass and F. The weights of parts may be 0 while they are differentiated: then no part is left
- * out (estimators.md 4).
+ * out (docs/theory/support.md).
  *
  * Attached, facets and the coat go along, each as far as it is smooth enough, and the base is held; the
  * choices between them keep their probabilities (integrator/motion/attached_lobe.c).

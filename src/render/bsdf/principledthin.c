@@ -10,7 +10,7 @@
  *     through       (1 - spec_trans) diff_trans / 2 base_color |cos wo| / pi.
  *
  * One of the four is sampled by the weights and rates. Weights may be 0 while they are differentiated: then
- * no part is left out (estimators.md 4).
+ * no part is left out (docs/theory/support.md).
  *
  * Attached, facets go along, each way as far as it is smooth enough, and what is diffuse is held
  * (integrator/motion/attached_lobe.c). Transmission ends in a step, where m is at right angles to wo, over

@@ -11,7 +11,7 @@
  *
  * So the circle is sampled, as a discrete lobe (LOBE_RIM): its value is 0, and its derivative that (an
  * integral over a moving domain: Reynolds' theorem). The throughput carries on behind factors of 0 anyway
- * (estimators.md 3). n: index of the far side over the near one, as wi sees it.
+ * (docs/theory/zero_factors.md). n: index of the far side over the near one, as wi sees it.
  *
  * Where samples are attached facets stay vertical or not, and nothing crosses the rim (but light sampling,
  * for the smoothness of which it is none). */

@@ -42,7 +42,7 @@ static facet facet_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
 
 /* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a
  * root: from 0, but with a derivative by eta without bound. Chosen by its share alone that would have an
- * infinite variance (estimators.md 4). */
+ * infinite variance (docs/theory/support.md). */
 static ir_ref reflection_probability(tracer *t, const class_node *n, const fresnel *at)
 {
     ir_ref crosses = ir_ne(t->f, at->cos_t, t_f32(t, 0));

@@ -8,7 +8,7 @@
  *
  * r being the reflectance where `nonlinear`, else 1. T, at TABLE cosines and straight between them, and
  * internal, how much of the base's light the coat sends back, are derived values with their gradients
- * (estimators.md 2): without these the derivative by alpha would be wrong. */
+ * (docs/theory/derived_quantities.md): without these the derivative by alpha would be wrong. */
 #include "render/bsdf/coat.h"
 #include "render/bsdf/rough_interface.h"
 
@@ -75,7 +75,7 @@ static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_re
 }
 
 /* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
- * (estimators.md 4). */
+ * (docs/theory/support.md). */
 static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
 {
     ir_func *f = t->f;

@@ -10,8 +10,8 @@
  *
  * What a cell maps to is measured at POINTS x POINTS places, and every cell keeps a share of the samples
  * whatever was found there: something bright may lie between the places, and what is black may be
- * differentiated (estimators.md 4). The table follows the values (plan.h). Attributes of the mesh and volumes
- * are textures like others, read where the map leads to. */
+ * differentiated (docs/theory/support.md). The table follows the values (plan.h). Attributes of the mesh and
+ * volumes are textures like others, read where the map leads to. */
 #include "render/shape/area.h"
 
 enum { SIDE = 64, POINTS = 2 };

@@ -22,7 +22,7 @@
  * The weights follow the texels through tables that are built on the device (plan.h). With mis_compensation
  * (Karlik et al. 2019) the mean luminance is taken off first: what is darker is left to materials' samples.
  * Where the texels' gradient is wanted, or that of to_world, every texel keeps a share of the samples, also a
- * black one (estimators.md 4). */
+ * black one (docs/theory/support.md). */
 #include "render/emitter/envmap.h"
 
 #include "render/emitter/pose.h"

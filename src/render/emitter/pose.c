@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where a light stands and where it points, as a parameter: its `to_world`, 16 numbers, row-major. The
  * inverse, which takes world directions to the light's own, is derived (plan.h), so both carry derivatives
- * (estimators.md 5: a point light's direction, distance and cosine follow it). */
+ * (docs/theory/moving_geometry.md: a point light's direction, distance and cosine follow it). */
 #include "render/emitter/pose.h"
 
 static ir_ref entry(tracer *t, const class_node *n, ir_ref record, uint32_t slot, uint32_t row,

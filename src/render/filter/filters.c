@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reconstruction filters by importance sampling (estimators.md 10; Ernst, Stamminger and Greiner 2006): a
+ * Reconstruction filters by importance sampling (docs/theory/film.md; Ernst, Stamminger and Greiner 2006): a
  * sample belongs to one pixel and its position is drawn from the filter around the pixel's centre, so its
  * weight is 1 and an image is a sum in fixed order. All filters are products of two of one dimension. Where
  * such a filter is negative, positions are drawn from its magnitude, and the weight has its sign. */

@@ -14,8 +14,8 @@
  *
  * The majorant is a sampling table (plan.h): found anew on the device whenever values have changed, detached.
  * Where the gradient of the extinction is wanted it lies strictly above it, so that collisions that change
- * nothing have a chance everywhere, and is never 0, so that there are collisions to learn from (estimators.md
- * 4). */
+ * nothing have a chance everywhere, and is never 0, so that there are collisions to learn from
+ * (docs/theory/support.md). */
 #include "render/classes.h"
 
 enum {

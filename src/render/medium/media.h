@@ -17,7 +17,7 @@ enum medium_word {
     MEDIUM_WORDS
 };
 
-/* What gradient passes of the extinction ask of tracking (estimators.md 4). */
+/* What gradient passes of the extinction ask of tracking (docs/theory/support.md). */
 #define MAJORANT_MARGIN 1.25f /* of the majorant over the largest extinction */
 #define MAJORANT_LEAST_OPTICAL                                                                               \
     0.25f                       /* the majorant's optical thickness along the box's diagonal, at least       \

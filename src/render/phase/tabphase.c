@@ -5,7 +5,7 @@
  *
  * Sampled exactly: an interval from the cumulative areas of intervals, which are a sampling table, and within
  * it the root of a quadratic. Where the gradient is wanted each value counts there as a part of the largest
- * at least, so that what is 0 is sampled, too (estimators.md 4). */
+ * at least, so that what is 0 is sampled, too (docs/theory/support.md). */
 #include "render/classes.h"
 
 enum { EXTRA_VALUE, EXTRA_GRADIENT, EXTRA_COUNT, EXTRA_WORDS, COUNT_MOST = 4096 };

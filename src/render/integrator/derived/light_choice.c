@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which light a vertex samples, where lights are not all alike: by their sampling_weight, or by that times
  * their power, which follows the values. A sampling table (plan.h): cumulative probabilities, one f32 per
- * light. Detached, like all choices (estimators.md 6).
+ * light. Detached, like all choices (docs/theory/detached_replay.md).
  *
  * By power, every light is given a share of the mean power, so that one that is dark now, and is being
- * differentiated or brightens in a fit, is still sampled (estimators.md 4). A weight of 0 is the scene's word
- * that a light is not to be sampled. */
+ * differentiated or brightens in a fit, is still sampled (docs/theory/support.md). A weight of 0 is the
+ * scene's word that a light is not to be sampled. */
 #include "render/integrator/walk/kernel.h"
 
 enum { STEP_WEIGHTS, STEP_SUM };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Derived values (estimators.md 2, plan.h): small kernels around those that walk paths, one lane per object
- * that has any, or per value (update_element).
+ * Derived values (docs/theory/derived_quantities.md, plan.h): small kernels around those that walk paths, one
+ * lane per object that has any, or per value (update_element).
  *
  *   update          derived = update(parameters), in the buffer of values. Runs when parameters have changed;
  *                   with the frozen values bound in

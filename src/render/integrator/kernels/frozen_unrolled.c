@@ -4,7 +4,7 @@
  *
  *   frozen    the image with directions, choices and densities from the job's values and weights from another
  *             set of values
- *             (frozen-path differences, estimators.md 9). A loop, like the primal.
+ *             (frozen-path differences, docs/theory/replay_equality.md). A loop, like the primal.
  *   unrolled  depth vertices, and a bounded number of collisions on each stretch, written out and
  *             differentiated as a whole in reverse
  *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane
- * whose path has ended starts its next sample in the same trip (design section 4: +13 to +36 % on CPU
- * devices). */
+ * whose path has ended starts its next sample in the same trip (docs/architecture.md, Lanes: +13 to +36 % on
+ * CPU devices). */
 #include "render/integrator/walk/kernel.h"
 
 typedef struct primal_state {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Detached path replay backpropagation (Vicini, Speierer, Jakob 2021, section 4.1, listings 1 and 2; with
- * next-event estimation, MIS and roulette as design section 5). Each sample is walked twice. In phase 0 the
- * light that every vertex contributes is added to L; in phase 1 it is subtracted again, which leaves in L at
- * each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
+ * next-event estimation, MIS and roulette as docs/theory/detached_replay.md). Each sample is walked twice. In
+ * phase 0 the light that every vertex contributes is added to L; in phase 1 it is subtracted again, which
+ * leaves in L at each vertex exactly the radiance still to come, and the adjoint dL is backpropagated through
  *
  *     Le' + Ld' + L * replace_grad(1, value'/value)
  *
@@ -13,15 +13,15 @@
  * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled
  * lights were visible (walk.seen), and through what (remembered_transmittance.c).
  *
- * Zero factors (estimators.md 3): `whole` is beta where no factor so far was zero. M is a second sum, of
- * contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with respect
- * to it is M.
+ * Zero factors (docs/theory/zero_factors.md): `whole` is beta where no factor so far was zero. M is a second
+ * sum, of contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with
+ * respect to it is M.
  *
  * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour
  * (differential_ratio_tracking.c).
  *
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
- * (estimators.md 9). */
+ * (docs/theory/replay_equality.md). */
 #include "render/integrator/kernels/replay.h"
 
 static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }

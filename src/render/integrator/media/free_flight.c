@@ -15,9 +15,9 @@
  * density is P = sum s(i) p(i), and s(i) becomes s(i) p(i) / P. Choosing the channel anew from s at each
  * decision is the same process, so s is all there is to carry.
  *
- * In gradient passes (estimators.md 4) both kinds of collision keep a chance: the majorant lies above the
- * extinction (medium/media.c) and a real collision is chosen with a least probability (tracking.c), so that
- * what is 0 is sampled, too. */
+ * In gradient passes (docs/theory/support.md) both kinds of collision keep a chance: the majorant lies above
+ * the extinction (medium/media.c) and a real collision is chosen with a least probability (tracking.c), so
+ * that what is 0 is sampled, too. */
 #include "render/integrator/media/free_flight.h"
 
 static const float least_optical =

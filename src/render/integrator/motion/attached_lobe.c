@@ -17,7 +17,7 @@
  *
  * Which lobes: those of render_scene.attach_below and less, at most look_ahead in a chain, since visits grow
  * like the square of the length of long ones (attached_replay.c). All others are detached, at which the chain
- * is cut (estimators.md 5, 11). */
+ * is cut (docs/theory/moving_geometry.md, attached_replay.md). */
 #include "render/integrator/motion/attached_path.h"
 
 bool attached_wanted(const walk *w)

@@ -8,7 +8,8 @@
  *   RAY    place and direction: from the camera, where its parameters are wanted, and behind a discrete lobe.
  *          The hit moves with the ray, and with it texture coordinates, normals, the directions to the
  *          sampled light's point and on, and their geometry terms.
- *   POINT  behind a vertex that moves and has no discrete lobe there (estimators.md 5): the hit stays, the
+ *   POINT  behind a vertex that moves and has no discrete lobe there (docs/theory/moving_geometry.md): the
+ *          hit stays, the
  *          ray begins elsewhere, so that at the hit the direction back changes; and at the vertex before,
  *          direction and geometry term |n . d| / r^2.
  *   FIXED  neither: sampled by a vertex that stays, or on to what is infinitely far.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Surfaces that move with parameters, under detached sampling (estimators.md 5). By vertices of meshes;
- * locally, at each vertex x(i):
+ * Surfaces that move with parameters, under detached sampling (docs/theory/moving_geometry.md). By vertices
+ * of meshes; locally, at each vertex x(i):
  *
  *   - its neighbours x(i-1), x(i+1) and the sampled light's point are held where they are;
  *   - x(i) slides along the ray that found it, which is held, too; normals, uv and tangents are what the mesh

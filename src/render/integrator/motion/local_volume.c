@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vertices that move with parameters in volumetric integrators, with the camera and with surfaces, under
- * detached sampling (estimators.md 5). The local convention of local_surface.c, carried over to what lies
- * between vertices there, surfaces that let through and media:
+ * detached sampling (docs/theory/moving_geometry.md). The local convention of local_surface.c, carried over
+ * to what lies between vertices there, surfaces that let through and media:
  *
  *   - the segment behind the camera goes with its ray; surfaces slide along it, and a collision keeps its
  *     share of the way between those in front of and behind it. Held in place it would lose the light of a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward
  * lights. Where a parameter moves the camera, a light, a mirror or a surface, directions and places follow it
- * by the local convention (estimators.md 5; attached_path.c, local_surface.c). */
+ * by the local convention (docs/theory/moving_geometry.md; attached_path.c, local_surface.c). */
 #include "render/integrator/motion/local_volume.h"
 
 /* Tracked values are functions of parameters at a path that stays where it is: what describes the path is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling.
- * Semantics are those of Mitsuba's path integrator (mitsuba3-facts 1.10): depth counts segments from 0,
+ * Semantics are those of Mitsuba's path integrator (docs/mitsuba-semantics.md): depth counts segments from 0,
  * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
  *
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rays against small static scenes: every primitive tested in straight-line code with its geometry as
- * constants, instead of RAY_CLOSEST and RAY_ANY (contracts.md, Baked geometry). No tree, no stack, no
+ * constants, instead of RAY_CLOSEST and RAY_ANY (docs/architecture.md, Baked geometry). No tree, no stack, no
  * gathers, no divergence.
  *
  * Triangles are tested in the form of Baldwin and Weber 2016: with unit normal N and plane distance D,

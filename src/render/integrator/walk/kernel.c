@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
  * pixel and walk alike; a strip is a fixed share of the pixel's samples, whatever the device and the slicing
- * (contracts.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some of its
- * samples (enum lane_word). */
+ * (docs/architecture.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some
+ * of its samples (enum lane_word). */
 #include "render/integrator/walk/kernel.h"
 #include "spirv_gen/ad/ad.h"
 

@@ -36,9 +36,10 @@ ir_module *kernel_module(const plan *p);
 /* Opens the entry function, sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 
-/* Throughput of a walk whose gradient is wanted (estimators.md 3): the product of the factors that are not
- * zero, and how many were, per channel, counted to 2. A path goes on while some channel has fewer than two
- * zeros: contributions that miss exactly one factor are the derivative with respect to that factor. */
+/* Throughput of a walk whose gradient is wanted (docs/theory/zero_factors.md): the product of the factors
+ * that are not zero, and how many were, per channel, counted to 2. A path goes on while some channel has
+ * fewer than two zeros: contributions that miss exactly one factor are the derivative with respect to that
+ * factor. */
 typedef struct throughput {
     color beta;
     ir_ref zeros[3]; /* u32 */

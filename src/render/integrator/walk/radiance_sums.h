@@ -7,10 +7,10 @@
 #include "render/integrator/walk/kernel.h"
 
 /* Two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
- * (estimators.md 9). */
+ * (docs/theory/replay_equality.md). */
 typedef struct replay_sums {
     color L, L_error; /* of contributions */
-    color M, M_error; /* of those that miss exactly one factor, which is zero (estimators.md 3) */
+    color M, M_error; /* of those that miss exactly one factor, which is zero (docs/theory/zero_factors.md) */
     color size;       /* what L was after phase 0 */
 } replay_sums;
 

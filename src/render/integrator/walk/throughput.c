@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Throughput of a walk whose gradient is wanted, and its zeros (estimators.md 3). */
+ * Throughput of a walk whose gradient is wanted, and its zeros (docs/theory/zero_factors.md). */
 #include "render/integrator/walk/kernel.h"
 
 void state_put_throughput(loop_state *s, const throughput *b)
