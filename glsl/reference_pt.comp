@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: BSD-3-Clause
 // A path tracer written by hand: yardstick of the generated kernels' speed and oracle of their images. It shares no code with them, only
-// the semantics of the integrator `path` (src/render/integrator/vertex.c) and the layout of the hierarchy (spirv_gen/opt/ray_bvh.c). Triangles
+// the semantics of the integrator `path` (src/render/integrator/path/visit.c) and the layout of the hierarchy (spirv_gen/opt/ray_bvh.c). Triangles
 // with constant, one-sided diffuse materials and flat normals; lights are meshes that emit on the side of their normals; box filter.
 // src/api/reference.c fills the buffers.
 //

@@ -1,0 +1,204 @@
+# LABELS: nodevice
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds every document, section and file that a comment or a page mentions, and fails where it is not in the repository.
+
+Read are comments of C, GLSL, Python, CMake and shell files, and code spans, links and plain text of Markdown pages.
+
+    NAME.ext, FOLDER/NAME.ext   a file of the repository has this path, or one that ends in it (or it lies beside the file that names it)
+    FOLDER/NAME                 in code spans and links that begin with a folder of the repository's root: a file or folder
+    docs/X.md, Section          the page has a heading that the words behind the comma begin with
+    [text](X.md#anchor)         the page has a heading with that anchor
+
+Names of what a program writes or a user brings are no files of the repository: OUTSIDE, each with its reason."""
+import io
+import os
+import re
+import subprocess
+import sys
+import tokenize
+
+ROOT = os.path.abspath(os.environ.get("BL_SOURCE_DIR") or os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+ENDINGS = "md|c|h|def|py|comp|glsl|json|sh|cmake"
+MENTION = re.compile(r"(?<![\w/.$<{*%%-])((?:\.\./|\./)*(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\.(?:%s))(?![\w/(*]|\.\w|-\w)" % ENDINGS)
+SECTION = re.compile(r"(docs/[\w/-]+\.md), \"?([A-Z][^\n]*)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+SPAN = re.compile(r"`([^`\n]+)`")
+
+# pattern of the whole mention: why it is no file of the repository
+OUTSIDE = {
+    r"(.*/)?summary\.json": "what grad writes",
+    r"(.*/)?result\.json": "what fit and the experiments write",
+    r"build/environment\.sh": "what scripts/setup writes",
+    r"(.*/)?(job|fit|report)\.json": "examples of a user's job files, and what a fit writes",
+    r"(SCENE|JOB|DIR)\.\w+": "stands for any name",
+    r"(.*/)?(\w+_)?(NAME|FILE|X)\.\w+|(.*/)?(opt_)?name\.c": "stands for any name",
+    r"manifest\.json|images/manifest\.json": "of the reference folder, which is not part of the repository",
+    r"(.*/)?judge_gradients\.py": "of the reference folder",
+    r"(vulkan|vk_icd|volk|spirv|libspirv|expat|zlib|png|jpeglib|xxhash|cholmod|stb_image|PNanoVDB|ImfHeader|openexr|cJSON)\.h|"
+    r"(vulkan|spirv|spirv-tools|cjson|openvdb|nanovdb|suitesparse|stb|unified1)/.*": "headers of libraries",
+    r"(math|stdio|stdlib|string|stdint|stdbool|stddef|unistd|time)\.h|sys/.*\.h": "headers of C",
+    r"compiler_version\.h|glsl_kernels\.h|(.*/)?plugins\.generated\.h": "made while building",
+    r"compile_commands\.json|CMakeUserPresets\.json": "made by cmake, or a user's own",
+}
+OUTSIDE_RULES = [re.compile(r"(?:%s)\Z" % p) for p in OUTSIDE]
+
+
+def listed():
+    try:
+        out = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, check=True, text=True).stdout
+        names = [n for n in out.splitlines() if os.path.exists(os.path.join(ROOT, n))]
+        if names:
+            return names
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    names = []
+    for base, folders, files in os.walk(ROOT):
+        folders[:] = [f for f in folders if f not in (".git", "build") and not f.startswith("build-") and f != "__pycache__"]
+        names += [os.path.relpath(os.path.join(base, f), ROOT).replace(os.sep, "/") for f in files]
+    return names
+
+
+class Tree:
+    """What the repository has."""
+
+    def __init__(self, names):
+        self.names, self.ends, self.folders = set(names), set(), set()
+        for name in names:
+            parts = name.split("/")
+            for k in range(len(parts)):
+                self.ends.add("/".join(parts[k:]))
+                if k:
+                    self.folders.add("/".join(parts[:k]))
+        self.top = {n.split("/")[0] for n in self.folders}
+        self.headings = {}
+
+    def has(self, mention, beside):
+        if mention in self.ends or mention in self.folders:
+            return True
+        here = os.path.normpath(os.path.join(beside, mention)).replace(os.sep, "/")
+        return here in self.names or here in self.folders or here == "."
+
+    def sections(self, page):
+        if page not in self.headings:
+            with open(os.path.join(ROOT, page), encoding="utf-8") as f:
+                self.headings[page] = [line.lstrip("#").strip() for line in f if re.match(r"#+ ", line)]
+        return self.headings[page]
+
+
+def plain(text):
+    return re.sub(r"\s+", " ", re.sub(r"[`*\"]", "", text)).strip().lower()
+
+
+def anchor(heading):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def c_comments(text):
+    """(line, text) of each comment; strings are passed over."""
+    for m in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', text, re.S):
+        if m.group().startswith("/"):
+            lines = m.group().split("\n")
+            yield text.count("\n", 0, m.start()) + 1, "\n".join(re.sub(r"^\s*\*(?!/)", "  ", line) for line in lines)
+
+
+def hash_comments(text):
+    run, first = [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        m = re.match(r"\s*#(?!!)(.*)", line) or re.search(r"\s#\s(.*)", line)
+        if m:
+            first = first if run else number
+            run.append(m.group(1))
+        elif run:
+            yield first, "\n".join(run)
+            run = []
+
+
+def python_comments(text):
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        return
+    before = None
+    for t in tokens:
+        opens = before is None or before.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL, tokenize.COMMENT, tokenize.DEDENT)
+        if t.type == tokenize.COMMENT or (t.type == tokenize.STRING and opens and t.string.lstrip("rRbBuU").startswith(('"""', "'''"))):
+            yield t.start[0], t.string
+        before = t
+
+
+def passages(name, text):
+    if name.endswith((".c", ".h", ".def", ".comp", ".glsl")):
+        return c_comments(text)
+    if name.endswith(".py") or text.startswith("#!/usr/bin/env python"):
+        return python_comments(text)
+    if name.endswith((".cmake", "CMakeLists.txt", ".sh")) or text.startswith(("#!/usr/bin/env bash", "#!/bin/")):
+        return hash_comments(text)
+    if name.endswith(".md"):
+        return [(1, text)]
+    return []
+
+
+def check(tree, name, text, problems):
+    """Number of mentions."""
+    count, beside = 0, os.path.dirname(name)
+    for first, passage in passages(name, text):
+        def say(at, what):
+            problems.append("%s:%d: %s" % (name, first + passage.count("\n", 0, at), what))
+
+        joined = passage
+        if name.endswith(".md"):  # samples of code and output are no mentions
+            joined = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m.group()), passage, flags=re.S | re.M)
+        wanted = [(m.start(1), m.group(1)) for m in MENTION.finditer(joined)]
+        if name.endswith(".md"):
+            for m in list(SPAN.finditer(joined)) + list(LINK.finditer(joined)):
+                target = m.group(1)
+                if "://" in target or target.startswith(("#", "mailto:")):
+                    continue
+                link = m.re is LINK
+                page, _, part = target.partition("#") if link else (target, "", "")
+                rooted = page.split("/")[0] in tree.top and re.match(r"[\w./-]+\Z", page) and "/" in page
+                if link or rooted:
+                    wanted.append((m.start(1), page.rstrip("/")))
+                at = os.path.normpath(os.path.join(beside, page)).replace(os.sep, "/")
+                if part and at in tree.names and part not in [anchor(h) for h in tree.sections(at)]:
+                    say(m.start(1), "%s has no heading #%s" % (page, part))
+        for at, mention in sorted(set(wanted)):
+            mention = mention.rstrip(".")
+            if not mention or any(r.match(mention) for r in OUTSIDE_RULES):
+                continue
+            count += 1
+            if not tree.has(mention, beside):
+                say(at, "%s is not in the repository" % mention)
+        flat = re.sub(r"\n[ \t]*", " ", joined)
+        for m in SECTION.finditer(flat):
+            if m.group(1) not in tree.names:
+                continue  # said above
+            count += 1
+            words = plain(m.group(2))
+            if not any(re.match(re.escape(plain(h)) + r"(?!\w)", words) for h in tree.sections(m.group(1))):
+                say(max(joined.find(m.group(1)), 0), "%s has no section that \"%s\" begins with" % (m.group(1), m.group(2)[:40]))
+    return count
+
+
+def main():
+    names = listed()
+    tree, problems, files, mentions = Tree(names), [], 0, 0
+    for name in sorted(names):
+        path = os.path.join(ROOT, name)
+        if os.path.islink(path) or os.path.getsize(path) > 4 << 20:
+            continue
+        try:
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+        except (UnicodeDecodeError, OSError):
+            continue
+        found = check(tree, name, text, problems)
+        files, mentions = files + (found > 0), mentions + found
+    for p in problems:
+        print(p)
+    print("%d mentions in %d files, %d broken" % (mentions, files, len(problems)))
+    return 1 if problems or files < 100 or mentions < 500 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
