@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make.py FOLDER: the meshes, textures and grids that the scenes of this folder read. All of them are computed here; scripts/gallery calls this."""
+"""make.py FOLDER: the meshes, textures and grids that the scenes of this folder read. All of them are computed here, in
+a minute or two; scripts/gallery calls this."""
 import importlib.util
 import math
 import os
-import random
 import struct
 import sys
 import zlib
@@ -81,18 +81,19 @@ def revolved(profile):
         k = min(int(at), len(profile) - 2)
         t = at - k
         p = [profile[max(0, min(len(profile) - 1, k + d))] for d in (-1, 0, 1, 2)]
-        r, y = (0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t * t + (3 * b - a - 3 * c + d) * t ** 3) for a, b, c, d in zip(*p))
+        r, y = (0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t * t + (3 * b - a - 3 * c + d) * t ** 3)
+                for a, b, c, d in zip(*p))
         angle = -2 * math.pi * u
         return (max(r, 1e-4) * math.cos(angle), y, max(r, 1e-4) * math.sin(angle))
     return point
 
 
-AMPHORA = [(0.0, 0.0), (0.3, 0.0), (0.33, 0.05), (0.3, 0.1), (0.47, 0.35), (0.66, 0.75), (0.72, 1.1), (0.6, 1.42), (0.36, 1.6), (0.24, 1.75), (0.22, 1.92),
-           (0.3, 2.05), (0.36, 2.08), (0.33, 2.07), (0.2, 1.92), (0.19, 1.6)]
-BOWL = [(0.0, 0.0), (0.3, 0.0), (0.32, 0.05), (0.3, 0.1), (0.55, 0.2), (0.8, 0.42), (0.9, 0.68), (0.925, 0.72), (0.9, 0.72), (0.77, 0.45), (0.5, 0.25),
-        (0.2, 0.18), (0.0, 0.17)]
-BOTTLE = [(0.0, 0.0), (0.42, 0.0), (0.46, 0.04), (0.47, 0.3), (0.5, 0.8), (0.5, 1.15), (0.4, 1.36), (0.17, 1.55), (0.14, 1.75), (0.14, 2.2), (0.19, 2.25),
-          (0.19, 2.32), (0.15, 2.34), (0.1, 2.28), (0.09, 1.7)]
+AMPHORA = [(0.0, 0.0), (0.3, 0.0), (0.33, 0.05), (0.3, 0.1), (0.47, 0.35), (0.66, 0.75), (0.72, 1.1),
+           (0.6, 1.42), (0.36, 1.6), (0.24, 1.75), (0.22, 1.92), (0.3, 2.05), (0.36, 2.08), (0.33, 2.07), (0.2, 1.92), (0.19, 1.6)]
+BOWL = [(0.0, 0.0), (0.3, 0.0), (0.32, 0.05), (0.3, 0.1), (0.55, 0.2), (0.8, 0.42), (0.9, 0.68), (0.925, 0.72), (0.9, 0.72),
+        (0.77, 0.45), (0.5, 0.25), (0.2, 0.18), (0.0, 0.17)]
+BOTTLE = [(0.0, 0.0), (0.42, 0.0), (0.46, 0.04), (0.47, 0.3), (0.5, 0.8), (0.5, 1.15), (0.4, 1.36), (0.17, 1.55), (0.14, 1.75), (0.14, 2.2),
+          (0.19, 2.25), (0.19, 2.32), (0.15, 2.34), (0.1, 2.28), (0.09, 1.7)]
 
 
 # ---- textures -----------------------------------------------------------------------------------------------------
@@ -136,7 +137,8 @@ def porcelain(u, v):
                 ink = max(ink, 0.8 * edge(math.hypot(along / 0.42, across / 0.16) - 1, 0.2))
     if 0.21 < v < 0.3:  # arches
         t = (20 * u) % 1 - 0.5
-        ink = max(ink, edge(abs(math.hypot(t, (v - 0.215) / 0.08) - 0.5) - 0.07, 0.08), edge(math.hypot(t, (v - 0.232) / 0.08) - 0.13, 0.08))
+        arch, dot = math.hypot(t, (v - 0.215) / 0.08), math.hypot(t, (v - 0.232) / 0.08)
+        ink = max(ink, edge(abs(arch - 0.5) - 0.07, 0.08), edge(dot - 0.13, 0.08))
     if 0.53 < v < 0.6:  # rays
         t = abs((28 * u) % 1 - 0.5)
         ink = max(ink, edge(t - 0.42 * (0.6 - v) / 0.07, 0.08))
@@ -232,7 +234,6 @@ def main():
         sys.exit(__doc__)
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
-    random.seed(1)
 
     def path(name):
         return os.path.join(out, name)
