@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts 8-bit RGB PNG files of one height side by side: montage.py OUT.png IN.png IN.png .. (for the pictures in docs)."""
+"""Puts 8-bit RGB PNG files of one size side by side: montage.py OUT.png IN.png IN.png .. (for the pictures in docs).
+scripts/gallery uses its functions. An image is (width, height, list of rows of bytes)."""
 import struct
 import sys
 import zlib
@@ -44,15 +45,36 @@ def write(path, width, height, rows):
         f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
+def grid(images, across):
+    """The images in rows of `across`, with white between them; those of a row are of one height, those of a column of one width."""
+    rows = []
+    for first in range(0, len(images), across):
+        line = images[first:first + across]
+        if any(i[1] != line[0][1] for i in line):
+            sys.exit("the images differ in height")
+        gap = b"\xff" * (3 * GAP)
+        joined = [gap.join(i[2][y] for i in line) for y in range(line[0][1])]
+        if rows and len(joined[0]) != len(rows[0]):
+            sys.exit("the rows differ in width")
+        rows += ([b"\xff" * len(joined[0])] * GAP if rows else []) + joined
+    return len(rows[0]) // 3, len(rows), rows
+
+
+def inset(image, small, frame=2):
+    """`small` in the upper right corner of `image`, in a white frame."""
+    width, height, rows = image
+    side, tall = small[0] + 2 * frame, small[1] + 2 * frame
+    white = b"\xff" * (3 * frame)
+    inner = [b"\xff" * (3 * side)] * frame + [white + row + white for row in small[2]] + [b"\xff" * (3 * side)] * frame
+    left = 3 * (width - GAP - side)
+    rows = [row[:left] + inner[y - GAP] + row[left + 3 * side:] if GAP <= y < GAP + tall else row for y, row in enumerate(rows)]
+    return width, height, rows
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    images = [read(p) for p in sys.argv[2:]]
-    height = images[0][1]
-    if any(i[1] != height for i in images):
-        sys.exit("the images differ in height")
-    gap = b"\xff" * (3 * GAP)
-    write(sys.argv[1], sum(i[0] for i in images) + GAP * (len(images) - 1), height, [gap.join(i[2][y] for i in images) for y in range(height)])
+    write(sys.argv[1], *grid([read(p) for p in sys.argv[2:]], len(sys.argv) - 2))
 
 
 if __name__ == "__main__":
