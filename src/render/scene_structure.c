@@ -43,7 +43,7 @@ static const integrator_kind integrator_kinds[] = {
     {.name = "tape", .max_depth = 6, .rr_depth = 5, .method = METHOD_TAPE, .detached = true},
     {.name = "direct", .max_depth = 2, .rr_depth = NO_ROULETTE, .own_depths = true},
     {.name = "depth", .max_depth = -1, .rr_depth = 5, .depth_image = true},
-    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true},
+    {.name = "ptracer", .max_depth = -1, .rr_depth = 5, .light_tracing = true, .detached = true},
     {.name = "volpath", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "volpathmis", .max_depth = -1, .rr_depth = 5, .volumetric = true, .sees_through = true},
     {.name = "prbvolpath", .max_depth = 6, .rr_depth = 5, .volumetric = true, .sees_through = true},
