@@ -10,11 +10,14 @@
 #     rayquery      environment BL_DEVICE=lavapipe, BL_RAY_BACKEND=query; suffix @rayquery
 # Other words:
 #     serial        runs alone
-#     timeout=N     seconds, instead of 300; times BL_TIMEOUT_FACTOR, which scripts/test sets for long tests and sanitizers
+#     timeout=N     seconds, more than the 600 that every test has; times BL_TIMEOUT_FACTOR, which scripts/test sets for
+#                   long tests and sanitizers. A time limit is there to end a test that hangs, not to measure one: it is
+#                   ten times what the test takes on two busy cores, or more.
 #     anything else (long, conformance, ...) becomes a label; `long` tests run only with scripts/test --long
 #
-# Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of the build folder) and runs in tests/ of the build folder. A test whose device or tool is
-# missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
+# Every test sees BL_PROGRAM, BL_SOURCE_DIR, BL_BUILD_DIR, BL_PYTHON (a python3 with numpy), BL_CACHE_DIR (below tests/ of
+# the build folder), and BL_REFERENCE where the folder of reference images is known. It runs in tests/ of the build folder.
+# A test whose device or tool is missing exits with 77: reported as skipped, or as failed where BL_REQUIRE_ALL is on.
 
 set(BL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
 set(BL_DEVICE_LABELS nodevice swiftshader lavapipe rayquery)
@@ -38,7 +41,7 @@ function(bl_add_test name file)
     endforeach()
     set(devices)
     set(labels)
-    set(timeout 300)
+    set(timeout 600)
     set(serial OFF)
     foreach(word IN LISTS words)
         if(word IN_LIST BL_DEVICE_LABELS)

@@ -1,20 +1,23 @@
 # LABELS: conformance swiftshader lavapipe rayquery timeout=1500
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gradients against reference values of another renderer ($BL_REFERENCE, by default ../shared/reference beside the checkout).
+"""Gradients of reverse mode against those of another renderer: the cases of tests/reference, judged by the rule that
+tests/reference/judge.py states. The program takes device and ray backend from BL_DEVICE and BL_RAY_BACKEND.
 
-The reference's own judge decides, by its rule: |g - ref| <= 4 sqrt(se^2 + se_ref^2) + 1 % per entry, and a run whose noise
-could hide a 10 % error means nothing. The program takes device and ray backend from BL_DEVICE and BL_RAY_BACKEND. Ordinary tier: all parameters of a case in one `grad` call and fewer samples; seeds are added until
-the noise is low enough to judge; parameters that need more than this tier has time for (NOISY) are left to the other. BL_LONG=1: the judge runs by
-itself, with its own counts, one call for every parameter.
+Ordinary tier: one `grad` call for all parameters of a case, and fewer samples than the judge takes by itself. Seeds are
+added until the noise is low enough to judge. Parameters that need more than this tier has time for (NOISY) are left to
+BL_LONG=1, where the judge runs by itself, with its own counts and one call for every parameter.
 """
-import importlib.util
-import json
 import os
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "support"), os.path.join(HERE, "reference")]
+import conformance
+import judge
 
 BACKEND = os.environ.get("BL_RAY_BACKEND")
 CASES = ["cbox_colours", "texture", "many_bounces", "lights", "envmap", "conductor", "plastic", "blend_mask", "dielectric_rough", "shading_normals",
@@ -33,61 +36,25 @@ SPP = {"cbox_colours": 192, "texture": 96, "many_bounces": 160, "lights": 144, "
 SHARE = 2 if BACKEND == "query" else 1  # of the samples: CPU devices are slow at ray queries
 SEEDS, MAX_SEEDS = 4, 16
 
-program = os.environ["BL_PROGRAM"]
-source = os.environ.get("BL_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-reference = os.environ.get("BL_REFERENCE") or os.path.join(source, "..", "shared", "reference")
-judge_path = os.path.join(reference, "judge_gradients.py")
-
-
-def skip(reason):
-    print("SKIPPED: " + reason)
-    sys.exit(1 if os.environ.get("BL_REQUIRE_ALL") == "1" else 77)
-
-
-def load_judge():
-    spec = importlib.util.spec_from_file_location("judge_gradients", judge_path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(folder, parameters, spp, seed):
-    """gradients of all parameters by name, each flat float64; None after a failure"""
-    with tempfile.TemporaryDirectory() as out:
-        command = [program, "grad", "scene.xml", "--adjoint", "adjoint.exr", "--spp", str(spp), "--seed", str(seed), "-o", out, "--quiet"]
-        for name in parameters:
-            command += ["--param", name]
-        r = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if r.returncode != 0:
-            print("FAILED: %s\n%s" % (" ".join(command), r.stdout))
-            return None
-        with open(os.path.join(out, "summary.json")) as f:
-            summary = json.load(f)
-        if BACKEND == "query" and summary["ray_backend"] != "query":
-            print("FAILED: rays went by %s" % summary["ray_backend"])
-            return None
-        if summary["drift"] != 0 or summary["overflow"] != 0 or summary["non_finite"] != 0:
-            print("FAILED: drift %g, overflow %g, non-finite %g" % (summary["drift"], summary["overflow"], summary["non_finite"]))
-            return None
-        gradients = {}
-        for name, p in parameters.items():
-            a = np.load(os.path.join(out, name + ".npy"), allow_pickle=False)
-            if a.dtype != np.float32 or list(a.shape) != list(p["shape"]) or not np.isfinite(a).all():
-                print("FAILED: %s: %s %s, expected float32 %s, finite" % (name, a.dtype, a.shape, p["shape"]))
-                return None
-            gradients[name] = a.astype(np.float64).reshape(-1)
-        return gradients
+    gradients, summary = judge.run(conformance.PROGRAM, folder, parameters, spp, seed)
+    if BACKEND == "query" and summary["ray_backend"] != "query":
+        raise judge.RunFailed("rays went by %s" % summary["ray_backend"])
+    if summary["drift"] != 0 or summary["overflow"] != 0 or summary["non_finite"] != 0:
+        raise judge.RunFailed("drift %g, overflow %g, non-finite %g" % (summary["drift"], summary["overflow"], summary["non_finite"]))
+    return gradients
 
 
-def case_passes(judge, case):
-    folder = os.path.join(reference, "gradients", case)
-    with open(os.path.join(folder, "expected.json")) as f:
-        parameters = {name: p for name, p in json.load(f)["parameters"].items() if name not in NOISY.get(case, [])}
+def case_passes(case):
+    folder = os.path.join(conformance.CASES, case)
+    parameters = {name: p for name, p in judge.expected(folder)["parameters"].items() if name not in NOISY.get(case, [])}
     rows = {name: [] for name in parameters}
     verdicts = {}
     for seed in range(1, MAX_SEEDS + 1):
-        got = run(folder, parameters, SPP[case] // SHARE, seed)
-        if got is None:
+        try:
+            got = run(folder, parameters, SPP[case] // SHARE, seed)
+        except judge.RunFailed as e:
+            print("FAILED: %s: %s" % (case, e))
             return False
         for name in parameters:
             rows[name].append(got[name])
@@ -101,36 +68,42 @@ def case_passes(judge, case):
     return len(verdicts) > 0 and all(ok is True for ok, _ in verdicts.values())
 
 
-def a_wrong_gradient_fails(judge):
-    """The judge is only worth something if it notices: 10 % off, and a swapped channel."""
-    folder = os.path.join(reference, "gradients", "cbox_colours")
-    with open(os.path.join(folder, "expected.json")) as f:
-        p = json.load(f)["parameters"]["red.reflectance.value"]
-    right = np.array(p["gradient"], dtype=np.float64)
-    noise = [right * (1 + 0.001 * k) for k in (-1, 0, 1, 0)]
-    return (judge.judge(folder, p, noise)[0] is True and judge.judge(folder, p, [1.1 * g for g in noise])[0] is False
-            and judge.judge(folder, p, [g[::-1] for g in noise])[0] is False)
+def wrong_gradients_fail():
+    """The judge is only worth something if it notices: a tenth too much, swapped channels, an array of the wrong scale, noise."""
+    folder = os.path.join(conformance.CASES, "cbox_colours")
+    p = judge.expected(folder)["parameters"]["red.reflectance.value"]
+    steps = (-1, 0, 1, 0)
+    right = np.array(p["gradient"])
+    rows = [right * (1 + 0.001 * k) for k in steps]
+    sky = os.path.join(conformance.CASES, "envmap")
+    image = judge.expected(sky)["parameters"]["env.data"]
+    texels = judge.reference_values(sky, image["gradient"])
+    array = [texels * (1 + 0.001 * k) for k in steps]
+    verdicts = {
+        "the right colour": (judge.judge(folder, p, rows)[0], True),
+        "a colour 10 % too large": (judge.judge(folder, p, [1.1 * g for g in rows])[0], False),
+        "swapped channels": (judge.judge(folder, p, [g[::-1] for g in rows])[0], False),
+        "a colour in noise": (judge.judge(folder, p, [right * (1 + 0.1 * k) for k in steps])[0], None),
+        "the right array": (judge.judge(sky, image, array)[0], True),
+        "an array 10 % too large": (judge.judge(sky, image, [1.1 * g for g in array])[0], False),
+        "an array of zeros": (judge.judge(sky, image, [0 * g for g in array])[0], False),
+        "a gradient that is not finite": (judge.judge(folder, p, [g * float("nan") for g in rows])[0], False),
+    }
+    for what, (got, wanted) in verdicts.items():
+        if got is not wanted:
+            print("FAILED: the judge says %s of %s" % (got, what))
+    return all(got is wanted for got, wanted in verdicts.values())
 
 
 def main():
-    if not os.path.isfile(judge_path):
-        skip("no references at %s (BL_REFERENCE)" % reference)
-    devices = subprocess.run([program, "devices", "--json"], stdout=subprocess.PIPE, text=True)
-    named = os.environ.get("BL_DEVICE", "")
-    if devices.returncode != 0 or (named in ("swiftshader", "lavapipe") and '"%s"' % named not in devices.stdout):
-        skip("no device %s" % named)
+    conformance.need_device()
+    ok = wrong_gradients_fail()
     if os.environ.get("BL_LONG") == "1":
-        command = [sys.executable, judge_path, program, os.path.join(reference, "gradients"), "--only", ",".join(CASES)]
-        long_passes = subprocess.run(command).returncode == 0
-        CASES.clear()
+        command = [sys.executable, os.path.join(conformance.CASES, "judge.py"), conformance.PROGRAM, "--only", ",".join(CASES)]
+        ok = subprocess.run(command).returncode == 0 and ok
     else:
-        long_passes = True
-    judge = load_judge()
-    ok = long_passes and a_wrong_gradient_fails(judge)
-    if not ok:
-        print("FAILED: the judge accepts wrong gradients, or rejects right ones")
-    for case in CASES:
-        ok = case_passes(judge, case) and ok
+        for case in CASES:
+            ok = case_passes(case) and ok
     sys.exit(0 if ok else 1)
 
 

@@ -62,6 +62,8 @@ static char *folder;
         "value='-.1,-.2,2.2'/>") "<emitter type='area' id='light'>" BITMAP("radiance",                       \
                                                                            "texture.pfm") "</emitter></"     \
                                                                                           "shape>"
+/* What a path of DEPTH segments can see through two surfaces of glass. */
+#define GLOW "<emitter type='area'>" BITMAP("radiance", "texture.pfm") "</emitter>"
 #define SKY "<emitter type='envmap' id='sky'><string name='filename' value='sky.pfm'/></emitter>"
 #define MAPPED(id, nested)                                                                                   \
     "<bsdf type='normalmap' id='" id "'>" BITMAP("normalmap", "normals.pfm") nested "</bsdf>"
@@ -74,8 +76,9 @@ static const scene_case cases[] = {
      .body = PAPER GLASS("glass", "1.5", "1") FLOOR WALL BOX(REF("glass")) LAMP,
      .parameters = {"glass.eta", "paper.reflectance.data", "light.radiance.data"}},
     {.name = "a ball of glass in one of water",
-     .body = PAPER GLASS("water", "1.33", "1") GLASS("glass", "1.5", "1.33") FLOOR WALL BALL(
-         "0", "-.6", ".8", ".8", REF("water")) BALL(".1", "-.6", ".8", ".45", REF("glass")) LAMP SKY,
+     .body = PAPER GLASS("water", "1.33", "1") GLASS("glass", "1.5", "1.33")
+         FLOOR WALL BALL("0", "-.6", ".8", ".8", REF("water")) BALL(".1", "-.6", ".8", ".45", REF("glass"))
+             BALL(".1", "-.6", ".8", ".2", GLOW) LAMP SKY,
      .parameters = {"glass.eta", "water.eta", "paper.reflectance.data"}},
     {.name = "bubbles of air, reflected totally",
      .body = PAPER GLASS("glass", "1", "1.6") FLOOR WALL BALL("0", "-.6", ".8", ".8", REF("glass")) SKY,

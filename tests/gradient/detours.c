@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=600 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Two unbiased estimators of the gradient of a density, replay and differential ratio tracking
  * (integrator/media/differential_ratio_tracking.c), entry by entry, judged by the variance that runs with

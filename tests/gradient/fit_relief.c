@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=120 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Large steps in a fit: the heights of a bumpy square from a picture of it under three lights, beginning with
  * a flat one; interrupted and gone on with, the same bytes; and what cannot be fitted so. assets/relief is

@@ -1,7 +1,8 @@
 /* LABELS: nodevice */
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradients of every material of the table (support/material_cases.h): a ball of it between a floor, a
- * wall, a lamp and the sky, sample by sample in the interpreter (support/path_agreement.h). */
+ * The gradients of every material of the table (support/material_cases.h): a ball of it around a lamp, and a
+ * sheet of it seen from behind, between a floor, a wall, a lamp and the sky, sample by sample in the
+ * interpreter (support/path_agreement.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,34 +18,28 @@ enum { DEPTH = 4, SAMPLES = 15, SLOW_SAMPLES = 4 /* of those whose derived value
 #define TO_WORLD(ops) "<transform name='to_world'>" ops "</transform>"
 #define RECTANGLE(ops, inside) "<shape type='rectangle'>" TO_WORLD(ops) inside "</shape>"
 
+#define RGB(name, value) "<rgb name='" name "' value='" value "'/>"
+#define SPHERE(ops, inside) "<shape type='sphere'>" TO_WORLD(ops) inside "</shape>"
+#define LAMP(radiance) "<emitter type='area'>" RGB("radiance", radiance) "</emitter>"
+
+#define IT "<ref id='it'/>"
+#define WHITE "<ref id='white'/>"
+
+// clang-format off
 static const char room[] =
-    "<bsdf type='diffuse' id='white'><rgb name='reflectance' "
-    "value='.7,.75,.8'/></bsdf>" RECTANGLE("<scale value='1.5'/>", "<ref id='white'/>")
-        RECTANGLE("<scale value='1.5'/><rotate x='1' angle='90'/><translate "
-                  "value='0,1.1,1'/>",
-                  "<ref id='white'/>") "<shape type='sphere'><transform "
-                                       "name='to_world'><rotate x='.96' y='.28' "
-                                       "angle='70'/><scale value='.8'/><translate "
-                                       "value='0,-.4,.8'/></transform><ref "
-                                       "id='it'/></shape>" RECTANGLE("<scale "
-                                                                     "value='.6'/><rotate "
-                                                                     "x='1' "
-                                                                     "angle='165'/"
-                                                                     "><translate "
-                                                                     "value='-.1,-.2,2.2'/>",
-                                                                     "<emitter "
-                                                                     "type='area'><rgb "
-                                                                     "name='radiance' "
-                                                                     "value='5,4,3'/></"
-                                                                     "emitter>") "<emitter "
-                                                                                 "type='"
-                                                                                 "constant'>"
-                                                                                 "<rgb "
-                                                                                 "name='"
-                                                                                 "radiance' "
-                                                                                 "value='.5,"
-                                                                                 ".7,.9'/></"
-                                                                                 "emitter>";
+    "<bsdf type='diffuse' id='white'>" RGB("reflectance", ".7,.75,.8") "</bsdf>"
+    /* floor and wall */
+    RECTANGLE("<scale value='1.5'/>", WHITE)
+    RECTANGLE("<scale value='1.5'/><rotate x='1' angle='90'/><translate value='0,1.1,1'/>", WHITE)
+    /* the ball, and in it a lamp: what crosses the surface once ends in light, even where it is black */
+    SPHERE("<rotate x='.96' y='.28' angle='70'/><scale value='.8'/><translate value='0,-.4,.8'/>", IT)
+    SPHERE("<scale value='.25'/><translate value='0,-.4,.8'/>", LAMP("2,3,4"))
+    /* a piece of the material that shows its back */
+    RECTANGLE("<scale value='.4'/><rotate x='1' angle='-70'/><translate value='.8,-1.3,.4'/>", IT)
+    RECTANGLE("<scale value='.6'/><rotate x='1' angle='165'/><translate value='-.1,-.2,2.2'/>",
+              LAMP("5,4,3"))
+    "<emitter type='constant'>" RGB("radiance", ".5,.7,.9") "</emitter>";
+// clang-format on
 
 static char *folder;
 
@@ -61,7 +56,8 @@ static void material_agrees(void **state)
                                             .samples = c->slack > 0 ? SLOW_SAMPLES : SAMPLES,
                                             .inwards = c->inwards,
                                             .slack = c->slack,
-                                            .dark = true});
+                                            .dark = true,
+                                            .zero = c->zero});
     arena_free(&a);
 }
 

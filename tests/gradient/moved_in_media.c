@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=400 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients of what moves in and around participating media, the camera, shapes, vertices, lights, against
  * differences of images, by their means over seeds: that of a collision's place says nothing by itself, since

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=120 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients by to_world of shapes in scenes where no edge moves. A lamp that turns, moves and grows over a
  * floor, a sample's light from its own point of it: reverse and forward mode against differences of images

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=120 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * The gradient by positions against differences of images with vertices really moved, in a scene where no
  * edge or shadow moves: a bumpy square that fills the view under a point light. Its normals are generated, so

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader long timeout=600 */
+/* LABELS: swiftshader long */
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the nested replay of light sampling's transmittance costs by the number of ratio-tracking steps:
  * single scattering in a slab that is lit from the side, so that a shadow ray crosses 4 units of it. A voxel

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader timeout=120 */
+/* LABELS: swiftshader */
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gradients by to_world of an environment map: it turns, and is sheared, over a floor, a ball and a lamp that
  * shows a picture, which stays, parts of it in view. Directions of the world stay, so where no light is

@@ -1,4 +1,4 @@
-/* LABELS: swiftshader lavapipe timeout=600 */
+/* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
  * A device's image is the interpreter's, bit by bit where division and square root round correctly: the same
  * lowered trace of the primal runs in both, for every scene of support/scene_cases.c and one with media, with

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * glsl/reference_pt.comp against the generated kernels, with geometry in memory and baked. Two estimators of
  * one image, from independent random numbers: every value agrees by a z-test at a level corrected for their
- * number (Bonferroni), the means of the channels within three XX equal seeds, where both walk the same paths,
- * nearly all values are equal up to rounding, which finds errors far below the noise. */
+ * number (Bonferroni), the means of the channels agree within three standard errors, and these are below 1 %
+ * of the means. With equal seeds both walk the same paths, and nearly all values are equal up to rounding,
+ * which finds errors far below the noise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,11 @@
 enum { SIDE = 32, VALUES = 3 * SIDE * SIDE, SPP = 1024 };
 static const double family_level = 1e-3; /* chance that a correct renderer fails the test of all values */
 
+/* A value counts as rare, and is left to the means, where its samples are worth fewer full contributions than
+ * this. It bounds the noise of all others: below sqrt(2 / 40) of the value. */
 static const double contributions_least = 40;
+/* Most standard error of a channel's mean, as a share of that mean; also fails where an image is black. */
+static const double loudest_mean = 0.01;
 
 static scene_device device;
 
@@ -51,7 +56,7 @@ static bl_scene *load(const char *file, const char *depth)
 static void expect_equal(const float *image, const float variance[2][VALUES], const float *reference,
                          const char *what)
 {
-    double limit = critical(family_level / VALUES), worst = 0, sum[3] = {0}, noise[3] = {0};
+    double limit = critical(family_level / VALUES), worst = 0, sum[3] = {0}, noise[3] = {0}, light[3] = {0};
     uint32_t rare = 0;
     for (uint32_t i = 0; i < VALUES; i++) {
         double off = (double)reference[i] - (double)image[i],
@@ -64,12 +69,16 @@ static void expect_equal(const float *image, const float variance[2][VALUES], co
         if (!few && !(z <= limit))
             fail_msg("%s, value %u: reference %.6g, generated %.6g: z %.2f of %.2f", what, i,
                      (double)reference[i], (double)image[i], z, limit);
-        sum[i % 3] += off, noise[i % 3] += v;
+        sum[i % 3] += off, noise[i % 3] += v, light[i % 3] += (double)image[i];
     }
     assert_true(rare < VALUES / 20);
-    for (int c = 0; c < 3; c++)
+    for (int c = 0; c < 3; c++) {
+        if (!(sqrt(noise[c]) < loudest_mean * light[c]))
+            fail_msg("%s, channel %d: too noisy to compare, the standard error of the mean is %.3g of %.3g",
+                     what, c, sqrt(noise[c]) / (VALUES / 3), light[c] / (VALUES / 3));
         if (!(fabs(sum[c]) <= 3 * sqrt(noise[c])))
             fail_msg("%s, mean of channel %d: %.2f standard errors apart", what, c, sum[c] / sqrt(noise[c]));
+    }
     print_message("%s: largest |z| %.2f of %.2f, %u values of rare contributions; means %.2f %.2f %.2f "
                   "standard errors apart\n",
                   what, worst, limit, rare, sum[0] / sqrt(noise[0]), sum[1] / sqrt(noise[1]),
@@ -144,6 +153,10 @@ static void slices(void **state)
                bl_reference_render(r, &(bl_render_desc){.spp = 40, .slice_seconds = 1e-4}, b, &stats, NULL));
     assert_true(stats.slices > 1);
     assert_memory_equal(a, b, sizeof a);
+    double light = 0;
+    for (uint32_t i = 0; i < VALUES; i++)
+        light += (double)a[i] / VALUES;
+    assert_true(light > 0.05); /* else two black images would do */
     bl_reference_destroy(r);
     bl_scene_destroy(scene);
 }

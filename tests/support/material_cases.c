@@ -195,7 +195,7 @@ const material_case material_cases[] = {
      .inwards = -1, .eta = 1.5, .cosines = {0.7, -0.7}},
     {.name = "principled, no layers, requested", .xml = IT("principled", RGB("base_color", ".5,.3,0")),
      .parameters = {"it.base_color.value", OF_LAYERS},
-     .requested = true, .inwards = 1, .cosines = {0.7}},
+     .requested = true, .inwards = 1, .zero = "it.sheen_tint.value" /* of no sheen */, .cosines = {0.7}},
     {.name = "principled, no reflection, requested", .xml = IT("principled", FLOAT("specular", "0")),
      .parameters = {"it.specular"}, .requested = true,
      .inwards = 1, .slack = 0.01 /* the next term has the power 3/2 */},

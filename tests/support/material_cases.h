@@ -20,6 +20,7 @@ typedef struct material_case {
     bool one_way;                     /* not reciprocal */
     bool black;                       /* has nothing to sample but discrete lobes, or nothing at all */
     double inwards;                   /* -1 or 1: some parameter stands at its bound; all move to this side */
+    const char *zero;                 /* the parameter whose derivative is 0 in truth; or NULL */
     double slack; /* relative error of differences that is no error: derived values are integrals by
                      quadrature, and their derivatives others, whose nodes stay where they are
                      (rough_interface.c); or a bound where roots of the parameter begin */

@@ -13,8 +13,10 @@ typedef struct path_agreement {
     uint32_t depth, samples;
     double inwards; /* -1 or 1: some parameter stands at its bound; all move to this side */
     double slack;   /* added to the relative tolerance of differences */
-    bool dark; /* some elements have no derivative in truth, or the samples are few; else every one must be
-                  reached, now it is some */
+    /* Of every parameter one element must be reached; else all must. For scenes where some elements have no
+     * derivative in truth, or where samples are too few for all texels or vertices. */
+    bool dark;
+    const char *zero; /* the one parameter whose derivative is 0 in truth, and must be 0; or NULL */
 } path_agreement;
 
 /* Fails the running test where they do not agree. */
