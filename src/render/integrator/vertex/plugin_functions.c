@@ -317,7 +317,7 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is
+/* docs/theory/moving_geometry.md: direction, distance and place on the image follow the light and the point `ref` that is
  * lit. A point on a light's surface stays where it is, or goes along with the shape, seen before from ref0;
  * the last result is by what the solid angle of a piece of surface there changes. */
 static ir_func *make_emitter_place(walk *w, const class_node *n)
