@@ -317,9 +317,9 @@ static bool some_light_moves(const walk *w)
     return any;
 }
 
-/* docs/theory/moving_geometry.md: direction, distance and place on the image follow the light and the point `ref` that is
- * lit. A point on a light's surface stays where it is, or goes along with the shape, seen before from ref0;
- * the last result is by what the solid angle of a piece of surface there changes. */
+/* docs/theory/moving_geometry.md: direction, distance and place on the image follow the light and the point
+ * `ref` that is lit. A point on a light's surface stays where it is, or goes along with the shape, seen
+ * before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
 static ir_func *make_emitter_place(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
