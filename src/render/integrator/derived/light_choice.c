@@ -6,7 +6,7 @@
  * By power, every light is given a share of the mean power, so that one that is dark now, and is being
  * differentiated or brightens in a fit, is still sampled (docs/theory/support.md). A weight of 0 is the
  * scene's word that a light is not to be sampled. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 
 enum { STEP_WEIGHTS, STEP_SUM };
 

@@ -3,7 +3,7 @@
  * dispatch is about is the same for all its lanes, and stands in uniforms; the plan lists the dispatches in
  * the order in which they must run. Detached: nothing is differentiated here, and frozen evaluations read the
  * tables of the values that decide the path. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 
 static ir_func *make_step(ir_module *m, const plan *p, const class_node *n, uint32_t step)
 {

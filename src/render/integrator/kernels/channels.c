@@ -3,7 +3,7 @@
  * albedo (Mitsuba's aov and depth), and whether the ray sees anything (the alpha channel). The same samples
  * as those of the image with the same seed, weighted by the same filter; where nothing is hit a channel is 0.
  * Detached. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 
 /* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something
  * else. */

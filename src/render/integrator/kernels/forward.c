@@ -14,7 +14,7 @@
  *
  * Where walk.detours, a detour follows the path (differential_ratio_tracking.c): what it gathers is radiance,
  * which the tangent of the extinction it was made for is multiplied with. */
-#include "render/integrator/media/differential_ratio_tracking.h"
+#include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct forward_state {

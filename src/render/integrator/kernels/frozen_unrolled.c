@@ -9,6 +9,7 @@
  *             differentiated as a whole in reverse
  *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
  *             lane: UNIFORM_FIRST_SAMPLE. */
+#include "render/integrator/kernels/kernels.h"
 #include "render/integrator/motion/local_volume.h"
 #include "spirv_gen/ad/ad.h"
 

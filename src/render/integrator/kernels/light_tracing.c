@@ -8,7 +8,7 @@
  * al. 2021, listings 1 and 2, with the light's radiance as the first factor): phase 0 adds A_k S_k to L,
  * phase 1 takes them away again, and the value of vertex j has the derivative (L after j) / value, the
  * light's radiance L / radiance. M is what misses exactly one factor (docs/theory/zero_factors.md). */
-#include "render/integrator/path/light_path.h"
+#include "render/integrator/kernels/kernels.h"
 #include "render/integrator/walk/radiance_sums.h"
 #include "spirv_gen/ad/ad.h"
 

@@ -2,7 +2,7 @@
  * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane
  * whose path has ended starts its next sample in the same trip (docs/architecture.md, Lanes: +13 to +36 % on
  * CPU devices). */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 
 typedef struct primal_state {
     walk_position at;

@@ -151,13 +151,6 @@ static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
     go_back(w, p, back, fresh);
 }
 
-ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
-{
-    ir_func *f = w->t.f;
-    ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
-    return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
-}
-
 /* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
 static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
 {
@@ -169,13 +162,13 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
                  L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
                  M.c[c]);
     }
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
     ir_else(f);
     ir_endif(f);
     replay_new_path(w, p, ended, alive);
@@ -190,9 +183,9 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 6; k++)
         left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
-                          replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
-    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
-    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
+                          kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
+    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
+    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
     ir_else(f);
     ir_endif(f);
     for (int c = 0; c < 3; c++) {

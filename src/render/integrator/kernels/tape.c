@@ -39,7 +39,7 @@ static void value(tape *p, ir_type type, ir_ref *r)
 {
     BL_ASSERT(p->word < TAPE_VERTEX_WORDS, "%u words of a vertex on the tape", p->word);
     ir_func *f = p->w->t.f;
-    ir_ref at = replay_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
+    ir_ref at = kernel_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
     if (p->writes)
         ir_store(f, BUFFER_SAMPLES, at, type == IR_BOOL ? ir_to_u32(f, *r) : *r);
     else if (type == IR_BOOL)
@@ -168,7 +168,7 @@ static void finish_forth(walk *w, const lane *l, forth *p, ir_ref alive)
     color weighed = walk_weigh(w, p->at, p->L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ended);
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, 0)),
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, 0)),
              ir_select(f, finite, p->at.depth, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
@@ -235,7 +235,7 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     ir_ref state[5] = {l.first, zero, none.c[0], none.c[1], none.c[2]};
     ir_ref loop = ir_loop(f, state, 5);
     ir_while(f, ir_lt(f, state[0], l.last));
-    ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, &l, state[0], zero));
+    ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, &l, state[0], zero));
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
     color come = {{state[2], state[3], state[4]}};

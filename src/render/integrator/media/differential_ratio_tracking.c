@@ -21,8 +21,6 @@
  * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 -
  * sigma/mu stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there
  * for the sake of the gradient, paths are those of the image: no least chance of a collision (tracking.c). */
-#include "render/integrator/media/differential_ratio_tracking.h"
-
 #include "render/integrator/media/free_flight.h"
 
 static const float diagonal_parts = 4; /* candidates along the box's diagonal, at least, on average */

@@ -3,7 +3,7 @@
 #ifndef BL_RENDER_FLIGHT_H
 #define BL_RENDER_FLIGHT_H
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/media/media.h"
 
 /* ---- coefficients.c ---- */
 
@@ -26,7 +26,7 @@ ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a dis
 /* Loop state of values that are one number where no extinction differs by channel. */
 void channels_put(const walk *w, loop_state *state, color c);
 color channels_get(const walk *w, loop_state *state);
-/* Seeds for a factor of this value (flight_adjoint, walk.h). */
+/* Seeds for a factor of this value (flight_adjoint, media.h). */
 color channels_seed(walk *w, color value, color to_come, color missing);
 
 /* sum of share * chance; and share * chance over that. */
@@ -97,7 +97,7 @@ collisions track_collisions(walk *w, collisions c, collision_step *each);
 /* A value that the walk has found; not finite where it is over. */
 color collisions_found(walk *w, const collisions *c, color value);
 
-/* ---- tracking.c: heterogeneous media, as the functions of walk.h ---- */
+/* ---- tracking.c: heterogeneous media, as the functions of media.h ---- */
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
 color track_weight(walk *w, const walk_flight *fl, color share);

@@ -11,7 +11,7 @@
  * One number per channel says all of a walk_shadow's factors (whether it is open walk.seen knows): the
  * product of those that are not 0, with the other sign where one is 0, and 0 where more are. A fourth word is
  * its count of stages. */
-#include "render/integrator/kernels/replay.h"
+#include "render/integrator/media/media.h"
 
 static bool notes(const walk *w)
 {
@@ -30,7 +30,7 @@ static ir_ref has_place(walk *w, const walk_position *at)
 static ir_ref place(walk *w, const lane *l, const walk_position *at, ir_ref number, uint32_t c)
 {
     tracer *t = &w->t;
-    return replay_sample_word(w, l, at->sample,
+    return kernel_sample_word(w, l, at->sample,
                               t_offset(t, ir_mul(t->f, number, t_u32(t, CROSSED_WORDS)), SAMPLE_WORDS + c));
 }
 

@@ -8,6 +8,7 @@
  * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/media/free_flight.h"
 #include "render/integrator/motion/local_volume.h"
+#include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
 

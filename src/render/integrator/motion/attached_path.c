@@ -27,7 +27,6 @@
  * where reflection becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted
  * by depth. */
 #include "render/integrator/motion/attached_path.h"
-#include "render/integrator/walk/kernel.h"
 
 bool follow_wanted(const walk *w) { return follow_planned(w) && walk_tracks(w); }
 

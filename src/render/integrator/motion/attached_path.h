@@ -3,7 +3,7 @@
 #ifndef BL_RENDER_FOLLOW_H
 #define BL_RENDER_FOLLOW_H
 
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/motion/motion.h"
 
 /* A vertex as a function of its ray. */
 typedef struct place {

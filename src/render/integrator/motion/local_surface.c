@@ -18,35 +18,7 @@
  * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
  * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
  * at, the camera's and those behind a discrete lobe, slide along their ray. */
-#include "render/integrator/walk/walk.h"
-
-bool walk_moves(const walk *w, uint32_t what)
-{
-    uint32_t moves = w->plan->moves |
-                     (w->volumetric && w->plan->sensor ? MOVE_POSITIONS
-                                                       : 0u); /* a camera moves hits there (local_volume.c) */
-    return !w->follows && (moves & what) != 0;
-}
-
-bool walk_tracks(const walk *w)
-{
-    return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
-           w->pass != RENDER_TAPE;
-}
-
-ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
-{
-    ir_func *f = t->f;
-    vec3 to = v3_sub(t, point, from);
-    ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
-    return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
-}
-
-void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
-{
-    affine_map motion = place_motion_within(t, shape, level);
-    *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
-}
+#include "render/integrator/motion/motion.h"
 
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {

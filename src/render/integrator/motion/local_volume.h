@@ -4,7 +4,6 @@
 #define BL_RENDER_SWAY_H
 
 #include "render/integrator/motion/attached_path.h"
-#include "render/integrator/walk/kernel.h"
 
 /* How a ray moves, tracked: what stands on it at a distance from where it begins, by shift + turn *
  * distance. */

@@ -2,7 +2,7 @@
  * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
  * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray
  * (attached_path.c). */
-#include "render/integrator/kernels/replay.h"
+#include "render/integrator/path/adjoint.h"
 #include "render/integrator/motion/local_volume.h"
 #include "spirv_gen/ad/ad.h"
 

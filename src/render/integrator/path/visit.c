@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling.
+ * One vertex of a path: intersection, emission found, light sampling, material sampling.
  * Semantics are those of Mitsuba's path integrator (docs/mitsuba-semantics.md): depth counts segments from 0,
  * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
  *
@@ -7,78 +7,6 @@
  * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
  * traced in plugin_functions.c. */
 #include "render/integrator/motion/local_volume.h"
-
-#include "render/film/film.h"
-
-/* ---- camera ---- */
-
-random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
-{
-    const sampler_place at = {
-        .pixel = w->pixel,
-        .sample = sample,
-        .spp = w->spp,
-        .seed = w->seed,
-        .stream = w->stream,
-        .jittered = sampler_jitters(w->plan->scene),
-    };
-    return sampler_block(&w->t, w->sampler, &at, block, slots);
-}
-
-walk_position walk_camera(walk *w, ir_ref sample)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_u32(t, 0), header = zero;
-    random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
-    ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
-    const filter_class *cls = (const filter_class *)w->plan->filter->cls;
-    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
-           half = t_f32(t, 0.5f);
-    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
-           filter = t_word(t, header, HEADER_FILTER);
-    if (cls->edges && !film_samples_border(w->plan->scene)) {
-        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
-        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
-    }
-    vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
-    vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
-                 ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
-    const class_node *node = w->plan->sensor;
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
-                              node};
-    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
-    walk_position at = {
-        .sample = sample,
-        .depth = zero,
-        .o = r0.o,
-        .d = r0.d,
-        .tmax = r0.tmax,
-        .pdf = t_f32(t, w->behind_null ? -1 : 1),
-        .delta = ir_bool(f, true),
-        .weight = weight,
-    };
-    if (w->volumetric) {
-        at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
-        at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
-    }
-    return at;
-}
-
-ir_ref walk_begins(walk *w, const walk_position *at)
-{
-    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
-}
-
-ir_ref walk_number(const walk *w, const walk_position *at)
-{
-    return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
-}
-
-color walk_weigh(walk *w, walk_position at, color c)
-{
-    return w->weighted ? color_scale(&w->t, c, at.weight) : c;
-}
 
 /* ---- the vertex ---- */
 
@@ -324,16 +252,4 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.decisions = mix_decisions(w, &v, visible);
     return v;
-}
-
-ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
-    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
-           deep = ir_ge(f, depth, from);
-    if (w->volumetric)
-        deep = ir_and(f, deep, ir_not(f, v->through));
-    return ir_select(f, deep, q, t_f32(t, 1));
 }

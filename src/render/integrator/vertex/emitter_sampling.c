@@ -2,7 +2,8 @@
  * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling;
  * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
  * Veach 1997). */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/derived/derived.h"
+#include "render/integrator/vertex/vertex.h"
 
 /* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
@@ -125,7 +126,7 @@ ir_ref light_occluded(walk *w, const ray *r)
     return ir_ray_any(w->t.f, w->fn.intersect, w->fn.kinds, args);
 }
 
-static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
+ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -135,49 +136,6 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
     ir_ref far = walk_far(w, length);
     return ir_not(f, light_occluded(w, &(ray){o, to, ir_select(f, wanted, far, t_f32(t, -1))}));
-}
-
-/* Volumetric: what is known to be dark from an earlier walk is not asked again. */
-static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    if (w->notes) {
-        ir_ref number = walk_number(w, at),
-               noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
-        ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
-        wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
-    }
-    ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
-    v->shadow = shadow_cross(w, v, at, unknown, false);
-    if (w->recalls)
-        crossed_use(w, &v->shadow, wanted);
-    return v->shadow.open;
-}
-
-/* As shadow_test, but from the notes of an earlier walk of the same path where there are any. */
-static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    int most = w->plan->scene->max_depth;
-    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
-    if (!w->notes)
-        return ir_and(f, wanted, shadow_test(w, &v->si, d, v->light.distance, wanted));
-    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, depth), t_u32(t, 1)), t_u32(t, 0)), known = w->again;
-    if (!complete)
-        known = ir_and(f, known, ir_lt(f, depth, t_u32(t, SEEN_MOST)));
-    noted = ir_and(f, wanted, noted);
-    if (complete && w->pass == RENDER_ADJOINT)
-        return noted;
-    ir_ref unknown = ir_and(f, wanted, ir_not(f, known));
-    return ir_select(f, known, noted,
-                     ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
-}
-
-ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
-{
-    return w->volumetric ? light_crossed(w, v, at, wanted) : light_noted(w, v, at->depth, v->light_d, wanted);
 }
 
 static bool is_delta(const emitter_class *e) { return e->delta; }
@@ -196,6 +154,7 @@ static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e)
 
 static bool is_environment(const emitter_class *e) { return e->environment; }
 ir_ref light_is_delta(walk *w, ir_ref cls) { return light_is(w, cls, is_delta); }
+ir_ref light_is_on_shape(walk *w, ir_ref cls) { return light_is(w, cls, is_on_shape); }
 ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
 
 ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)

@@ -2,7 +2,7 @@
  * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and
  * medium of the plan, traced when a walk begins. What each takes and returns stands at struct
  * walk_functions. */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/vertex/vertex.h"
 
 static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
 {
@@ -131,7 +131,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     return f;
 }
 
-static bool some_mix(const plan *p)
+bool vertex_some_mix(const plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->bsdfs.count; i++)
@@ -380,27 +380,6 @@ static ir_func **func_array(walk *w, uint32_t n)
     return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *));
 }
 
-/* Phase functions behind the materials, and what volumetric walks ask of either. */
-static void volumetric_functions(walk *w)
-{
-    const plan *p = w->plan;
-    walk_functions *fn = &w->fn;
-    uint32_t n = p->bsdfs.count;
-    for (uint32_t i = 0; i < p->phases.count; i++) {
-        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
-        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
-        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
-    }
-    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
-    for (uint32_t i = 0; i < n; i++) {
-        fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
-        fn->bsdf_through_tracked[i] =
-            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
-    }
-    if (w->media)
-        flight_functions(w);
-}
-
 static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
@@ -411,7 +390,7 @@ static void add_interact(walk *w, const shape_kind_class *kind)
     fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
 }
 
-static void make_shapes(walk *w)
+void vertex_shape_functions(walk *w)
 {
     const render_scene *s = w->plan->scene;
     walk_functions *fn = &w->fn;
@@ -438,18 +417,9 @@ uint32_t walk_scatterers(const walk *w)
     return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0);
 }
 
-void walk_begin(walk *w, ir_func *f)
+void vertex_bsdf_functions(walk *w)
 {
     const plan *p = w->plan;
-    w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
-    w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
-    w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
-    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
-    w->t = (tracer){.f = f, .plan = p};
-    w->follows = follow_wanted(w), w->sways = sway_wanted(w);
-    w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
-    w->holds = w->attaches && some_mix(p);
-    make_shapes(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
     fn->bsdf_value_tracked = func_array(w, walk_scatterers(w));
@@ -471,8 +441,31 @@ void walk_begin(walk *w, ir_func *f)
         fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
         fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
     }
-    if (w->volumetric)
-        volumetric_functions(w);
+}
+
+/* Phase functions behind the materials, and what volumetric walks ask of either. */
+void vertex_phase_functions(walk *w)
+{
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
+    uint32_t n = p->bsdfs.count;
+    for (uint32_t i = 0; i < p->phases.count; i++) {
+        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
+        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
+        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
+    }
+    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
+    for (uint32_t i = 0; i < n; i++) {
+        fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
+        fn->bsdf_through_tracked[i] =
+            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
+    }
+}
+
+void vertex_emitter_functions(walk *w)
+{
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
     fn->emitter_sample = func_array(w, p->emitters.count),
     fn->emitter_radiance = func_array(w, p->emitters.count);
     fn->emitter_radiance_tracked = func_array(w, p->emitters.count),

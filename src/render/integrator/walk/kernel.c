@@ -89,6 +89,11 @@ static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref 
     return word[LANE_SAMPLES];
 }
 
+bool render_lists_lanes(const plan *p, render_pass pass)
+{
+    return p->lists_lanes && (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT);
+}
+
 lane kernel_lane(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
@@ -109,6 +114,13 @@ lane kernel_lane(walk *w, ir_module *m)
     if (w->plan->scene->max_depth == 0) /* not even the camera's segment: black */
         l.last = l.first;
     return l;
+}
+
+ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
+{
+    ir_func *f = w->t.f;
+    ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
+    return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
 }
 
 /* ---- film ---- */

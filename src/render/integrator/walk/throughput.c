@@ -63,6 +63,18 @@ void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
     }
 }
 
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
+    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
+           deep = ir_ge(f, depth, from);
+    if (w->volumetric)
+        deep = ir_and(f, deep, ir_not(f, v->through));
+    return ir_select(f, deep, q, t_f32(t, 1));
+}
+
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value, throughput *b)
 {
     tracer *t = &w->t;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One vertex of a path, traced: what primal, gradient, frozen and unrolled kernels have in common, so that
- * they cannot walk different paths. visit.c intersects and evaluates; it knows nothing of sums and
- * derivatives. */
+ * What a walk is, and what it carries from vertex to vertex: the structs that primal, gradient, frozen and
+ * unrolled kernels have in common, so that they cannot walk different paths. */
 #ifndef BL_RENDER_WALK_H
 #define BL_RENDER_WALK_H
 
@@ -311,70 +310,6 @@ static inline tracer walk_tracked(const walk *w)
     return t;
 }
 
-/* plugin_functions.c */
-void walk_begin(walk *w, ir_func *f);
-uint32_t walk_scatterers(const walk *w); /* materials, and phase functions where there are media */
-
-/* emitter_sampling.c */
-void light_find_emission(walk *w, walk_vertex *v, walk_position at); /* v->hit, hit_mis */
-/* v->light, but for where it is seen from there; d: toward it, pdf: of d */
-/* The light that u chooses, its class and record, and with which probability. */
-ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record);
-ir_ref light_is_environment(walk *w, ir_ref cls); /* bool */
-ir_ref light_is_delta(walk *w, ir_ref cls);       /* bool */
-ir_ref light_occluded(walk *w, const ray *r);     /* bool: something is met; tmax < 0: nothing is asked */
-void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pdf);
-ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at,
-                     ir_ref wanted); /* bool; only where wanted */
-ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf);
-ir_ref
-walk_far(walk *w,
-         ir_ref length); /* of a shadow ray: where it ends, so that it does not meet the light itself */
-/* uv of the surface that a ray meets, or, where there is none, of its direction d on an environment
-   that has such. there: bool, the ray meets a surface. */
-vec2 light_emission_uv(walk *w, ir_ref there, vec2 uv, vec3 d);
-bool walk_locates(const plan *p); /* the environment has a uv of its own for each direction */
-/* Tracked: uv of a light that is an environment which turns with parameters. */
-void light_locate(walk *w, const walk_light *light, ir_ref uv[2]);
-
-/* visit.c */
-random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots); /* of the lane's pixel */
-walk_position walk_camera(walk *w, ir_ref sample); /* block 0 of the sample's random numbers */
-/* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
-color walk_weigh(walk *w, walk_position at, color c);
-/* Of the shading normal of si; the world's where v is a collision. */
-frame walk_frame(walk *w, const walk_vertex *v, const interaction *si);
-/* The sample that a vertex at `at` takes at a surface, from `block` of its random numbers. */
-bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block);
-ir_ref walk_is_through(tracer *t, const interaction *si,
-                       const bsdf_sample *s); /* bool: there is a surface, and the sample goes straight on */
-/* v's sample from its material and three numbers; *light_pdf: of the direction v->to_light. */
-void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref u2, ir_ref *light_pdf);
-walk_vertex walk_visit(walk *w, walk_position at);
-/* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1
- * before rr_depth. */
-ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
-ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
-ir_ref walk_number(
-    const walk *w,
-    const walk_position *at); /* u32: which of the path's vertices that may sample a light, from 0 on */
-
-/* local_volume.c */
-bool sway_wanted(const walk *w); /* the walk's parameters move vertices (plan_sways), and the pass looks */
-
-/* values.c */
-/* Tracked: the light with direction, distance and uv as they move, and by what its solid angle grows; false:
- * nothing moves it. */
-bool walk_place_light(walk *w, walk_light *light, ir_ref *factor);
-/* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
-color walk_radiance(walk *w, walk_light light, bool tracked);
-/* The material's values at a vertex: toward the sampled light, and of the sampled direction. */
-void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, color *for_sample);
-/* What the sampled light's radiance and the material's value for it are multiplied with: the light's weight,
- * and transmittance up to it. at: before the vertex. tracked: the transmittance is; loops, so not for reverse
- * mode. */
-color walk_light_scale(walk *w, const walk_vertex *v, const walk_position *at, bool tracked);
-
 /* Values whose adjoints are wanted besides those of parameters, and what has arrived at them so far: of the
  * ray that leads to a vertex (attached_path.c), or of how it moves (local_volume.c). None: count 0. */
 enum { ARRIVALS_MOST = 12 };
@@ -383,129 +318,18 @@ typedef struct arrivals {
     uint32_t count;
 } arrivals;
 
-/* free_flight.c: stretches in media. `tracked` makes values carry derivatives (or come from the frozen ones);
- * what was decided stays detached. Adjoints, where `when`: to_come is the adjoint times the radiance that the
- * whole product of factors carries, which a factor that is not zero divides out again; missing is the same
- * without the factor, for one that is zero. */
-void flight_functions(walk *w); /* fills in walk.fn */
-walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit);
-color flight_weight(walk *w, const walk_flight *fl,
-                    color share); /* tracked; share: before it. Loops: not for reverse mode */
-void flight_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, color missing, arrivals *sum);
-/* Transmittance by ratio tracking, or in closed form. Both move s->step on alike. */
-color stretch_transmittance(walk *w, walk_stretch *s, bool tracked);
-void stretch_adjoint(walk *w, walk_stretch *s, ir_ref when, color to_come, arrivals *sum);
-walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir_ref sample, ir_ref key);
-ir_ref stretch_key(walk *w, ir_ref event,
-                   uint32_t purpose); /* purpose 0: the path's own flight, 1: light sampling */
-/* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
-ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
+/* ---- walk.c: questions about a walk, its random numbers ---- */
 
-/* emission.c: light that media emit. Toward the beginning of a flight's stretch, all along it; the adjoint,
- * where `when`, seeds that with `seed`, emitted being what glow_radiance gave. Only where glow_any. */
-bool glow_any(const walk *w);
-color glow_radiance(walk *w, const walk_flight *fl, bool tracked);
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
-
-/* transmittance.c; tracked as above. */
-walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
-/* remembered_transmittance.c, where walk.recalls: what is recalled takes the place of what was crossed.
- * wanted: bool, the light is to be seen */
-void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted);
-bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that is */
-void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
-                    arrivals *sum);
-
-/* intersection.c */
-/* From at.o along at.d, up to at.tmax. hit: NULL */
-interaction walk_intersect(walk *w, walk_position at, walk_hit *hit);
+bool walk_moves(const walk *w,
+                uint32_t what);      /* enum mesh_moves: some of these moves by the local convention */
+bool walk_tracks(const walk *w);     /* the pass looks at values that carry derivatives */
+bool walk_keeps_last(const walk *w); /* the walk must know the vertex before */
+ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
+/* u32: which of the path's vertices that may sample a light, from 0 on */
+ir_ref walk_number(const walk *w, const walk_position *at);
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots); /* of the lane's pixel */
+/* A sample's radiance, or dL/dI of its pixel, times the sample's weight. */
+color walk_weigh(walk *w, walk_position at, color c);
 ir_ref walk_shape_of(tracer *t, ir_ref entry); /* the record of the shape that an entry belongs to */
-ir_ref walk_may_slide(walk *w, ir_ref valid, ir_ref entry,
-                      ir_ref level); /* bool: some requested parameter moves the surface */
-/* The surface there, by one of the lists of interact functions. */
-interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact);
-/* The same at a hit whose ray may move, its coordinates as they are; zeros where it is not valid. */
-interaction walk_surface_met(walk *w, walk_hit hit, ir_func **interact);
-/* local_surface.c: where parameters of the plan move surfaces, in passes that carry derivatives, and paths do
- * not follow */
-bool walk_moves(const walk *w, uint32_t what); /* enum mesh_moves */
-bool walk_tracks(const walk *w);               /* the pass looks at values that carry derivatives */
-/* The point of a hit as a function of what moves it, and its value without. */
-vec3 moved_point(walk *w, const walk_hit *hit);
-/* Where on a light a ray has found it, as it slides: uv and `on`. */
-void moved_emission(walk *w, walk_light *light);
-/* Arguments of a material's value, tracked, in place of the detached ones (in the order of bsdf_value's), and
- * by what its two results are to be multiplied. d: to the light, tracked. */
-void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
-                     ir_ref *sample_factor);
-/* cos / r^2 toward a point with normal n, seen from `from`; ratios of these go on smoothly beyond the
- * horizon. */
-ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
-/* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or
- * none (place_motion_within); the normal's length, by how much the surface's area grows. */
-void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
-
-/* surface.c: what an interaction is made of, as results and arguments of traced functions. What no class of
- * the plan needs is left out. */
-enum { INTERACT_RESULTS = 19, SURFACE_ARGS = 14 };
-uint32_t surface_pack(tracer *t, const interaction *si, ir_ref out[INTERACT_RESULTS]); /* how many */
-void surface_unpack(tracer *t, const ir_ref *in, interaction *si);
-frame surface_frame(tracer *t, const interaction *si);
-surface surface_params(
-    tracer *t); /* of the function being traced, after its others; and the arguments for them: how many */
-uint32_t surface_args(tracer *t, const interaction *si, frame fr, ir_ref out[SURFACE_ARGS]);
-/* The same of lights, where plan.light_needs; record: of the light whose class n is. */
-enum { LIGHT_ARGS = 6 };
-surface surface_light_params(tracer *t, const class_node *n, ir_ref record);
-uint32_t surface_light_args(tracer *t, const surface *on, ir_ref out[LIGHT_ARGS]);
-/* What a surface that a ray has met is to a light that it carries. is: bool, it does. */
-surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
-/* light_choice.c, where the plan's lights are tabled: the light that u chooses, u32, and with which
- * probability; that of a light. */
-ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
-ir_ref choice_probability(tracer *t, ir_ref light);
-
-/* attached_path.c */
-typedef struct follow_factors {
-    ir_ref light,
-        sample; /* geometry terms relative to the path's: of the light's value and of the sample's */
-} follow_factors;
-bool follow_wanted(const walk *w);
-bool follow_planned(const walk *w);                                    /* by the plan, whatever the pass */
-uint32_t follow_width(const walk *w);                                  /* numbers of a walk_ray */
-uint32_t follow_pack(const walk *w, walk_ray r, ir_ref out[RAY_MOST]); /* how many; and back */
-walk_ray follow_unpack(const walk *w, const ir_ref *in);
-bool follow_keeps_now(const walk *w); /* the kernel's state has walk_position.now; else it is o and d */
-ir_ref follow_link(walk *w, ir_ref link, enum walk_link is); /* bool: it is */
-void follow_start(walk *w, walk_position *at);               /* link and ray of a path that begins */
-walk_ray follow_camera(walk *w, ir_ref sample);              /* the camera's ray, tracked */
-void follow_onward(walk *w, walk_vertex *v);                 /* v->onward, from what else there is in v */
-walk_ray follow_next(walk *w, const walk_vertex *v);         /* the ray that goes on, tracked */
-/* The derivatives of a ray that leads to, or from, a vertex at `depth` (u32), follow_width of them: 0 where
- * they are not finite, which is counted where `when`. */
-void follow_drop_singular(walk *w, ir_ref when, ir_ref depth, ir_ref *derivatives);
-/* Tracked: the reference point and, of a light on a shape, direction and distance; uv and `on` of what a ray
- * has met; the arguments of walk_values, in place. to_light: of the world, tracked. */
-void follow_place_light(walk *w, walk_light *light);
-void follow_emission(walk *w, walk_light *light);
-follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
-                             uint32_t count);
-
-/* attached_lobe.c: whether rough lobes are to be attached where rays are followed; the others where
- * walk.attaches. */
-bool attached_wanted(const walk *w);
-/* v->attached, of a sample of that roughness and made by these numbers. */
-void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2);
-ir_ref attached_next(walk *w, const walk_vertex *v); /* walk_position.attached of the next vertex */
-/* v->hit_mis, tracked. */
-ir_ref attached_hit_mis(walk *w, const walk_vertex *v);
-/* By what the light's weight changes; pdfs of the direction to it by the material, `before` being what the
- * path was decided by; light: as seen from where the vertex moves to. */
-ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now,
-                             ir_ref pdf_before);
-
-/* baked_geometry.c: the two ray questions where the plan is baked; results as ir_ray_closest's. tmin is 0. */
-void baked_closest(walk *w, const ray *ray, ir_ref out[4]);
-ir_ref baked_any(walk *w, const ray *ray);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a walk is: as loop state, at the next vertex, at the beginning of the next path. */
+ * Where a walk is: as loop state, before it begins, at the next vertex. */
 #include "render/integrator/motion/local_volume.h"
-
-/* Whether a walk must know the vertex before. */
-static bool keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric; }
+#include "render/integrator/walk/kernel.h"
 
 static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
 {
@@ -60,7 +58,7 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put(s, at->attached);
     if (w->follows && follow_keeps_now(w))
         put_ray(w, s, at->now);
-    if (keeps_last(w))
+    if (walk_keeps_last(w))
         put_hit(w, s, &at->last);
     if (w->sways)
         state_put_sway(w, s, at);
@@ -84,7 +82,7 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.attached = state_get(s);
     if (w->follows && follow_keeps_now(w))
         at.now = get_ray(w, s);
-    if (keeps_last(w))
+    if (walk_keeps_last(w))
         at.last = get_hit(w, s);
     if (w->sways)
         state_get_sway(w, s, &at);
@@ -166,7 +164,7 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
     };
     if (w->attaches)
         next.attached = attached_next(w, v);
-    if (keeps_last(w)) {
+    if (walk_keeps_last(w)) {
         next.last = v->hit_place;
         next.last.valid = ir_and(t->f, ir_and(t->f, next.last.valid, alive), ir_not(t->f, v->sample.delta));
     }
@@ -191,60 +189,5 @@ walk_position walk_restart(walk *w, ir_ref alive, walk_position at)
     at.depth = ir_select(w->t.f, alive, at.depth, none);
     if (w->volumetric)
         at.event = ir_select(w->t.f, alive, at.event, none);
-    return at;
-}
-
-static void start_following(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
-{
-    ir_func *f = w->t.f;
-    at->link = ir_phi(f, branch, camera->link, at->link);
-    if (w->attaches)
-        at->attached = ir_phi(f, branch, camera->attached, at->attached);
-    if (!follow_keeps_now(w))
-        return;
-    ir_ref from[RAY_MOST], old[RAY_MOST];
-    uint32_t count = follow_pack(w, camera->now, from);
-    follow_pack(w, at->now, old);
-    for (uint32_t k = 0; k < count; k++)
-        old[k] = ir_phi(f, branch, from[k], old[k]);
-    at->now = follow_unpack(w, old);
-}
-
-walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
-{
-    ir_func *f = w->t.f;
-    ir_ref branch = ir_if(f, fresh);
-    walk_position camera = walk_camera(w, at.sample);
-    if (w->follows)
-        follow_start(w, &camera);
-    ir_else(f);
-    ir_endif(f);
-    if (w->volumetric) {
-        at.medium = ir_phi(f, branch, camera.medium, at.medium);
-        ir_ref x = ir_phi(f, branch, camera.scattered.x, at.scattered.x),
-               y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
-        at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
-    }
-    for (int c = 0; w->spectral && c < 3; c++)
-        at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
-    if (w->follows)
-        start_following(w, branch, &camera, &at);
-    const ir_ref from[10] = {camera.o.x, camera.o.y,  camera.o.z, camera.d.x,   camera.d.y,
-                             camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
-    const ir_ref old[10] = {at.o.x, at.o.y,  at.o.z, at.d.x,   at.d.y,
-                            at.d.z, at.tmax, at.pdf, at.delta, at.weight};
-    ir_ref r[10];
-    for (int k = 0; k < 9 + w->weighted; k++)
-        r[k] = ir_phi(f, branch, from[k], old[k]);
-    at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
-    if (w->follows && !follow_keeps_now(w))
-        at.now = (walk_ray){at.o, at.d, r[7]};
-    at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
-    if (w->weighted)
-        at.weight = r[9];
-    if (keeps_last(w))
-        at.last.valid = ir_and(f, at.last.valid, ir_not(f, fresh));
-    if (w->sways)
-        at.border.valid = ir_and(f, at.border.valid, ir_not(f, fresh));
     return at;
 }
