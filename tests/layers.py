@@ -32,11 +32,7 @@ PLUGINS = {
     "bsdf": set(), "emitter": {"shape"}, "film": set(), "filter": set(), "medium": set(), "phase": set(),
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
-EXCEPTIONS = {  # file: header that it must not include, and does for now
-    "path/adjoint.c": "motion/local_volume.h", "path/camera.c": "motion/motion.h",
-    "path/values.c": "motion/local_volume.h", "path/visit.c": "motion/local_volume.h",
-    "media/transmittance.c": "motion/local_volume.h", "walk/position.c": "motion/local_volume.h",
-}
+EXCEPTIONS = {"walk/position.c": "motion/local_volume.h"}  # file: header that it must not include, and does
 
 
 def includes(path):

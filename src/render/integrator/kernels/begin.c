@@ -10,8 +10,7 @@ void walk_begin(walk *w, ir_func *f)
     w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
     w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
     w->t = (tracer){.f = f, .plan = p};
-    w->follows = follow_wanted(w), w->sways = sway_wanted(w);
-    w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
+    motion_choose(w);
     w->holds = w->attaches && vertex_some_mix(p);
     vertex_shape_functions(w);
     vertex_bsdf_functions(w);

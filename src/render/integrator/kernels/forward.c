@@ -32,7 +32,7 @@ static void pack(const walk *w, loop_state *s, const forward_state *p)
     state_put_position(w, s, &p->at);
     state_put_throughput(s, &p->b);
     state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
-    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
+    for (uint32_t k = 0; w->motion->chains && k < follow_width(w); k++)
         state_put(s, p->ray[k]);
     if (detour_any(w)) {
         state_put_detour(w, s, &p->detour);
@@ -46,7 +46,7 @@ static forward_state unpack(walk *w, loop_state *s)
     p.at = state_get_position(w, s);
     p.b = state_get_throughput(s);
     p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
-    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
+    for (uint32_t k = 0; w->motion->chains && k < follow_width(w); k++)
         p.ray[k] = state_get(s);
     if (detour_any(w))
         p.detour = state_get_detour(w, s), p.light = state_get_color(s);
@@ -73,8 +73,7 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     if (w->plan->scene->emitters.count == 0)
         return color_all(t_f32(t, 0));
     ir_ref mis = ir_detach(t->f, v->hit_mis);
-    if (w->attaches && w->next_event)
-        mis = attached_hit_mis(w, v);
+    w->motion->hit_mis(w, v, &mis);
     color found = color_scale(t, radiance(w, v->hit), mis);
     if (!w->next_event)
         return found;
@@ -147,16 +146,16 @@ static ir_ref step(walk *w, forward_state *p, ir_ref stream)
             gather(w, p, &before, glow);
     }
     ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
-    uint32_t width = w->follows ? follow_width(w) : 0;
+    uint32_t width = w->motion->chains ? follow_width(w) : 0;
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
-    if (w->follows) {
+    if (w->motion->chains) {
         follow_pack(w, p->at.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
         memcpy(moved + 3, p->ray, sizeof p->ray);
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
     memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
-    if (w->follows)
+    if (w->motion->chains)
         follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
         ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];
@@ -222,7 +221,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->follows)
+    if (w->motion->chains)
         begin_ray(w, &p, fresh);
     ir_ref alive = step(w, &p, stream);
     if (detour_any(w))

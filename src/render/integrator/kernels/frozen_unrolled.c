@@ -10,7 +10,6 @@
  *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
  *             lane: UNIFORM_FIRST_SAMPLE. */
 #include "render/integrator/kernels/kernels.h"
-#include "render/integrator/motion/local_volume.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct tracked_state {
@@ -42,7 +41,9 @@ static ir_ref step(walk *w, tracked_state *p)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
     color hit = lights ? walk_radiance(w, v.hit, true) : scale,
           light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
-    ir_ref hit_mis = w->attaches && lights && w->next_event ? attached_hit_mis(w, &v) : v.hit_mis;
+    ir_ref hit_mis = v.hit_mis;
+    if (lights)
+        w->motion->hit_mis(w, &v, &hit_mis);
     for (int c = 0; lights && c < 3; c++) {
         ir_ref term = ir_mul(f, hit.c[c], hit_mis);
         if (w->next_event)
@@ -51,7 +52,7 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
-    walk_ray now = w->follows ? follow_next(w, &v) : p->at.now;
+    walk_ray now = w->motion->chains ? follow_next(w, &v) : p->at.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
     p->at.now = now;
     return onward.alive;
@@ -136,10 +137,8 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     walk_hit none = p.at.last;
     p.at = walk_camera(w, p.at.sample);
     p.at.last = none;
-    if (w->follows)
-        follow_start(w, &p.at);
-    if (w->sways)
-        sway_none(w, &p.at);
+    w->motion->before(w, &p.at);
+    w->motion->camera(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];

@@ -40,7 +40,7 @@ static void pack(const walk *w, loop_state *s, const replay_state *p)
     state_put_sums(s, &p->sums);
     state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
     state_put_color(s, p->sum);
-    if (w->follows)
+    if (w->motion->chains)
         chain_put(w, s, &p->chain);
     if (replay_method(w) == METHOD_RECURSIVE)
         state_put_position(w, s, &p->turn.from), state_put_throughput(s, &p->turn.b);
@@ -57,7 +57,7 @@ static replay_state unpack(walk *w, loop_state *s)
     p.sums = state_get_sums(s);
     p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
     p.sum = state_get_color(s);
-    if (w->follows)
+    if (w->motion->chains)
         p.chain = chain_get(w, s);
     if (replay_method(w) == METHOD_RECURSIVE)
         p.turn.from = state_get_position(w, s), p.turn.b = state_get_throughput(s);
@@ -81,7 +81,7 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = w->follows ? p->chain.left : sums_residual(&w->t, &p->sums);
+    ir_ref left = w->motion->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -305,7 +305,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
     const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
-    chain_places places = w->follows ? chain_make_places(w) : (chain_places){0};
+    chain_places places = w->motion->chains ? chain_make_places(w) : (chain_places){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
@@ -314,15 +314,15 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     p = unpack(w, &state);
     p.stream = stream, p.lane = &l, p.places = &places;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
+    ir_ref fresh = w->motion->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->follows)
+    if (w->motion->chains)
         chain_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-    ir_ref alive = w->follows                ? chain_vertex(w, &p, dL)
+    ir_ref alive = w->motion->chains         ? chain_vertex(w, &p, dL)
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)

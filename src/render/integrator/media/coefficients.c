@@ -154,7 +154,7 @@ void flight_functions(walk *w)
 /* Places are where they are, whatever the parameters, but where they sway. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
 {
-    if (!w->sways || !tracked)
+    if (!w->motion->moves_stretches || !tracked)
         p = v3_detach(&w->t, p);
     ir_ref in[4] = {s->record, p.x, p.y, p.z};
     color c;
@@ -166,7 +166,7 @@ static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, s->d);
-    if (w->sways && tracked)
+    if (w->motion->moves_stretches && tracked)
         d = v3_normalize(t, v3_add(t, d, s->motion.turn));
     else
         p = v3_detach(t, p);
@@ -277,7 +277,7 @@ vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance)
     tracer *t = &w->t;
     ir_func *f = t->f;
     vec3 p = stretch_point(t, s, distance);
-    if (!w->sways)
+    if (!w->motion->moves_stretches)
         return p;
     const walk_motion *m = &s->motion;
     p = v3_detach(t, p), distance = ir_detach(f, distance);
@@ -291,7 +291,7 @@ ir_ref stretch_growth(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     ir_ref one = t_f32(t, 1);
-    if (!w->sways)
+    if (!w->motion->moves_stretches)
         return one;
     ir_ref slides =
         t_mad(t, ir_sub(t->f, s->motion.far, s->motion.near), t_ratio(t, one, s->motion.end), one);
@@ -300,7 +300,8 @@ ir_ref stretch_growth(walk *w, const walk_stretch *s)
 
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
 {
-    return w->sways ? ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s)) : distance;
+    return w->motion->moves_stretches ? ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s))
+                                      : distance;
 }
 
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides

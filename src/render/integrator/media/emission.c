@@ -52,7 +52,7 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
-    bool moves = tracked && w->sways;
+    bool moves = tracked && w->motion->moves_stretches;
     vec3 p = moves ? stretch_place(w, s, t_f32(t, 0)) : s->o;
     ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
     color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
@@ -79,7 +79,7 @@ static track glow_track(walk *w, const walk_stretch *s)
 /* What a collision adds, but for the transmittance up to it. */
 static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
-    if (!tracked || !w->sways)
+    if (!tracked || !w->motion->moves_stretches)
         return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
     return color_scale(&w->t, stretch_emission(w, s, stretch_place(w, s, at->distance), true),
                        stretch_length(w, s, at->mean));

@@ -96,7 +96,7 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
 static color free_scattering(walk *w, const walk_flight *fl, color sigma)
 {
     color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
-    return w->sways ? color_scale(&w->t, value, fl->growth) : value;
+    return w->motion->moves_stretches ? color_scale(&w->t, value, fl->growth) : value;
 }
 
 static color free_weight(walk *w, const walk_flight *fl, color share)
@@ -184,7 +184,7 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     color one = color_all(t_f32(t, 1)), closed = one, product = one;
     if (media_any(w, true)) {
-        bool moves = tracked && w->sways;
+        bool moves = tracked && w->motion->moves_stretches;
         color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
         ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
         for (int c = 0; c < 3; c++)

@@ -100,7 +100,7 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool track
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
 {
     color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
-    return w->sways ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
+    return w->motion->moves_stretches ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
 }
 
 color track_null(walk *w, color real)
@@ -293,7 +293,7 @@ static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
     const walk_stretch *s = &fl->s;
     ir_ref mean = fl->mean;
     color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
-    if (w->sways)
+    if (w->motion->moves_stretches)
         tracked = color_scale(t, tracked, fl->growth);
     if (!w->detours)
         return tracked;
@@ -447,9 +447,9 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
             seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
-    color real =
-        track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
-    if (w->sways) {
+    color real = track_real(
+        w, s, at.mean, w->motion->moves_stretches ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
+    if (w->motion->moves_stretches) {
         ir_ref growth = stretch_growth(w, s);
         real = color_scale(t, real,
                            fl ? ir_select(f, ir_eq(f, state[1], fl->steps),

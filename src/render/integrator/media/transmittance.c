@@ -7,7 +7,6 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
  * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/media/free_flight.h"
-#include "render/integrator/motion/local_volume.h"
 #include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
@@ -60,7 +59,7 @@ static void put(const walk *w, loop_state *s, const crossing *c)
         state_put(s, c->sum.zeros[k]);
     if (counts_stages(w))
         state_put(s, c->stages), state_put(s, c->sum.stages);
-    if (w->sways)
+    if (w->motion->moves_stretches)
         state_put_border(w, s, &c->last);
 }
 
@@ -76,7 +75,7 @@ static crossing get(walk *w, loop_state *s)
     c.stages = c.sum.stages = t_u32(&w->t, 0);
     if (counts_stages(w))
         c.stages = state_get(s), c.sum.stages = state_get(s);
-    if (w->sways)
+    if (w->motion->moves_stretches)
         c.last = state_get_border(w, s);
     return c;
 }
@@ -96,7 +95,7 @@ typedef struct stage {
 /* The shadow ray, from where it starts to the point on the light; and how it moves with these. */
 typedef struct shadow_line {
     vec3 start, end;
-    sway_line sways;
+    sway_line motion;
 } shadow_line;
 
 /* Arguments of a surface that is met along d. */
@@ -113,7 +112,7 @@ static void moved_arguments_of(walk *w, const stage *g, ir_ref *in, uint32_t cou
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, g->hit.d);
-    two_surfaces x = sway_surface(w, &g->hit, &g->sway);
+    two_surfaces x = w->motion->surface(w, &g->hit, &g->sway);
     frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
     ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
     through_arguments(w, &x.now, now_frame,
@@ -134,7 +133,7 @@ static color surface_through(walk *w, const stage *g, bool tracked)
     color c = color_all(t_f32(t, 1));
     for (uint32_t k = 0; tracked && k < count; k++)
         in[k] = ir_detach(t->f, in[k]);
-    if (tracked && w->sways && walk_moves(w, MOVE_SURFACE))
+    if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
         moved_arguments_of(w, g, in, count);
     if (w->plan->bsdfs.count == 0)
         return c;
@@ -191,14 +190,14 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
 {
     g->border = c->last;
-    if (!w->sways || !tracked)
+    if (!w->motion->moves_stretches || !tracked)
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin,
-                                 w->media ? g->s.limit : g->si.t);
+    walk_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
+                                       w->media ? g->s.limit : g->si.t);
     g->s.motion = m;
-    g->sway = (walk_sway){.shift = l->sways.shift, .turn = l->sways.turn, .origin = origin};
+    g->sway = (walk_sway){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 
 /* To behind the surface; whether there is anything further. */
@@ -207,7 +206,7 @@ static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
-    if (w->sways)
+    if (w->motion->moves_stretches)
         c->last = g->border;
     c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
     c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
@@ -242,9 +241,9 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
         .stages = t_u32(t, 0),
     };
     *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
-    if (w->sways && tracked)
-        l->sways = sway_to_light(w, v);
-    if (w->sways)
+    if (w->motion->moves_stretches && tracked)
+        l->motion = w->motion->to_light(w, v);
+    if (w->motion->moves_stretches)
         c.last = border_none(w);
     c.medium = at->medium;
     ir_ref left;
@@ -333,16 +332,23 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
     color_backward_into(t, tracked, seeds, sum);
 }
 
+enum { LINE_NUMBERS = 6 };
+static uint32_t line_pack(const sway_line *l, ir_ref out[LINE_NUMBERS])
+{
+    vec3_put(l->shift, out), vec3_put(l->turn, out + 3);
+    return LINE_NUMBERS;
+}
+
 /* What has arrived at the shadow ray goes on to what that goes by. */
 static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived, ir_ref when, arrivals *sum)
 {
     ir_func *f = w->t.f;
-    if (!w->sways)
+    if (!w->motion->moves_stretches)
         return;
-    ir_ref numbers[SWAY_LINE_NUMBERS], branch = ir_if(f, when);
+    ir_ref numbers[LINE_NUMBERS], branch = ir_if(f, when);
     arrivals inside = *sum;
-    sway_line_pack(&l->sways, numbers);
-    backward_into(&w->t, numbers, arrived->sum, SWAY_LINE_NUMBERS, &inside);
+    line_pack(&l->motion, numbers);
+    backward_into(&w->t, numbers, arrived->sum, LINE_NUMBERS, &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(&w->t, branch, &inside, sum);
@@ -356,7 +362,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, ir_and(f, when, v->shadow.open), true, &l);
-    arrivals arrived = {.count = w->sways ? sway_line_pack(&l.sways, arrived.at) : 0};
+    arrivals arrived = {.count = w->motion->moves_stretches ? line_pack(&l.motion, arrived.at) : 0};
     for (uint32_t k = 0; k < arrived.count; k++)
         arrived.sum[k] = t_f32(t, 0);
     color to_come;

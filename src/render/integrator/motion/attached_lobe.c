@@ -31,12 +31,18 @@ void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_re
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    if (!w->attaches)
+        return;
+    v->u1 = u1, v->u2 = u2;
+    if (ir_is_none(roughness)) { /* there is no material */
+        v->attaches = v->attached = v->held = ir_bool(f, false);
+        return;
+    }
     ir_ref near = ir_lt(f, v->attached_before, t_u32(t, w->plan->scene->look_ahead)),
            sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
     v->attaches = ir_and(f, bsdf_smooth_enough(t, roughness), near);
     v->attached = ir_and(f, v->attaches, ir_and(f, sampled, ir_not(f, v->sample.delta)));
     v->held = w->holds ? ir_and(f, v->attached, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
-    v->u1 = u1, v->u2 = u2;
 }
 
 ir_ref attached_next(walk *w, const walk_vertex *v)
@@ -73,16 +79,19 @@ static ir_ref density_met(walk *w, const walk_vertex *v, const place *x)
                          light_emission_uv(w, there, x->si.uv, x->d));
 }
 
-ir_ref attached_hit_mis(walk *w, const walk_vertex *v)
+bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
 {
     tracer *t = &w->t;
+    if (!w->attaches || !w->next_event)
+        return false;
     two_places x = follow_look(w, &v->way);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->way.link, t_u32(t, LINK_ATTACHED)));
     ir_ref changed = follow_relative(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
     ir_ref hit_pdf = ir_detach(t->f, v->hit_pdf);
     ir_ref now = weight(t, v->way.now.pdf, ir_mul(t->f, hit_pdf, changed)),
            before = weight(t, v->way.pdf, hit_pdf);
-    return follow_number(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+    *mis = follow_number(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+    return true;
 }
 
 ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now,

@@ -27,6 +27,8 @@
  * where reflection becomes total, after many magnifying mirrors. Then that of the ray is dropped, and counted
  * by depth. */
 #include "render/integrator/motion/attached_path.h"
+#include "render/integrator/motion/none.h"
+#include "spirv_gen/ad/ad.h"
 
 bool follow_wanted(const walk *w) { return follow_planned(w) && walk_tracks(w); }
 
@@ -75,14 +77,6 @@ two_places follow_look(walk *w, const walk_way *way)
                    ? look(w, way, w->fn.slide_before, (walk_ray){.o = way->hit.o, .d = way->hit.d})
                    : x.now;
     return x;
-}
-
-ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
-{
-    ir_func *f = w->t.f;
-    ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
-                                            : ir_replace_grad(f, ir_detach(f, at), now);
-    return ir_select(f, condition, moved, at);
 }
 
 vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before)
@@ -135,7 +129,7 @@ static vec3 light_point(walk *w, const walk_light *light)
     return v3_detach(&w->t, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
 }
 
-void follow_place_light(walk *w, walk_light *light)
+static void follow_place_light(walk *w, walk_light *light, ir_ref *in)
 {
     tracer *t = &w->t;
     two_places x = follow_look(w, &light->way);
@@ -145,9 +139,10 @@ void follow_place_light(walk *w, walk_light *light)
     light->ref = follow3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = follow3(w, area, v3_detach(t, light->d), now.d, before.d);
     light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
+    vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
 }
 
-void follow_emission(walk *w, walk_light *light)
+static bool follow_emission(walk *w, walk_light *light)
 {
     two_places x = follow_look(w, &light->way);
     ir_ref here = light->way.hit.valid, moves = follow_link(w, light->way.link, LINK_RAY);
@@ -158,6 +153,8 @@ void follow_emission(walk *w, walk_light *light)
     light->d = follow3(w, moves, v3_detach(&w->t, light->d), x.now.d, x.before.d);
     light->on.b = follow2(w, on_surface, light->on.b, x.now.si.b, x.before.si.b);
     light->on.p = follow3(w, on_surface, v3_detach(&w->t, light->on.p), x.now.si.p, x.before.si.p);
+    light->d_moves = true;
+    return true;
 }
 
 /* ---- materials ---- */
@@ -262,7 +259,7 @@ static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_
 /* What attached sampling divides by is tracked, the density of the direction given the choices: in place of
  * what the path was weighed by, whose value stays. */
 static void attached_factors(walk *w, const walk_vertex *v, const walk_light *light, const arguments *now,
-                             const arguments *before, follow_factors *by)
+                             const arguments *before, motion_factors *by)
 {
     tracer *t = &w->t;
     ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density),
@@ -273,8 +270,8 @@ static void attached_factors(walk *w, const walk_vertex *v, const walk_light *li
             ir_mul(t->f, by->light, attached_light_factor(w, v, light, now->light_pdf, before->light_pdf));
 }
 
-follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in,
-                             uint32_t count)
+static void follow_values(walk *w, const walk_vertex *v, const walk_light *seen, ir_ref *in, uint32_t count,
+                          motion_factors *by)
 {
     ir_func *f = w->t.f;
     ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
@@ -292,19 +289,19 @@ follow_factors follow_values(walk *w, const walk_vertex *v, const walk_light *se
     for (uint32_t k = 0; k + 14 < count; k++)
         if (ir_type_of(f, rest[k]) == IR_F32)
             rest[k] = follow_number(w, here, rest[k], now.rest[k], before.rest[k]);
-    follow_factors by = {.light = t_f32(&w->t, 1),
-                         .sample = follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term,
-                                                   before.sample_term)};
+    by->light = t_f32(&w->t, 1);
+    by->sample =
+        follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term, before.sample_term);
     if (v->light.sampled)
-        by.light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
+        by->light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
     if (w->attaches)
-        attached_factors(w, v, seen, &now, &before, &by);
-    return by;
+        attached_factors(w, v, seen, &now, &before, by);
 }
 
 /* ---- the ray that goes on ---- */
 
-void follow_onward(walk *w, walk_vertex *v)
+/* v->onward, from what else there is in v. */
+static void follow_onward(walk *w, walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -358,7 +355,7 @@ walk_ray follow_camera(walk *w, ir_ref sample)
     return (walk_ray){at.o, at.d, ir_detach(w->t.f, at.pdf)};
 }
 
-void follow_start(walk *w, walk_position *at)
+static void follow_start(walk *w, walk_position *at)
 {
     at->link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
     at->now = (walk_ray){at->o, at->d, at->pdf};
@@ -366,3 +363,133 @@ void follow_start(walk *w, walk_position *at)
     if (follow_keeps_now(w) && w->plan->sensor)
         at->now = follow_camera(w, at->sample);
 }
+
+/* From a vertex that moves: where the ray that goes on will hit. */
+static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_position at = *before;
+    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
+                                                   follow_link(w, at.link, LINK_RAY));
+    if (w->attaches)
+        wanted = ir_and(f, wanted, ir_not(f, v->attached));
+    ir_ref branch = ir_if(f, wanted);
+    at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
+    interaction si = walk_intersect(w, at, NULL);
+    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
+    ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
+    vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
+    ir_else(f);
+    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
+    ir_endif(f);
+    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
+    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
+    follow_onward(w, v);
+}
+
+/* ---- as one of the ways to move ---- */
+
+static void follow_join(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
+{
+    ir_func *f = w->t.f;
+    at->link = ir_phi(f, branch, camera->link, at->link);
+    if (w->attaches)
+        at->attached = ir_phi(f, branch, camera->attached, at->attached);
+    if (!follow_keeps_now(w))
+        return;
+    ir_ref from[RAY_MOST], old[RAY_MOST];
+    uint32_t count = follow_pack(w, camera->now, from);
+    follow_pack(w, at->now, old);
+    for (uint32_t k = 0; k < count; k++)
+        old[k] = ir_phi(f, branch, from[k], old[k]);
+    at->now = follow_unpack(w, old);
+}
+
+static void follow_begun(walk *w, ir_ref fresh, walk_position *at)
+{
+    (void)fresh;
+    if (!follow_keeps_now(w))
+        at->now = (walk_ray){at->o, at->d, at->pdf};
+}
+
+static void follow_on(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                      walk_position *next)
+{
+    (void)at, (void)alive;
+    next->link = v->onward;
+    next->now = (walk_ray){next->o, next->d, next->pdf};
+    if (w->attaches)
+        next->attached = attached_next(w, v);
+}
+
+static void follow_met(walk *w, walk_vertex *v, const walk_position *at)
+{
+    (void)w;
+    v->way = (walk_way){.link = at->link, .hit = v->hit_place, .now = at->now, .pdf = at->pdf};
+    v->attached_before = at->attached;
+    v->hit.way = v->way;
+}
+
+static void follow_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+{
+    v->light.n = normal, v->light.on_shape = light_is_on_shape(w, v->light.cls);
+    v->light.way = v->way;
+}
+
+static uint32_t follow_inputs(walk *w, const walk_position *at, const walk_vertex *v,
+                              ir_ref out[ARRIVALS_MOST])
+{
+    (void)v;
+    return follow_pack(w, at->now, out);
+}
+
+static uint32_t follow_ray_on(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST])
+{
+    return follow_pack(w, follow_next(w, v), out);
+}
+
+/* Of the parameters of the camera, where its ray is the one that leads here. */
+static void adjoint_camera(walk *w, const walk_position *at, ir_ref when, ir_ref carried[RAY_MOST])
+{
+    ir_func *f = w->t.f;
+    ir_ref arrived[RAY_MOST];
+    ir_if(f, ir_and(f, when, ir_eq(f, at->depth, t_u32(&w->t, 0))));
+    follow_pack(w, follow_camera(w, at->sample), arrived);
+    ad_backward(f, arrived, carried, 6, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+static void follow_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
+                           arrivals *arrived, ir_ref carried[RAY_MOST])
+{
+    (void)v;
+    follow_drop_singular(w, when, at->depth, arrived->sum);
+    for (uint32_t c = 0; c < follow_width(w); c++)
+        carried[c] = ir_select(w->t.f, when, arrived->sum[c], carried[c]);
+    if (w->plan->sensor)
+        adjoint_camera(w, at, when, carried);
+}
+
+const walk_motion_class motion_attached = {
+    .name = "attached",
+    .chains = true,
+    .before = none_before,
+    .camera = follow_start,
+    .join = follow_join,
+    .begun = follow_begun,
+    .next = follow_on,
+    .met = follow_met,
+    .stands = none_visit,
+    .light_chosen = follow_light_chosen,
+    .sampled = attached_choose,
+    .look_ahead = look_ahead,
+    .light_reference = follow_place_light,
+    .emission = follow_emission,
+    .arguments = follow_values,
+    .hit_mis = attached_hit_mis,
+    .inputs = follow_inputs,
+    .onward = follow_ray_on,
+    .adjoint = follow_adjoint,
+};

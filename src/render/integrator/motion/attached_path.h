@@ -19,9 +19,7 @@ typedef struct two_places {
 
 two_places follow_look(walk *w, const walk_way *way);
 
-/* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where
- * condition. In derivatives that is the value of `at` with the derivative of `now`. */
-ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
+/* As follow_number (walk.h). */
 vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before);
 vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before); /* detaches `at` */
 /* now / before, where condition and `before` is not 0; else 1. */

@@ -18,7 +18,7 @@
  * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
  * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
  * at, the camera's and those behind a discrete lobe, slide along their ray. */
-#include "render/integrator/motion/motion.h"
+#include "render/integrator/motion/none.h"
 
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {
@@ -31,7 +31,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
     return h;
 }
 
-vec3 moved_point(walk *w, const walk_hit *hit)
+static vec3 moved_point(walk *w, const walk_hit *hit)
 {
     walk_hit h = detached(&w->t, hit);
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
@@ -43,9 +43,11 @@ static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
     return (vec2){ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y)};
 }
 
-void moved_emission(walk *w, walk_light *light)
+static bool moved_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
+    if (!(w->moves & MOVE_PLACES))
+        return false;
     walk_hit h = detached(t, &light->seen_from);
     ir_ref there = ir_and(t->f, h.valid, h.slides);
     interaction si = walk_surface(w, &h, w->fn.interact_tracked);
@@ -53,6 +55,7 @@ void moved_emission(walk *w, walk_light *light)
     light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
     light->on.p =
         v3_select(t, h.valid, si.p, v3_detach(t, light->on.p)); /* goes along where it does not slide */
+    return true;
 }
 
 /* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface,
@@ -66,7 +69,7 @@ static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before.entry = ir_select(t->f, there, last.entry, here->entry);
     if (w->plan->scene->has_groups)
         before.level = ir_select(t->f, there, last.level, here->level);
-    if (walk_moves(w, MOVE_PLACES))
+    if ((w->moves & MOVE_PLACES))
         before.slides = ir_select(t->f, there, last.slides, here->slides);
     before.o = v3_select(t, there, last.o, here->o), before.d = v3_select(t, there, last.d, here->d);
     before.t = ir_select(t->f, there, last.t, here->t);
@@ -94,7 +97,7 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)),
            usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
-    if (walk_moves(w, MOVE_PLACES)) {
+    if ((w->moves & MOVE_PLACES)) {
         tracer reads = walk_tracked(w);
         ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
         moved_with(&reads, shape,
@@ -107,12 +110,15 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
 }
 
-void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
-                     ir_ref *sample_factor)
+static void moved_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
+                            uint32_t count, motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    bool slides = walk_moves(w, MOVE_HITS);
+    vec3 to_light = light->d;
+    if (!(w->moves & MOVE_SURFACE))
+        return;
+    bool slides = (w->moves & MOVE_HITS);
     walk_hit here = detached(t, &v->hit_place);
     interaction si = walk_surface(w, &here, w->fn.interact_tracked);
     frame fr = surface_frame(t, &si);
@@ -131,5 +137,79 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
          k++) /* where there is no surface nothing moves, were it by a division by zero */
         if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
             in[k] = ir_select(f, v->goes_on, moved[k], in[k]);
-    *sample_factor = ir_select(f, v->goes_on, factor, t_f32(t, 1));
+    by->measure = ir_select(f, v->goes_on, factor, t_f32(t, 1));
 }
+
+/* ---- as one of the ways to move ---- */
+
+static void moved_begun(walk *w, ir_ref fresh, walk_position *at)
+{
+    if (w->moves & MOVE_HITS)
+        at->last.valid = ir_and(w->t.f, at->last.valid, ir_not(w->t.f, fresh));
+}
+
+static void moved_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                       walk_position *next)
+{
+    ir_func *f = w->t.f;
+    (void)at;
+    if (!(w->moves & MOVE_HITS))
+        return;
+    next->last = v->hit_place;
+    next->last.valid = ir_and(f, ir_and(f, next->last.valid, alive), ir_not(f, v->sample.delta));
+}
+
+static void moved_met(walk *w, walk_vertex *v, const walk_position *at)
+{
+    ir_func *f = w->t.f;
+    v->last = at->last;
+    if (w->moves & MOVE_PLACES)
+        v->hit_place.slides = ir_and(f, v->hit_place.valid, ir_not(f, at->last.valid));
+    v->hit.seen_from = v->hit_place;
+}
+
+static void moved_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+{
+    if (w->moves & MOVE_HITS)
+        v->light.n = normal, v->light.seen_from = v->hit_place;
+}
+
+/* What the ray that goes on meets. */
+static void moved_ahead(walk *w, walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    (void)at;
+    if (!(w->moves & MOVE_HITS))
+        return;
+    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
+    v->next = walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
+}
+
+static void moved_reference(walk *w, walk_light *light, ir_ref *in)
+{
+    if (!(w->moves & MOVE_HITS))
+        return;
+    light->ref = moved_point(w, &light->seen_from);
+    vec3_put(light->ref, in + 1);
+}
+
+const walk_motion_class motion_local_surface = {
+    .name = "local surface",
+    .before = none_before,
+    .camera = none_camera,
+    .join = none_join,
+    .begun = moved_begun,
+    .next = moved_next,
+    .met = moved_met,
+    .stands = none_visit,
+    .light_chosen = moved_light_chosen,
+    .sampled = none_sampled,
+    .look_ahead = moved_ahead,
+    .light_reference = moved_reference,
+    .emission = moved_emission,
+    .arguments = moved_arguments,
+    .hit_mis = none_hit_mis,
+    .inputs = none_inputs,
+    .onward = none_onward,
+    .adjoint = none_adjoint,
+};

@@ -30,30 +30,14 @@
  * Next to a discrete lobe directions stay as they are; that is part of what params calls incomplete. */
 #include "render/integrator/motion/local_volume.h"
 
+#include "render/integrator/motion/none.h"
+#include "spirv_gen/ad/ad.h"
+
 bool sway_wanted(const walk *w) { return w->volumetric && walk_tracks(w) && plan_sways(w->plan); }
 
 static bool surfaces_slide(const walk *w) { return w->plan->moves & MOVE_HITS; }
 
 /* ---- as loop state ---- */
-
-void state_put_border(const walk *w, loop_state *s, const walk_border *b)
-{
-    state_put(s, b->valid), state_put(s, b->entry), state_put(s, b->t), state_put(s, b->b.x),
-        state_put(s, b->b.y), state_put(s, b->distance);
-    state_put_vec3(s, b->n);
-    if (w->plan->scene->has_groups)
-        state_put(s, b->level);
-}
-
-walk_border state_get_border(const walk *w, loop_state *s)
-{
-    walk_border b = {.valid = state_get(s), .entry = state_get(s), .t = state_get(s)};
-    b.b.x = state_get(s), b.b.y = state_get(s), b.distance = state_get(s);
-    b.n = state_get_vec3(s);
-    if (w->plan->scene->has_groups)
-        b.level = state_get(s);
-    return b;
-}
 
 static void put_carry(loop_state *s, const walk_carry *c)
 {
@@ -102,21 +86,6 @@ void state_get_sway(const walk *w, loop_state *s, walk_position *at)
         at->anchor = get_anchor(w, s), at->target = state_get(s);
 }
 
-walk_border border_none(walk *w)
-{
-    tracer *t = &w->t;
-    ir_ref none = t_u32(t, 0), zero = t_f32(t, 0);
-    return (walk_border){
-        .valid = ir_bool(t->f, false),
-        .entry = none,
-        .level = none,
-        .t = zero,
-        .b = {zero, zero},
-        .n = v3(zero, zero, zero),
-        .distance = zero,
-    };
-}
-
 static walk_carry carry_none(walk *w)
 {
     vec3 zero = v3_zero(&w->t);
@@ -124,7 +93,7 @@ static walk_carry carry_none(walk *w)
         .there = ir_bool(w->t.f, false), .shift = {zero, zero, zero}, .turn = {zero, zero, zero}};
 }
 
-void sway_none(walk *w, walk_position *at)
+static void sway_none(walk *w, walk_position *at)
 {
     at->border = border_none(w), at->reach = t_f32(&w->t, -1);
     at->carry = carry_none(w);
@@ -140,22 +109,6 @@ void sway_none(walk *w, walk_position *at)
 }
 
 /* ---- slides ---- */
-
-walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_border b = {
-        .valid = hit->valid,
-        .entry = hit->entry,
-        .level = hit->level,
-        .t = ir_detach(f, hit->t),
-        .n = v3_detach(t, n),
-    };
-    b.b = (vec2){ir_detach(f, hit->b.x), ir_detach(f, hit->b.y)};
-    b.distance = ir_detach(f, ir_add(f, v3_dot(t, v3_sub(t, hit->o, start), d), hit->t));
-    return b;
-}
 
 static walk_border border_detached(tracer *t, walk_border b)
 {
@@ -441,7 +394,7 @@ static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *b
     return ahead;
 }
 
-void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
+static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -495,13 +448,7 @@ uint32_t sway_pack(const walk_sway *s, ir_ref out[SWAY_NUMBERS])
 
 /* ---- toward lights ---- */
 
-uint32_t sway_line_pack(const sway_line *l, ir_ref out[SWAY_LINE_NUMBERS])
-{
-    vec3_put(l->shift, out), vec3_put(l->turn, out + 3);
-    return SWAY_LINE_NUMBERS;
-}
-
-sway_line sway_to_light(walk *w, const walk_vertex *v)
+static sway_line sway_to_light(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -516,8 +463,8 @@ sway_line sway_to_light(walk *w, const walk_vertex *v)
     return l;
 }
 
-walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
-                         vec3 start, vec3 d, ir_ref origin, ir_ref length)
+static walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
+                                vec3 start, vec3 d, ir_ref origin, ir_ref length)
 {
     tracer *t = &w->t;
     walk_border first = border_detached(t, *near), last = border_detached(t, *far);
@@ -534,7 +481,7 @@ static ir_ref may_move(walk *w, const walk_vertex *v)
     return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->carry.there;
 }
 
-void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
+static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -542,7 +489,7 @@ void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     if (!surfaces_slide(w) && !w->plan->sensor) /* normals and lights move no vertex */
         return;
     walk own = *w;
-    own.sways = false; /* what lies ahead is decided, not moved */
+    own.motion = &motion_none; /* what lies ahead is decided, not moved */
     ir_ref no = ir_bool(f, false), from_surface = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true);
     ir_ref wanted =
         ir_and(f, ir_and(f, v->goes_on, may_move(w, v)), ir_not(f, ir_or(f, v->through, v->sample.delta)));
@@ -584,7 +531,8 @@ void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     v->next_reach = reach, v->next_n = n, v->next_target = target;
 }
 
-void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive, walk_position *next)
+static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                      walk_position *next)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -603,3 +551,68 @@ void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref al
     state_select(t, v->through, &from, &old);
     state_get_sway(w, &from, next);
 }
+
+/* ---- as one of the ways to move ---- */
+
+static void sway_begun(walk *w, ir_ref fresh, walk_position *at)
+{
+    at->border.valid = ir_and(w->t.f, at->border.valid, ir_not(w->t.f, fresh));
+}
+
+static void sway_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+{
+    if (w->moves & MOVE_HITS)
+        v->light.n = normal;
+    v->light.seen_from = v->hit_place, v->light.sway = v->sway;
+}
+
+static void sway_met(walk *w, walk_vertex *v, const walk_position *at)
+{
+    (void)w, (void)at;
+    v->hit_normal = v->si.ng;
+}
+
+static uint32_t sway_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
+{
+    (void)w, (void)at;
+    return sway_pack(&v->sway, out);
+}
+
+/* What has arrived at how the vertex moves goes on to what moves it. */
+static void sway_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
+                         arrivals *arrived, ir_ref carried[RAY_MOST])
+{
+    ir_func *f = w->t.f;
+    ir_ref numbers[SWAY_NUMBERS];
+    (void)at, (void)carried;
+    ir_if(f, when);
+    sway_pack(&v->sway, numbers);
+    ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+const walk_motion_class motion_local_volume = {
+    .name = "local volume",
+    .moves_stretches = true,
+    .before = sway_none,
+    .camera = none_camera,
+    .join = none_join,
+    .begun = sway_begun,
+    .next = sway_next,
+    .met = sway_met,
+    .stands = sway_visit,
+    .light_chosen = sway_light_chosen,
+    .sampled = none_sampled,
+    .look_ahead = sway_ahead,
+    .light_reference = sway_reference,
+    .emission = sway_emission,
+    .arguments = sway_arguments,
+    .hit_mis = none_hit_mis,
+    .to_light = sway_to_light,
+    .between = sway_between,
+    .surface = sway_surface,
+    .inputs = sway_inputs,
+    .onward = none_onward,
+    .adjoint = sway_adjoint,
+};

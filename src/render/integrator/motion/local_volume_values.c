@@ -27,9 +27,11 @@ two_surfaces sway_surface(walk *w, const walk_hit *hit, const walk_sway *s)
     return x;
 }
 
-void sway_emission(walk *w, walk_light *light)
+bool sway_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
+    if (!(w->moves & MOVE_SURFACE))
+        return false;
     two_surfaces x = sway_surface(w, &light->seen_from, &light->sway);
     ir_ref there = light->seen_from.valid, everywhere = ir_bool(t->f, true);
     vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->sway.turn));
@@ -39,11 +41,15 @@ void sway_emission(walk *w, walk_light *light)
     light->uv = follow2(w, everywhere, light->uv, now, before);
     light->on.b = follow2(w, there, light->on.b, x.now.b, x.before.b);
     light->on.p = follow3(w, there, v3_detach(t, light->on.p), x.now.p, x.before.p);
+    return true;
 }
 
-vec3 sway_reference(walk *w, const walk_light *light)
+void sway_reference(walk *w, walk_light *light, ir_ref *in)
 {
-    return v3_add(&w->t, v3_detach(&w->t, light->ref), light->sway.moved);
+    if (!(w->moves & MOVE_HITS))
+        return;
+    light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->sway.moved);
+    vec3_put(light->ref, in + 1);
 }
 
 /* From x(i) to x(i+1) as it moves by `by`, and by what the measure grows. */
@@ -85,11 +91,13 @@ static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3
     out[own] = p.z;
 }
 
-void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
-                    ir_ref *sample_factor)
+void sway_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+                    motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    if (!(w->moves & MOVE_SURFACE))
+        return;
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false), now[15 + SURFACE_ARGS],
            before[15 + SURFACE_ARGS], factor, unused;
     walk_hit here = v->hit_place;
@@ -97,7 +105,7 @@ void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, ui
     two_surfaces x = sway_surface(w, &here, &v->sway);
     bool lights = v->light.sampled;
     vec3 lit = lights ? v3_detach(t, v->light.d) : v3_detach(t, v->light_d);
-    arguments(w, v, &x.now, v->sway.turn, v->sway.moved, lights ? to_light : lit, now, &factor);
+    arguments(w, v, &x.now, v->sway.turn, v->sway.moved, lights ? light->d : lit, now, &factor);
     if (w->pass == RENDER_FROZEN)
         arguments(w, v, &x.before, v3_zero(t), v3_zero(t), lit, before, &unused);
     for (uint32_t k = 1; k < count;
@@ -107,5 +115,5 @@ void sway_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, ui
         if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
             in[k] = follow_number(w, holds, in[k], now[k], w->pass == RENDER_FROZEN ? before[k] : now[k]);
     }
-    *sample_factor = ir_select(f, ir_and(f, v->goes_on, ir_not(f, v->through)), factor, t_f32(t, 1));
+    by->measure = ir_select(f, ir_and(f, v->goes_on, ir_not(f, v->through)), factor, t_f32(t, 1));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The camera's ray of a sample, and how a path begins with it. */
 #include "render/film/film.h"
-#include "render/integrator/motion/motion.h"
+#include "render/integrator/path/path.h"
 
 walk_position walk_camera(walk *w, ir_ref sample)
 {
@@ -43,29 +43,12 @@ walk_position walk_camera(walk *w, ir_ref sample)
     return at;
 }
 
-static void start_following(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
-{
-    ir_func *f = w->t.f;
-    at->link = ir_phi(f, branch, camera->link, at->link);
-    if (w->attaches)
-        at->attached = ir_phi(f, branch, camera->attached, at->attached);
-    if (!follow_keeps_now(w))
-        return;
-    ir_ref from[RAY_MOST], old[RAY_MOST];
-    uint32_t count = follow_pack(w, camera->now, from);
-    follow_pack(w, at->now, old);
-    for (uint32_t k = 0; k < count; k++)
-        old[k] = ir_phi(f, branch, from[k], old[k]);
-    at->now = follow_unpack(w, old);
-}
-
 walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
 {
     ir_func *f = w->t.f;
     ir_ref branch = ir_if(f, fresh);
     walk_position camera = walk_camera(w, at.sample);
-    if (w->follows)
-        follow_start(w, &camera);
+    w->motion->camera(w, &camera);
     ir_else(f);
     ir_endif(f);
     if (w->volumetric) {
@@ -76,8 +59,7 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     }
     for (int c = 0; w->spectral && c < 3; c++)
         at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
-    if (w->follows)
-        start_following(w, branch, &camera, &at);
+    w->motion->join(w, branch, &camera, &at);
     const ir_ref from[10] = {camera.o.x, camera.o.y,  camera.o.z, camera.d.x,   camera.d.y,
                              camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
     const ir_ref old[10] = {at.o.x, at.o.y,  at.o.z, at.d.x,   at.d.y,
@@ -86,14 +68,9 @@ walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
     for (int k = 0; k < 9 + w->weighted; k++)
         r[k] = ir_phi(f, branch, from[k], old[k]);
     at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
-    if (w->follows && !follow_keeps_now(w))
-        at.now = (walk_ray){at.o, at.d, r[7]};
     at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
     if (w->weighted)
         at.weight = r[9];
-    if (walk_keeps_last(w))
-        at.last.valid = ir_and(f, at.last.valid, ir_not(f, fresh));
-    if (w->sways)
-        at.border.valid = ir_and(f, at.border.valid, ir_not(f, fresh));
+    w->motion->begun(w, fresh, &at);
     return at;
 }

@@ -6,7 +6,7 @@
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
  * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
  * traced in plugin_functions.c. */
-#include "render/integrator/motion/local_volume.h"
+#include "render/integrator/path/path.h"
 
 /* ---- the vertex ---- */
 
@@ -20,7 +20,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
         v->wo = v->wi;
-        v->attaches = v->attached = v->held = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
+        w->motion->sampled(w, v, (ir_ref){0}, u1, u2);
         *light_pdf = t_f32(t, 0);
         return;
     }
@@ -31,8 +31,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
     v->wo = v->sample.wo;
-    if (w->attaches)
-        attached_choose(w, v, out[8], u1, u2);
+    w->motion->sampled(w, v, w->attaches ? out[8] : (ir_ref){0}, u1, u2);
 }
 
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
@@ -126,14 +125,6 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
             ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
 }
 
-/* What the ray that goes on meets. */
-static interaction next_surface(walk *w, const walk_vertex *v)
-{
-    tracer *t = &w->t;
-    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
-    return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
-}
-
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block)
 {
     tracer *t = &w->t;
@@ -153,28 +144,6 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     return v.sample;
 }
 
-/* From a vertex that moves: where the ray that goes on will hit. */
-static void look_ahead(walk *w, walk_vertex *v, walk_position at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
-                                                   follow_link(w, at.link, LINK_RAY));
-    if (w->attaches)
-        wanted = ir_and(f, wanted, ir_not(f, v->attached));
-    ir_ref branch = ir_if(f, wanted);
-    at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
-    interaction si = walk_intersect(w, at, NULL);
-    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
-    ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
-    vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
-    ir_else(f);
-    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
-    ir_endif(f);
-    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
-    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
-}
-
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -182,23 +151,15 @@ walk_vertex walk_visit(walk *w, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
-    walk_vertex v = {.last = at.last};
+    walk_vertex v = {0};
     v.si = walk_intersect(w, at, &v.hit_place);
-    v.hit_normal = v.si.ng;
-    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w) && !w->volumetric)
-        v.hit_place.slides = ir_and(f, v.hit_place.valid, ir_not(f, at.last.valid));
+    w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
-    if (w->follows) {
-        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now, .pdf = at.pdf};
-        v.attached_before = at.attached;
-        v.hit.way = v.way;
-    }
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
         light_find_emission(w, &v, at);
-    v.hit.seen_from = v.hit_place;
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
         v.goes_on =
@@ -209,8 +170,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.third = t_f32(t, 0);
     if (w->media)
         take_collision(w, &v, at);
-    if (w->sways)
-        sway_visit(w, &v, &at);
+    w->motion->stands(w, &v, &at);
     v.frame = walk_frame(w, &v, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
@@ -239,17 +199,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
-    if (walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric)
-        v.next = next_surface(w, &v);
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
-    if (w->sways)
-        sway_ahead(w, &v, &at);
-    if (w->follows) {
-        look_ahead(w, &v, at);
-        follow_onward(w, &v);
-    }
+    w->motion->look_ahead(w, &v, &at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;
 }

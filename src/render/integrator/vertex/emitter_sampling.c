@@ -72,7 +72,7 @@ void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
     if (!walk_locates(w->plan) || !environment_turns(w->plan))
         return;
     tracer t = walk_tracked(w);
-    vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
+    vec2 far = environment_uv(&t, light->d_moves ? light->d : v3_detach(&t, light->d));
     const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
     for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
         uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]),
@@ -187,13 +187,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->plan->light_needs & NEED_FACE)
         v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
-    if (w->follows)
-        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape),
-        v->light.way = v->way;
-    if (walk_moves(w, MOVE_HITS))
-        v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
-    if (w->sways)
-        v->light.sway = v->sway;
+    w->motion->light_chosen(w, v, vec3_at(out + 8));
 }
 
 /* mis / (pdf * probability of the choice) */

@@ -67,7 +67,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
-         places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
+         places = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
     bool carries = places && place_moves_levels(w->plan);
     affine_map motion;
     if (carries) {

@@ -85,7 +85,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
-    if (tracked && walk_moves(w, MOVE_PLACES)) {
+    if (tracked && (w->moves & MOVE_PLACES)) {
         ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
         if (kind_moves(w->plan, kind)) {
             interaction si =
@@ -261,10 +261,10 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero,
     out[14] = on_mesh ? s.b.y : zero;
     ir_return(f, out,
-              w->plan->light_needs & NEED_FACE         ? 15
-              : w->smooth                              ? 12
-              : w->follows || walk_moves(w, MOVE_HITS) ? 11
-                                                       : 8);
+              w->plan->light_needs & NEED_FACE ? 15
+              : w->smooth                      ? 12
+              : w->wants.light_normal          ? 11
+                                               : 8);
     return f;
 }
 
@@ -324,11 +324,11 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
-    bool positions = walk_moves(w, MOVE_HITS);
+    bool positions = (w->moves & MOVE_HITS);
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->follows && emitter_of(n)->delta) ||
+    if (moves(w, n) || (w->wants.moving_reference && emitter_of(n)->delta) ||
         (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
@@ -338,7 +338,7 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
              to = v3_sub(&t, point, ref);
         ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
-        if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
+        if ((w->moves & MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
             moved_with(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, ref);
@@ -384,7 +384,7 @@ static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
     if (fn->interact_tracked)
-        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->follows || w->sways);
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->wants.surface_anew);
     if (fn->slide_before)
         fn->slide_before[fn->interacts] = make_interact(w, kind, false, true);
     fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
@@ -397,10 +397,8 @@ void vertex_shape_functions(walk *w)
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
     fn->interact = func_array(w, most),
-    fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
-    fn->slide_before = (w->follows || (w->sways && walk_moves(w, MOVE_SURFACE))) && w->pass == RENDER_FROZEN
-                           ? func_array(w, most)
-                           : NULL;
+    fn->interact_tracked = w->wants.surface_tracked ? func_array(w, most) : NULL;
+    fn->slide_before = w->wants.surface_before ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
@@ -437,7 +435,7 @@ void vertex_bsdf_functions(walk *w)
         fn->attach[i] = make_bsdf_attach(w, p->bsdfs.data[i], true);
         fn->attach_before[i] = make_bsdf_attach(w, p->bsdfs.data[i], false);
     }
-    for (uint32_t i = 0; w->follows && !w->attaches && i < p->bsdfs.count; i++) {
+    for (uint32_t i = 0; w->wants.turned_lobes && i < p->bsdfs.count; i++) {
         fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
         fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
     }
@@ -484,7 +482,7 @@ void vertex_emitter_functions(walk *w)
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->follows || walk_moves(w, MOVE_HITS) || some_light_moves(w))) {
+    if (w->next_event && (w->wants.light_normal || some_light_moves(w))) {
         fn->emitter_place = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);

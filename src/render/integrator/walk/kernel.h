@@ -20,6 +20,8 @@ vec3 state_get_vec3(loop_state *s);
 color state_get_color(loop_state *s);
 void state_select(tracer *t, ir_ref condition, loop_state *s,
                   const loop_state *other); /* `other` where the condition does not hold */
+void state_put_border(const walk *w, loop_state *s, const walk_border *b);
+walk_border state_get_border(const walk *w, loop_state *s);
 void state_put_position(const walk *w, loop_state *s, const walk_position *at);
 walk_position state_get_position(walk *w, loop_state *s);
 

@@ -9,7 +9,7 @@ static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
         state_put(s, h->b.y);
     if (w->plan->scene->has_groups)
         state_put(s, h->level);
-    if (walk_moves(w, MOVE_PLACES))
+    if ((w->moves & MOVE_PLACES))
         state_put(s, h->slides);
     state_put_vec3(s, h->o), state_put_vec3(s, h->d), state_put_vec3(s, h->p);
 }
@@ -21,10 +21,29 @@ static walk_hit get_hit(const walk *w, loop_state *s)
     h.b.y = state_get(s);
     if (w->plan->scene->has_groups)
         h.level = state_get(s);
-    if (walk_moves(w, MOVE_PLACES))
+    if ((w->moves & MOVE_PLACES))
         h.slides = state_get(s);
     h.o = state_get_vec3(s), h.d = state_get_vec3(s), h.p = state_get_vec3(s);
     return h;
+}
+
+void state_put_border(const walk *w, loop_state *s, const walk_border *b)
+{
+    state_put(s, b->valid), state_put(s, b->entry), state_put(s, b->t), state_put(s, b->b.x),
+        state_put(s, b->b.y), state_put(s, b->distance);
+    state_put_vec3(s, b->n);
+    if (w->plan->scene->has_groups)
+        state_put(s, b->level);
+}
+
+walk_border state_get_border(const walk *w, loop_state *s)
+{
+    walk_border b = {.valid = state_get(s), .entry = state_get(s), .t = state_get(s)};
+    b.b.x = state_get(s), b.b.y = state_get(s), b.distance = state_get(s);
+    b.n = state_get_vec3(s);
+    if (w->plan->scene->has_groups)
+        b.level = state_get(s);
+    return b;
 }
 
 static void put_ray(const walk *w, loop_state *s, walk_ray moving)
@@ -52,15 +71,15 @@ void state_put_position(const walk *w, loop_state *s, const walk_position *at)
         state_put(s, at->event), state_put(s, at->medium), state_put_vec3(s, at->scattered);
     if (w->spectral)
         state_put_color(s, at->share);
-    if (w->follows)
+    if (w->motion->chains)
         state_put(s, at->link);
     if (w->attaches)
         state_put(s, at->attached);
-    if (w->follows && follow_keeps_now(w))
+    if (w->motion->chains && follow_keeps_now(w))
         put_ray(w, s, at->now);
-    if (walk_keeps_last(w))
+    if ((w->motion == &motion_local_surface && w->moves & MOVE_HITS))
         put_hit(w, s, &at->last);
-    if (w->sways)
+    if (w->motion->moves_stretches)
         state_put_sway(w, s, at);
 }
 
@@ -76,15 +95,15 @@ walk_position state_get_position(walk *w, loop_state *s)
         at.event = state_get(s), at.medium = state_get(s), at.scattered = state_get_vec3(s);
     if (w->spectral)
         at.share = state_get_color(s);
-    if (w->follows)
+    if (w->motion->chains)
         at.link = state_get(s), at.now = (walk_ray){at.o, at.d, at.pdf};
     if (w->attaches)
         at.attached = state_get(s);
-    if (w->follows && follow_keeps_now(w))
+    if (w->motion->chains && follow_keeps_now(w))
         at.now = get_ray(w, s);
-    if (walk_keeps_last(w))
+    if ((w->motion == &motion_local_surface && w->moves & MOVE_HITS))
         at.last = get_hit(w, s);
-    if (w->sways)
+    if (w->motion->moves_stretches)
         state_get_sway(w, s, &at);
     return at;
 }
@@ -121,8 +140,7 @@ walk_position walk_before(walk *w, ir_ref sample)
                  .p = origin,
                  .slides = ir_bool(t->f, true)},
     };
-    if (w->sways)
-        sway_none(w, &at);
+    w->motion->before(w, &at);
     return at;
 }
 
@@ -159,19 +177,10 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
         .pdf = pdf,
         .delta = v->sample.delta,
         .weight = at.weight,
-        .link = w->follows ? v->onward : at.link,
-        .now = {v->next_o, v->next_d, pdf},
     };
-    if (w->attaches)
-        next.attached = attached_next(w, v);
-    if (walk_keeps_last(w)) {
-        next.last = v->hit_place;
-        next.last.valid = ir_and(t->f, ir_and(t->f, next.last.valid, alive), ir_not(t->f, v->sample.delta));
-    }
     if (w->volumetric)
         next_volumetric(w, &at, v, &next);
-    if (w->sways)
-        sway_next(w, &at, v, alive, &next);
+    w->motion->next(w, &at, v, alive, &next);
     return next;
 }
 

@@ -2,15 +2,6 @@
  * Questions about a walk's mode and about where it is, and its random numbers. */
 #include "render/integrator/walk/walk.h"
 
-/* A camera moves what its rays meet in volumetric walks (motion/local_volume.c). */
-bool walk_moves(const walk *w, uint32_t what)
-{
-    uint32_t moves = w->plan->moves |
-                     (w->volumetric && w->plan->sensor ? MOVE_POSITIONS
-                                                       : 0u); /* a camera moves hits there (local_volume.c) */
-    return !w->follows && (moves & what) != 0;
-}
-
 bool walk_tracks(const walk *w)
 {
     return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
@@ -52,4 +43,43 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
                   ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
-bool walk_keeps_last(const walk *w) { return walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric; }
+/* ---- what moves ---- */
+
+ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
+{
+    ir_func *f = w->t.f;
+    ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
+                                            : ir_replace_grad(f, ir_detach(f, at), now);
+    return ir_select(f, condition, moved, at);
+}
+
+walk_border border_none(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref none = t_u32(t, 0), zero = t_f32(t, 0);
+    return (walk_border){
+        .valid = ir_bool(t->f, false),
+        .entry = none,
+        .level = none,
+        .t = zero,
+        .b = {zero, zero},
+        .n = v3(zero, zero, zero),
+        .distance = zero,
+    };
+}
+
+walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_border b = {
+        .valid = hit->valid,
+        .entry = hit->entry,
+        .level = hit->level,
+        .t = ir_detach(f, hit->t),
+        .n = v3_detach(t, n),
+    };
+    b.b = (vec2){ir_detach(f, hit->b.x), ir_detach(f, hit->b.y)};
+    b.distance = ir_detach(f, ir_add(f, v3_dot(t, v3_sub(t, hit->o, start), d), hit->t));
+    return b;
+}

@@ -4,7 +4,7 @@
 #ifndef BL_RENDER_WALK_H
 #define BL_RENDER_WALK_H
 
-#include "render/classes.h"
+#include "render/integrator/walk/motion.h"
 
 /* Traced functions of a module, one per class (or kind) in the order of the plan's lists. */
 typedef struct walk_functions {
@@ -52,16 +52,28 @@ typedef struct walk_functions {
                                one from below, where it ends */
 } walk_functions;
 
+/* Which functions of what moves a walk needs, and which of their results (motion/none.c). */
+typedef struct walk_wants {
+    bool surface_tracked;  /* interact_tracked */
+    bool surface_anew;     /* which meets the entry anew with the ray that it is given */
+    bool surface_before;   /* and the same untracked: slide_before */
+    bool turned_lobes;     /* turn, turn_before */
+    bool light_normal;     /* on sampled lights */
+    bool moving_reference; /* emitter_place: of delta lights, too, as seen from a point that moves */
+} walk_wants;
+
 typedef struct walk {
     tracer t;
     const plan *plan;
     render_pass pass;
-    bool next_event;    /* sample lights */
-    bool bsdf_emission; /* count lights that the material's sample found */
-    bool behind_null;   /* the hidden environment stays hidden behind null lobes */
-    bool follows;       /* tracked evaluations follow the ray that leads to a vertex: attached_path.c */
-    bool attaches;      /* and rough lobes, too: attached_lobe.c */
-    bool holds;         /* of some materials perhaps not all of them */
+    bool next_event;                 /* sample lights */
+    bool bsdf_emission;              /* count lights that the material's sample found */
+    bool behind_null;                /* the hidden environment stays hidden behind null lobes */
+    const walk_motion_class *motion; /* how paths move with parameters */
+    uint32_t moves; /* enum mesh_moves: of surfaces, by a local convention; whatever the pass */
+    walk_wants wants;
+    bool attaches; /* paths are attached, and rough lobes, too: attached_lobe.c */
+    bool holds;    /* of some materials perhaps not all of them */
     bool smooth; /* weights against light sampling leave out the steps of its tables, because attached samples
                     cross them: in all passes of a gradient where some attaches */
     bool weighted;   /* samples have weights: walk_position.weight */
@@ -71,7 +83,6 @@ typedef struct walk {
     bool spectral;   /* the extinction of some medium differs by channel */
     bool cells;      /* some medium has bounds in cells */
     bool flakes;     /* the extinction of some medium goes by the direction */
-    bool sways;      /* vertices, and what lies between them, move with parameters (local_volume.c) */
     bool detours;    /* the extinction's gradient at collisions comes from detours
                         (differential_ratio_tracking.c), not from the path's own collisions */
     bool forces;     /* the path is made to collide, where this is not negative: */
@@ -90,75 +101,6 @@ typedef struct walk {
 } walk;
 
 enum { SEEN_MOST = 32 }; /* vertices that `seen` has bits for; deeper ones are traced again */
-
-/* What a ray met, all detached: enough to say again where it is. */
-typedef struct walk_hit {
-    ir_ref valid; /* bool; the rest means something all the same */
-    ir_ref entry, level, t;
-    vec2 b;    /* coordinates on the primitive */
-    vec3 o, d; /* the ray */
-    vec3 p;
-    ir_ref slides; /* bool, where shapes move with their to_world: the ray is given, and the hit slides along
-                      it; else it goes along with its shape */
-} walk_hit;
-
-typedef struct walk_ray {
-    vec3 o, d;
-    ir_ref pdf; /* where walk.attaches: with which d was sampled */
-} walk_ray;
-enum { RAY_MOST = 7 };
-
-/* What of a ray moves with parameters, where walk.follows (attached_path.c). */
-enum walk_link {
-    LINK_FIXED,
-    LINK_POINT,
-    LINK_RAY,
-    LINK_ATTACHED /* as RAY; d was sampled attached, so its pdf moves */
-};
-
-/* Something that crosses a ray: enough to say how it slides along it. */
-typedef struct walk_border {
-    ir_ref valid, entry, level, t; /* as walk_hit's, as is this: */
-    vec2 b;
-    vec3 n;          /* geometric normal */
-    ir_ref distance; /* from where the segment begins */
-} walk_border;
-
-/* A surface, and a ray that crosses it and is held, by whose sliding along that a vertex moves; or, where
- * axis is not 0, a point of its material, by whose going along with the shape. */
-typedef struct walk_anchor {
-    ir_ref there; /* bool: there is one, and light went on by no discrete lobe */
-    walk_border on;
-    vec3 o, d;   /* the ray, from where its segment begins */
-    ir_ref axis; /* u32: 1 to 3, along which the point's motion is looked at */
-    vec3 by;     /* what the vertex moves by for each unit of that, over the probability of having chosen it
-                    (local_volume.c) */
-} walk_anchor;
-
-/* What a vertex moves by as the camera's ray does: rows of the matrices that its shift and its turn (struct
- * walk_sway) are multiplied with. */
-typedef struct walk_carry {
-    ir_ref there; /* bool: it does */
-    vec3 shift[3], turn[3];
-} walk_carry;
-
-/* How a vertex of a volumetric walk, and the segment up to it, move with parameters; 0 in derivatives but for
- * growth. What stands on the ray at a distance from where the segment begins moves by shift + turn *
- * distance; and besides along the ray, the beginning of the last stretch by `near`, its end by `far`. */
-typedef struct walk_sway {
-    vec3 shift, turn;
-    ir_ref near, far;
-    ir_ref growth; /* of the measure of the way that a collision has its share of; 1 in derivatives */
-    vec3 moved;    /* the vertex */
-    ir_ref origin; /* detached: distance of where the last stretch begins */
-} walk_sway;
-
-/* The same of a stretch by itself: what is at a distance from its beginning moves by shift + turn * distance,
- * and along the ray by between near, at the beginning, and far, at `end`. */
-typedef struct walk_motion {
-    vec3 shift, turn;
-    ir_ref near, far, end;
-} walk_motion;
 
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
@@ -208,6 +150,7 @@ typedef struct walk_light {
     ir_ref distance, facing;
     bool sampled;    /* by choose_light: seen from ref */
     vec3 ref, d;     /* d: toward it, unit */
+    bool d_moves;    /* d carries derivatives */
     vec3 n;          /* of a sampled light on a shape */
     ir_ref on_shape; /* bool; these two where walk.follows, */
     walk_way way;    /* and this */
@@ -310,20 +253,15 @@ static inline tracer walk_tracked(const walk *w)
     return t;
 }
 
-/* Values whose adjoints are wanted besides those of parameters, and what has arrived at them so far: of the
- * ray that leads to a vertex (attached_path.c), or of how it moves (local_volume.c). None: count 0. */
-enum { ARRIVALS_MOST = 12 };
-typedef struct arrivals {
-    ir_ref at[ARRIVALS_MOST], sum[ARRIVALS_MOST];
-    uint32_t count;
-} arrivals;
-
 /* ---- walk.c: questions about a walk, its random numbers ---- */
 
-bool walk_moves(const walk *w,
-                uint32_t what);      /* enum mesh_moves: some of these moves by the local convention */
-bool walk_tracks(const walk *w);     /* the pass looks at values that carry derivatives */
-bool walk_keeps_last(const walk *w); /* the walk must know the vertex before */
+bool walk_tracks(const walk *w); /* the pass looks at values that carry derivatives */
+/* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where
+ * condition. In derivatives that is the value of `at` with the derivative of `now`. */
+ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
+walk_border border_none(walk *w);
+/* start: where the ray begins that crosses it; d: unit. */
+walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
 ir_ref walk_begins(walk *w, const walk_position *at); /* bool: nothing has happened on this path yet */
 /* u32: which of the path's vertices that may sample a light, from 0 on */
 ir_ref walk_number(const walk *w, const walk_position *at);
