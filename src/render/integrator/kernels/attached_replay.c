@@ -208,11 +208,11 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
     return ir_not(f, over);
 }
 
-ir_ref chain_vertex(walk *w, replay_state *p, color dL)
+ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
 {
+    walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
-    w->again = p->phase, w->seen = p->seen;
     ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
            before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
     loop_state here = row_of(w, &p->at, &p->b, &p->sums);

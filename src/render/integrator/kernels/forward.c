@@ -114,11 +114,12 @@ static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
 /* ---- the walk ---- */
 
 /* One vertex: tangents move on with the path. Returns whether it lives. */
-static ir_ref step(walk *w, forward_state *p, ir_ref stream)
+static ir_ref step(const walk *kernel, forward_state *p)
 {
+    walk own = *kernel, *w = &own;
     tracer *t = &w->t;
     if (detour_any(w))
-        detour_enter(w, &p->detour, stream);
+        detour_enter(w, &p->detour);
     walk_vertex v = walk_visit(w, p->at);
     color for_light, for_sample, light_tracked, sample_tracked;
     walk_values(w, &v, false, &for_light, &for_sample);
@@ -202,7 +203,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    ir_ref zero = t_f32(t, 0), stream = w->stream; /* that of the path, where it is on no detour */
+    ir_ref zero = t_f32(t, 0);
     color none = color_all(zero);
     forward_state p = {
         .at = walk_before(w, l.first),
@@ -223,7 +224,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     p.at = walk_start(w, fresh, p.at);
     if (w->motion->chains)
         begin_ray(w, &p, fresh);
-    ir_ref alive = step(w, &p, stream);
+    ir_ref alive = step(w, &p);
     if (detour_any(w))
         alive = turn(w, &p, alive);
     finish_path(w, &p, alive);

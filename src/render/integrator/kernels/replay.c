@@ -11,7 +11,7 @@
  * all that differs is that the phase is then a constant, so that the builder folds the other one away. That
  * the second walk is the first again is measured: by the decisions' hash and by the residual of L
  * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled
- * lights were visible (walk.seen), and through what (remembered_transmittance.c).
+ * lights were visible (walk_known.seen), and through what (remembered_transmittance.c).
  *
  * Zero factors (docs/theory/zero_factors.md): `whole` is beta where no factor so far was zero. M is a second
  * sum, of contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with
@@ -266,11 +266,18 @@ static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL, arriv
         glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL), arrived);
 }
 
-ir_ref replay_vertex(walk *w, replay_state *p, color dL)
+walk replay_walk(const walk *w, const replay_state *p)
 {
-    w->again = p->phase, w->seen = p->seen;
+    walk own = *w;
+    own.known.again = p->phase, own.known.seen = p->seen;
+    return own;
+}
+
+ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
+{
+    walk own = replay_walk(kernel, p), *w = &own;
     if (detour_any(w))
-        detour_enter(w, &p->detour, p->stream);
+        detour_enter(w, &p->detour);
     dL = walk_weigh(w, p->at, dL);
     crossed_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
@@ -304,7 +311,6 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
-    const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
     chain_places places = w->motion->chains ? chain_make_places(w) : (chain_places){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
@@ -312,7 +318,7 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     pack(w, &state, &p);
     ir_ref loop = ir_loop(f, state.r, state.count);
     p = unpack(w, &state);
-    p.stream = stream, p.lane = &l, p.places = &places;
+    p.lane = &l, p.places = &places;
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->motion->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);

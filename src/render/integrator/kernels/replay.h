@@ -16,11 +16,13 @@ chain_places chain_make_places(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: a walk of the path begins */
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase; whether the path goes on. */
-ir_ref chain_vertex(walk *w, replay_state *p, color dL);
+ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL);
 
 /* replay.c */
 /* One vertex of the walk, of either phase; whether the path goes on. */
-ir_ref replay_vertex(walk *w, replay_state *p, color dL);
+ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL);
+/* The walk of one vertex: the kernel's, told what is known of the path. */
+walk replay_walk(const walk *w, const replay_state *p);
 /* What was found of the path's radiance joins the image, where `finite`. */
 void replay_add_image(walk *w, replay_state *p, ir_ref finite);
 /* The next sample, where `fresh`; its path begins where not `alive`. */
@@ -34,7 +36,7 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive);
 /* radiative_backpropagation.c */
 enum gradient_method replay_method(const walk *w); /* of the kernel: the fused one's, else METHOD_REPLAY */
 void radiative_begin(walk *w, replay_state *p, ir_ref fresh); /* before a vertex; fresh: a path's first */
-ir_ref radiative_vertex(walk *w, replay_state *p, color dL);
+ir_ref radiative_vertex(const walk *kernel, replay_state *p, color dL);
 void radiative_finish(walk *w, replay_state *p, ir_ref alive);
 
 #endif

@@ -191,11 +191,11 @@ void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position 
 
 /* ---- there and back ---- */
 
-void detour_enter(walk *w, const detour *k, ir_ref stream)
+void detour_enter(walk *w, const detour *k)
 {
     tracer *t = &w->t;
-    w->stream = ir_select(t->f, k->on, ir_xor(t->f, stream, t_u32(t, own_stream)), stream);
-    w->forces = true, w->forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
+    w->stream = ir_select(t->f, k->on, ir_xor(t->f, w->stream, t_u32(t, own_stream)), w->stream);
+    w->known.forces = true, w->known.forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
 }
 
 void detour_passed(walk *w, detour *k) { k->first = ir_bool(w->t.f, false); }

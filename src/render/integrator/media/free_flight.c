@@ -143,8 +143,8 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
     walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
     s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
     ir_ref forced = ir_bool(w->t.f, false);
-    if (w->forces) { /* which is a flight of weight 1 through nothing */
-        forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->forced, t_f32(&w->t, 0)));
+    if (w->known.forces) { /* which is a flight of weight 1 through nothing */
+        forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->known.forced, t_f32(&w->t, 0)));
         s.there = ir_and(w->t.f, s.there, ir_not(w->t.f, forced));
     }
     walk_flight free_one = {0}, tracked_one = {0}, fl;
@@ -156,8 +156,9 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
         fl = flight_select(w, s.homogeneous, &free_one, &tracked_one);
     else
         fl = media_any(w, true) ? free_one : tracked_one;
-    if (w->forces)
-        fl.collides = ir_or(w->t.f, fl.collides, forced), fl.t = ir_select(w->t.f, forced, w->forced, fl.t);
+    if (w->known.forces)
+        fl.collides = ir_or(w->t.f, fl.collides, forced),
+        fl.t = ir_select(w->t.f, forced, w->known.forced, fl.t);
     return fl;
 }
 

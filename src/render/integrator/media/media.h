@@ -36,12 +36,12 @@ bool shadow_is_wanted(const walk *w); /* whether the derivative of any of that i
 void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_ref when, color seed,
                     arrivals *sum);
 
-/* remembered_transmittance.c: what the first walk of a sample notes for the second. Before a vertex (again:
- * bool, this is the second walk), and after. */
+/* remembered_transmittance.c: what the first walk of a sample notes for the second. Before a vertex, to w,
+ * the walk of that vertex alone (again: bool, this is the second walk of its path), and after. */
 void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
 void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
-/* Where walk.recalls, what is recalled takes the place of what was crossed. wanted: bool, the light is to be
- * seen. */
+/* Where walk_known.recalls, what is recalled takes the place of what was crossed. wanted: bool, the light is
+ * to be seen. */
 void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted);
 
 /* ---- differential_ratio_tracking.c: detours, by which the extinction's gradient at collisions is found ----
@@ -67,8 +67,9 @@ detour detour_none(walk *w);
 void state_put_detour(const walk *w, loop_state *s, const detour *k);
 detour state_get_detour(walk *w, loop_state *s);
 
-/* Before a vertex: the random numbers (stream: the kernel's) and the forced collision of a detour. */
-void detour_enter(walk *w, const detour *k, ir_ref stream);
+/* Before a vertex: w, the walk of that vertex alone, gets the random numbers and the forced collision of a
+ * detour. */
+void detour_enter(walk *w, const detour *k);
 /* Offers the stretch before a vertex, b being the throughput before it, where `when`. */
 void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b,
                   ir_ref when);

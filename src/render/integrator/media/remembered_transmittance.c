@@ -65,12 +65,12 @@ void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref agai
         return;
     ir_ref noted = ir_and(f, again, has_place(w, at)),
            number = ir_select(f, noted, walk_number(w, at), t_u32(t, 0));
-    w->recalls = true, w->recalled = plan_notes_all_crossed(w->plan)
-                                         ? again
-                                         : noted; /* where there is no place, no light is wanted */
+    w->known.recalls = true,
+    w->known.recalled =
+        plan_notes_all_crossed(w->plan) ? again : noted; /* where there is no place, no light is wanted */
     for (uint32_t c = 0; c < 3; c++)
-        w->crossed.c[c] = ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, place(w, l, at, number, c)));
-    w->crossed_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, place(w, l, at, number, 3));
+        w->known.crossed.c[c] = ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, place(w, l, at, number, c)));
+    w->known.crossed_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, place(w, l, at, number, 3));
 }
 
 void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted)
@@ -78,13 +78,13 @@ void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    shadow->open = ir_select(f, w->recalled, wanted, shadow->open);
-    shadow->stages = ir_select(f, w->recalled, w->crossed_stages, shadow->stages);
+    shadow->open = ir_select(f, w->known.recalled, wanted, shadow->open);
+    shadow->stages = ir_select(f, w->known.recalled, w->known.crossed_stages, shadow->stages);
     for (int c = 0; c < 3; c++) {
-        ir_ref number = w->crossed.c[c], none = ir_eq(f, number, zero),
+        ir_ref number = w->known.crossed.c[c], none = ir_eq(f, number, zero),
                product = ir_select(f, none, t_f32(t, 1), ir_abs(f, number));
         ir_ref zeros = ir_select(f, none, t_u32(t, 2), ir_to_u32(f, ir_lt(f, number, zero)));
-        shadow->product.c[c] = ir_select(f, w->recalled, product, shadow->product.c[c]);
-        shadow->zeros[c] = ir_select(f, w->recalled, zeros, shadow->zeros[c]);
+        shadow->product.c[c] = ir_select(f, w->known.recalled, product, shadow->product.c[c]);
+        shadow->zeros[c] = ir_select(f, w->known.recalled, zeros, shadow->zeros[c]);
     }
 }

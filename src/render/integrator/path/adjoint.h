@@ -35,12 +35,11 @@ typedef struct replay_state {
     throughput b;
     replay_sums sums;
     ir_ref hash, hash_first;
-    ir_ref seen;        /* u32: walk.seen */
+    ir_ref seen;        /* u32: walk_known.seen */
     replay_chain chain; /* where walk.follows */
     replay_turn turn;   /* where METHOD_RECURSIVE */
     detour detour; /* where detour_any: phase is then false, so its light is added to sums that are empty */
-    ir_ref stream; /* the kernel's, no state; nor are these: */
-    const lane *lane;
+    const lane *lane; /* no state; nor are these: */
     const chain_places *places;
     color sum; /* of all samples' radiance: the image of this stream */
 } replay_state;

@@ -10,13 +10,13 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
     ir_func *f = t->f;
     if (w->notes) {
         ir_ref number = walk_number(w, at),
-               noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
-        ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
+               noted = ir_ne(f, ir_and(f, ir_shr(f, w->known.seen, number), t_u32(t, 1)), t_u32(t, 0));
+        ir_ref known = ir_and(f, w->known.again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
         wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
     }
-    ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
+    ir_ref unknown = w->known.recalls ? ir_and(f, wanted, ir_not(f, w->known.recalled)) : wanted;
     v->shadow = shadow_cross(w, v, at, unknown, false);
-    if (w->recalls)
+    if (w->known.recalls)
         crossed_use(w, &v->shadow, wanted);
     return v->shadow.open;
 }
@@ -30,7 +30,8 @@ static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, i
     bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
     if (!w->notes)
         return ir_and(f, wanted, light_unoccluded(w, &v->si, d, v->light.distance, wanted));
-    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, depth), t_u32(t, 1)), t_u32(t, 0)), known = w->again;
+    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->known.seen, depth), t_u32(t, 1)), t_u32(t, 0)),
+           known = w->known.again;
     if (!complete)
         known = ir_and(f, known, ir_lt(f, depth, t_u32(t, SEEN_MOST)));
     noted = ir_and(f, wanted, noted);

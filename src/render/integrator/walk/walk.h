@@ -52,6 +52,22 @@ typedef struct walk_functions {
                                one from below, where it ends */
 } walk_functions;
 
+enum { SEEN_MOST = 32 }; /* vertices that walk_known.seen has bits for; deeper ones are traced again */
+
+/* What is known of a path before it is walked, from an earlier walk. A kernel's walk knows nothing; for one
+ * vertex it is copied, and the copy is told (replay_walk, detour_walk). */
+typedef struct walk_known {
+    ir_ref again, seen; /* where walk.notes: bool, an earlier walk has filled `seen`; u32, bit k: the light
+                           sampled at vertex k is visible */
+    bool forces;        /* the path is made to collide, where this is not negative: */
+    ir_ref forced;      /* at this distance */
+    bool recalls;       /* what reaches the vertex of its sampled light may be known
+                           (remembered_transmittance.c): */
+    ir_ref recalled;    /* bool: it is */
+    color crossed;
+    ir_ref crossed_stages;
+} walk_known;
+
 /* Which functions of what moves a walk needs, and which of their results (motion/none.c). */
 typedef struct walk_wants {
     bool surface_tracked;  /* interact_tracked */
@@ -85,22 +101,12 @@ typedef struct walk {
     bool flakes;     /* the extinction of some medium goes by the direction */
     bool detours;    /* the extinction's gradient at collisions comes from detours
                         (differential_ratio_tracking.c), not from the path's own collisions */
-    bool forces;     /* the path is made to collide, where this is not negative: */
-    ir_ref forced;   /* at this distance */
-    bool recalls; /* what reaches the vertex of its sampled light may be known from another walk of the path
-                     (remembered_transmittance.c): */
-    ir_ref recalled; /* bool: it is */
-    color crossed;
-    ir_ref crossed_stages;
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
-    bool notes;         /* the walk keeps `seen`, so that walking the same path again needs no shadow rays */
-    ir_ref seen, again; /* u32: bit k, the light sampled at vertex k is visible; bool: this walk follows one
-                           that filled it */
+    bool notes; /* kernels keep which lights were seen, so that walking a path again needs no shadow rays */
+    walk_known known;
 } walk;
-
-enum { SEEN_MOST = 32 }; /* vertices that `seen` has bits for; deeper ones are traced again */
 
 /* Where a path stands before a vertex. */
 typedef struct walk_position {
