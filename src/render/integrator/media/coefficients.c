@@ -298,10 +298,16 @@ ir_ref stretch_growth(walk *w, const walk_stretch *s)
     return ir_mul(t->f, v3_length(t, v3_add(t, s->d, s->motion.turn)), slides);
 }
 
+ir_ref flight_growth(walk *w, const walk_flight *fl)
+{
+    return w->motion->moves_stretches ? fl->growth : t_f32(&w->t, 1);
+}
+
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
 {
-    return w->motion->moves_stretches ? ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s))
-                                      : distance;
+    if (!w->motion->moves_stretches)
+        return distance;
+    return ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s));
 }
 
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides

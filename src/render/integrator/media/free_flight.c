@@ -96,7 +96,7 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
 static color free_scattering(walk *w, const walk_flight *fl, color sigma)
 {
     color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
-    return w->motion->moves_stretches ? color_scale(&w->t, value, fl->growth) : value;
+    return color_scale(&w->t, value, flight_growth(w, fl));
 }
 
 static color free_weight(walk *w, const walk_flight *fl, color share)

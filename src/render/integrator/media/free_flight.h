@@ -21,6 +21,8 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
  * else the point, and 1. */
 vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
 ir_ref stretch_growth(walk *w, const walk_stretch *s);
+ir_ref flight_growth(walk *w,
+                     const walk_flight *fl); /* of the measure of the way that its end is a share of */
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
 
 /* Loop state of values that are one number where no extinction differs by channel. */

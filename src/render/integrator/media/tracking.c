@@ -100,7 +100,7 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool track
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
 {
     color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
-    return w->motion->moves_stretches ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
+    return color_scale(&w->t, real, stretch_growth(w, s));
 }
 
 color track_null(walk *w, color real)
@@ -293,8 +293,7 @@ static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
     const walk_stretch *s = &fl->s;
     ir_ref mean = fl->mean;
     color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
-    if (w->motion->moves_stretches)
-        tracked = color_scale(t, tracked, fl->growth);
+    tracked = color_scale(t, tracked, flight_growth(w, fl));
     if (!w->detours)
         return tracked;
     value = track_real(w, s, mean, p, false);
