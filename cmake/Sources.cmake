@@ -187,6 +187,7 @@ set(render_sources
     src/render/integrator/kernels/radiative_backpropagation.c
     src/render/integrator/kernels/replay.c
     src/render/integrator/media/transmittance.c
+    src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/vertex/surface.c
     src/render/integrator/motion/local_volume.c

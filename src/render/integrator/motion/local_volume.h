@@ -27,8 +27,7 @@ void sway_ahead(walk *w, walk_vertex *v, const walk_position *at);
 /* What the next position knows of this vertex. */
 void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive, walk_position *next);
 void sway_none(walk *w, walk_position *at);
-void state_put_sway(const walk *w, loop_state *s, const walk_position *at);
-void state_get_sway(const walk *w, loop_state *s, walk_position *at);
+void state_sway(const walk *w, loop_state *s, walk_position *at); /* loop state: what walk.sways adds */
 
 /* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as
  * long as areas grow), which in derivatives is as it was. */
@@ -64,7 +63,6 @@ walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, c
 /* Of shadow rays: surfaces that cross them. start: where the ray begins; d: unit. */
 walk_border border_none(walk *w);
 walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
-void state_put_border(const walk *w, loop_state *s, const walk_border *b);
-walk_border state_get_border(const walk *w, loop_state *s);
+void state_border(const walk *w, loop_state *s, walk_border *b);
 
 #endif
