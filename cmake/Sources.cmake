@@ -157,6 +157,7 @@ set(render_sources
     src/render/filter/filters.c
     src/render/filter/tabulated.c
     src/render/integrator/walk/kernel.c
+    src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
     src/render/integrator/walk/radiance_sums.c
     src/render/integrator/walk/throughput.c

@@ -32,7 +32,6 @@ PLUGINS = {
     "bsdf": set(), "emitter": {"shape"}, "film": set(), "filter": set(), "medium": set(), "phase": set(),
     "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
 }
-EXCEPTIONS = {"walk/position.c": "motion/local_volume.h"}  # file: header that it must not include, and does
 
 
 def includes(path):
@@ -80,8 +79,6 @@ def check_render(path, problems):
         if outside or not header.startswith("render/"):
             continue
         if room:
-            if EXCEPTIONS.get(where[len("render/integrator/"):]) == header[len("render/integrator/"):]:
-                continue
             if other and INTEGRATOR.index(other) > INTEGRATOR.index(room):
                 problems.append("%s: the room %s must not look up into %s" % (place, room, other))
         elif folder == "integrator":

@@ -24,23 +24,12 @@ enum { KEPT = 4, BEHIND = KEPT, ROWS };
 
 /* ---- state ---- */
 
-void chain_put(const walk *w, loop_state *s, const replay_chain *c)
+void state_chain(walk *w, loop_state *s, replay_chain *c)
 {
-    state_put_position(w, s, &c->from);
-    state_put_throughput(s, &c->b);
-    state_put(s, c->mode), state_put(s, c->target), state_put(s, c->ended), state_put(s, c->left);
-    for (uint32_t k = 0; k < follow_width(w); k++)
-        state_put(s, c->ray[k]);
-}
-
-replay_chain chain_get(walk *w, loop_state *s)
-{
-    replay_chain c = {.from = state_get_position(w, s)};
-    c.b = state_get_throughput(s);
-    c.mode = state_get(s), c.target = state_get(s), c.ended = state_get(s), c.left = state_get(s);
-    for (uint32_t k = 0; k < follow_width(w); k++)
-        c.ray[k] = state_get(s);
-    return c;
+    state_position(w, s, &c->from);
+    state_throughput(s, &c->b);
+    state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
+    state_refs(s, c->ray, follow_width(w));
 }
 
 replay_chain chain_none(walk *w)
@@ -80,11 +69,10 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fres
 
 /* ---- places along the chain ---- */
 
-static loop_state row_of(const walk *w, const walk_position *at, const throughput *b, const replay_sums *sums)
+/* A row of chain_places: visited like loop state. */
+static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
-    loop_state row = {0};
-    state_put_position(w, &row, at), state_put_throughput(&row, b), state_put_sums(&row, sums);
-    return row;
+    state_position(w, row, at), state_throughput(row, b), state_sums(row, sums);
 }
 
 static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
@@ -95,7 +83,8 @@ chain_places chain_make_places(walk *w)
     walk_position at = walk_before(w, t_u32(&w->t, 0));
     throughput b = throughput_start(w);
     replay_sums sums = sums_start(&w->t);
-    loop_state row = row_of(w, &at, &b, &sums);
+    loop_state row = {0};
+    state_row(w, &row, &at, &b, &sums);
     chain_places p = {0};
     for (uint32_t k = 0; k < row.count; k++)
         *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
@@ -124,7 +113,7 @@ static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number
     ir_endif(f);
 }
 
-/* Row `number`, or what is in `row` where not `when`. */
+/* Row `number`, or what is in `row` where not `when`; it is then read. */
 static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref number, loop_state *row)
 {
     tracer *t = &w->t;
@@ -145,16 +134,19 @@ static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref numb
     ir_endif(f);
     for (uint32_t k = 0; k < row->count; k++)
         row->r[k] = ir_phi(f, branch, got[k], row->r[k]);
+    state_read(row);
 }
 
 /* Where the path stands, when it is to be where the row says; the sums are the row's where it is BEHIND. */
 static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 {
     tracer *t = &w->t;
-    loop_state row = row_of(w, &p->at, &p->b, &p->sums);
+    replay_sums sums = p->sums;
+    loop_state row = {0};
+    state_row(w, &row, &p->at, &p->b, &sums);
     recall(w, p->places, when, number, &row);
-    p->at = state_get_position(w, &row), p->b = state_get_throughput(&row);
-    replay_sums sums = state_get_sums(&row);
+    state_row(w, &row, &p->at, &p->b, &sums);
+    state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
     p->sums.L = color_select(t, behind, sums.L, p->sums.L),
     p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
@@ -215,7 +207,8 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     ir_func *f = t->f;
     ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
            before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
-    loop_state here = row_of(w, &p->at, &p->b, &p->sums);
+    loop_state here = {0}, there = {0};
+    state_row(w, &here, &p->at, &p->b, &p->sums);
     keep(w, p->places,
          ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before,
          &here);
@@ -237,7 +230,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
-    loop_state there = row_of(w, &p->at, &p->b, &behind);
+    state_row(w, &there, &p->at, &p->b, &behind);
     keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
          &there);
     return schedule(w, p, &now, onward.alive, depth);

@@ -27,30 +27,15 @@ typedef struct forward_state {
     color light;   /* what it has found */
 } forward_state;
 
-static void pack(const walk *w, loop_state *s, const forward_state *p)
+static void state_forward(walk *w, loop_state *s, forward_state *p)
 {
-    state_put_position(w, s, &p->at);
-    state_put_throughput(s, &p->b);
-    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
-    for (uint32_t k = 0; w->motion->chains && k < follow_width(w); k++)
-        state_put(s, p->ray[k]);
-    if (detour_any(w)) {
-        state_put_detour(w, s, &p->detour);
-        state_put_color(s, p->light);
-    }
-}
-
-static forward_state unpack(walk *w, loop_state *s)
-{
-    forward_state p = {0};
-    p.at = state_get_position(w, s);
-    p.b = state_get_throughput(s);
-    p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
-    for (uint32_t k = 0; w->motion->chains && k < follow_width(w); k++)
-        p.ray[k] = state_get(s);
+    state_position(w, s, &p->at);
+    state_throughput(s, &p->b);
+    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, &p->sum);
+    if (w->motion->chains)
+        state_refs(s, p->ray, follow_width(w));
     if (detour_any(w))
-        p.detour = state_get_detour(w, s), p.light = state_get_color(s);
-    return p;
+        state_detour(w, s, &p->detour), state_color(s, &p->light);
 }
 
 /* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never
@@ -216,9 +201,9 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .light = none,
     };
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state);
+    state_forward(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_forward(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
@@ -228,10 +213,11 @@ bl_result kernel_forward(walk *w, ir_module *m)
     if (detour_any(w))
         alive = turn(w, &p, alive);
     finish_path(w, &p, alive);
-    pack(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
+    state_forward(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_forward(w, &state, &p);
+    state_end(&state);
+    kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -72,20 +72,11 @@ static tracked_state start(walk *w, ir_ref sample)
 
 /* ---- frozen ---- */
 
-static void pack(const walk *w, loop_state *s, const tracked_state *p, color sum)
+static void state_frozen(walk *w, loop_state *s, tracked_state *p, color *sum)
 {
-    state_put_position(w, s, &p->at);
-    state_put_throughput(s, &p->b);
-    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
-}
-
-static tracked_state unpack(walk *w, loop_state *s, color *sum)
-{
-    tracked_state p = {0};
-    p.at = state_get_position(w, s);
-    p.b = state_get_throughput(s);
-    p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
-    return p;
+    state_position(w, s, &p->at);
+    state_throughput(s, &p->b);
+    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, sum);
 }
 
 static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
@@ -113,17 +104,17 @@ static void frozen_loop(walk *w, const lane *l)
     tracked_state p = start(w, l->first);
     color sum = kernel_load_sum(w, l->film, l->inside);
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p, sum);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state, &sum);
+    state_frozen(w, &state, &p, &sum);
+    ir_ref loop = state_loop(f, &state);
+    state_frozen(w, &state, &p, &sum);
     ir_while(f, ir_lt(f, p.at.sample, l->last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, &sum, alive);
-    pack(w, &next, &p, sum);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    unpack(w, &state, &sum);
+    state_frozen(w, &next, &p, &sum);
+    state_endloop(f, loop, &state, &next);
+    state_frozen(w, &state, &p, &sum);
+    state_end(&state);
     kernel_store_sum(w, l->film, l->inside, sum);
 }
 

@@ -29,39 +29,28 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 /* Both phases in one kernel. */
 static bool turns(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
 
-static void pack(const walk *w, loop_state *s, const replay_state *p)
+static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
-    state_put_position(w, s, &p->at);
+    ir_func *f = w->t.f;
+    state_position(w, s, &p->at);
     if (turns(w))
-        state_put(s, p->phase);
+        state_ref(s, &p->phase);
+    else if (s->reads)
+        p->phase = ir_bool(f, w->pass == RENDER_ADJOINT);
     if (detour_any(w))
-        state_put_detour(w, s, &p->detour);
-    state_put_throughput(s, &p->b);
-    state_put_sums(s, &p->sums);
-    state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
-    state_put_color(s, p->sum);
+        state_detour(w, s, &p->detour);
+    else if (s->reads)
+        p->detour.on = ir_bool(f, false);
+    if (s->reads) /* what a detour finds is added */
+        p->phase = ir_and(f, p->phase, ir_not(f, p->detour.on));
+    state_throughput(s, &p->b);
+    state_sums(s, &p->sums);
+    state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
+    state_color(s, &p->sum);
     if (w->motion->chains)
-        chain_put(w, s, &p->chain);
+        state_chain(w, s, &p->chain);
     if (replay_method(w) == METHOD_RECURSIVE)
-        state_put_position(w, s, &p->turn.from), state_put_throughput(s, &p->turn.b);
-}
-
-static replay_state unpack(walk *w, loop_state *s)
-{
-    replay_state p;
-    p.at = state_get_position(w, s);
-    p.phase = turns(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
-    p.detour = detour_any(w) ? state_get_detour(w, s) : (detour){.on = ir_bool(w->t.f, false)};
-    p.phase = ir_and(w->t.f, p.phase, ir_not(w->t.f, p.detour.on));
-    p.b = state_get_throughput(s);
-    p.sums = state_get_sums(s);
-    p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
-    p.sum = state_get_color(s);
-    if (w->motion->chains)
-        p.chain = chain_get(w, s);
-    if (replay_method(w) == METHOD_RECURSIVE)
-        p.turn.from = state_get_position(w, s), p.turn.b = state_get_throughput(s);
-    return p;
+        state_position(w, s, &p->turn.from), state_throughput(s, &p->turn.b);
 }
 
 /* ---- between the two walks ---- */
@@ -314,11 +303,11 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     chain_places places = w->motion->chains ? chain_make_places(w) : (chain_places){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
-    loop_state state = {0}, next = {0};
-    pack(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state);
     p.lane = &l, p.places = &places;
+    loop_state state = {0}, next = {0};
+    state_replay(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = w->motion->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
@@ -339,13 +328,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         finish_replay(w, &l, &p, alive);
     else
         finish_adjoint(w, &p, dL, alive);
-    pack(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
+    state_replay(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
     if (gradient)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
-    state.cursor = 0;
+    state_replay(w, &state, &p);
+    state_end(&state);
     if (image)
-        kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
+        kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

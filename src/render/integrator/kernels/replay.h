@@ -9,8 +9,7 @@
 #include "render/integrator/path/adjoint.h"
 
 /* attached_replay.c */
-void chain_put(const walk *w, loop_state *s, const replay_chain *c);
-replay_chain chain_get(walk *w, loop_state *s);
+void state_chain(walk *w, loop_state *s, replay_chain *c); /* loop state: visits each field */
 replay_chain chain_none(walk *w);
 chain_places chain_make_places(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: a walk of the path begins */

@@ -128,18 +128,10 @@ typedef struct forth {
     color L, sum;
 } forth;
 
-static void pack_forth(const walk *w, loop_state *s, const forth *p)
+static void state_forth(walk *w, loop_state *s, forth *p)
 {
-    state_put_position(w, s, &p->at), state_put_throughput(s, &p->b);
-    state_put_color(s, p->L), state_put_color(s, p->sum);
-}
-
-static forth unpack_forth(walk *w, loop_state *s)
-{
-    forth p;
-    p.at = state_get_position(w, s), p.b = state_get_throughput(s);
-    p.L = state_get_color(s), p.sum = state_get_color(s);
-    return p;
+    state_position(w, s, &p->at), state_throughput(s, &p->b);
+    state_color(s, &p->L), state_color(s, &p->sum);
 }
 
 /* One vertex, walked and written down; whether the path goes on. */
@@ -189,17 +181,18 @@ bl_result kernel_tape(walk *w, ir_module *m)
     forth p = {.at = walk_before(w, l.first), .b = throughput_start(w), .L = color_all(t_f32(t, 0))};
     p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
-    pack_forth(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack_forth(w, &state);
+    state_forth(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_forth(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = record(w, &l, &p);
     finish_forth(w, &l, &p, alive);
-    pack_forth(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack_forth(w, &state).sum);
+    state_forth(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_forth(w, &state, &p);
+    state_end(&state);
+    kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

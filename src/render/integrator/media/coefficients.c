@@ -315,17 +315,15 @@ ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
 bool media_track_exact(const walk *w) { return !w->spectral && (w->detours || !media_want_extinction(w)); }
 
-/* Values that are one number where no extinction differs by channel. */
-void channels_put(const walk *w, loop_state *state, color c)
+void state_channels(const walk *w, loop_state *s, color *c)
 {
-    if (w->spectral)
-        state_put_color(state, c);
-    else
-        state_put(state, c.c[0]);
-}
-color channels_get(const walk *w, loop_state *state)
-{
-    return w->spectral ? state_get_color(state) : color_all(state_get(state));
+    if (w->spectral) {
+        state_color(s, c);
+        return;
+    }
+    state_ref(s, &c->c[0]);
+    if (s->reads)
+        *c = color_all(c->c[0]);
 }
 
 /* sum of share * chance */

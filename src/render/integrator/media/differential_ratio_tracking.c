@@ -52,35 +52,27 @@ detour detour_none(walk *w)
     };
 }
 
-void state_put_detour(const walk *w, loop_state *s, const detour *k)
+void state_detour(walk *w, loop_state *s, detour *k)
 {
-    state_put(s, k->on), state_put(s, k->first), state_put(s, k->t), state_put(s, k->sum);
-    state_put_vec3(s, k->o), state_put_vec3(s, k->d);
-    state_put(s, k->medium), state_put(s, k->depth);
-    state_put_color(s, k->beta);
+    if (s->reads && !w->spectral)
+        k->share = color_all(t_f32(&w->t, 1.0f / 3));
+    state_ref(s, &k->on), state_ref(s, &k->first), state_ref(s, &k->t), state_ref(s, &k->sum);
+    state_vec3(s, &k->o), state_vec3(s, &k->d);
+    state_ref(s, &k->medium), state_ref(s, &k->depth);
+    state_color(s, &k->beta);
     if (w->spectral)
-        state_put_color(s, k->share);
-}
-
-detour state_get_detour(walk *w, loop_state *s)
-{
-    detour k = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
-    k.on = state_get(s), k.first = state_get(s), k.t = state_get(s), k.sum = state_get(s);
-    k.o = state_get_vec3(s), k.d = state_get_vec3(s);
-    k.medium = state_get(s), k.depth = state_get(s);
-    k.beta = state_get_color(s);
-    if (w->spectral)
-        k.share = state_get_color(s);
-    return k;
+        state_color(s, &k->share);
 }
 
 static detour detour_select(walk *w, ir_ref condition, const detour *a, const detour *b)
 {
-    loop_state from = {0}, old = {0};
-    state_put_detour(w, &from, a), state_put_detour(w, &old, b);
-    for (uint32_t i = 0; i < from.count; i++)
-        from.r[i] = ir_select(w->t.f, condition, from.r[i], old.r[i]);
-    return state_get_detour(w, &from);
+    detour r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_detour(w, &state, &r), state_detour(w, &others, &other);
+    state_select(w->t.f, condition, &state, &others);
+    state_detour(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 /* ---- candidates ---- */
@@ -92,20 +84,11 @@ typedef struct search {
     color left, left_there; /* what ratio tracking leaves: so far; at t */
 } search;
 
-static void put_search(const walk *w, loop_state *s, const search *k)
+static void state_search(const walk *w, loop_state *s, search *k)
 {
-    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->sum),
-        state_put(s, k->t);
-    channels_put(w, s, k->left), channels_put(w, s, k->left_there);
-}
-
-static search get_search(walk *w, loop_state *s)
-{
-    search k;
-    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.sum = state_get(s),
-    k.t = state_get(s);
-    k.left = channels_get(w, s), k.left_there = channels_get(w, s);
-    return k;
+    state_ref(s, &k->distance), state_ref(s, &k->step), state_ref(s, &k->going), state_ref(s, &k->sum),
+        state_ref(s, &k->t);
+    state_channels(w, s, &k->left), state_channels(w, s, &k->left_there);
 }
 
 static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_ref when)
@@ -126,9 +109,9 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
         .left_there = one,
     };
     loop_state state = {0}, next = {0};
-    put_search(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_search(w, &state);
+    state_search(w, &state, &now);
+    ir_ref loop = state_loop(f, &state);
+    state_search(w, &state, &now);
     ir_while(f, now.going);
     tentative c = track_next(w, s, &line, now.distance, now.step);
     color sigma = stretch_extinction(w, s, c.p, false);
@@ -146,10 +129,10 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
         .left = color_select(t, c.collides, behind, now.left),
         .left_there = color_select(t, chosen, now.left, now.left_there),
     };
-    put_search(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    now = get_search(w, &state);
+    state_search(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
+    state_search(w, &state, &now);
+    state_end(&state);
     now.sum =
         ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
     return now;

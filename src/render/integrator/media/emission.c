@@ -127,6 +127,19 @@ color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
 
 /* ---- adjoint ---- */
 
+/* Along the stretch: what the collisions so far have left, and what those to come emit. */
+typedef struct collecting {
+    ir_ref distance, step, going;
+    color left, to_come;
+} collecting;
+
+static void state_collecting(const walk *w, loop_state *s, collecting *c, arrivals *sum)
+{
+    state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_channels(w, s, &c->left), state_color(s, &c->to_come);
+    state_arrivals(s, sum);
+}
+
 static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed,
                               arrivals *sum)
 {
@@ -135,34 +148,31 @@ static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color
     ir_ref zero = t_f32(t, 0);
     track k = glow_track(w, s);
     loop_state state = {0}, next = {0};
-    state_put(&state, k.near), state_put(&state, s->step),
-        state_put(&state, ir_and(f, when, ir_not(f, s->homogeneous)));
-    channels_put(w, &state, color_all(t_f32(t, 1)));
-    state_put_color(&state, emitted);
-    uint32_t first_arrival = state.count;
-    state_put_arrivals(&state, sum);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
-    color left = channels_get(w, &state), to_come = state_get_color(&state);
-    state_get_arrivals(&state, sum);
-    ir_while(f, going);
-    tentative at = track_next(w, s, &k, distance, step);
-    color null = left_by(w, s, &at, false), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
+    collecting now = {.distance = k.near, .step = s->step, .to_come = emitted};
+    now.going = ir_and(f, when, ir_not(f, s->homogeneous));
+    now.left = color_all(t_f32(t, 1));
+    state_collecting(w, &state, &now, sum);
+    ir_ref loop = state_loop(f, &state);
+    state_collecting(w, &state, &now, sum);
+    ir_while(f, now.going);
+    tentative at = track_next(w, s, &k, now.distance, now.step);
+    color null = left_by(w, s, &at, false), own = color_mul(t, now.left, term(w, s, &at, false)), rest,
+          seeds[2];
     for (int c = 0; c < 3; c++) {
-        rest.c[c] = ir_sub(f, to_come.c[c], own.c[c]);
-        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], left.c[c]), zero);
+        rest.c[c] = ir_sub(f, now.to_come.c[c], own.c[c]);
+        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], now.left.c[c]), zero);
         seeds[1].c[c] =
             ir_select(f, at.collides, ir_mul(f, seed.c[c], t_ratio(t, rest.c[c], null.c[c])), zero);
     }
     color_backward_into(t, term(w, s, &at, true), seeds[0], sum);
     color_backward_into(t, left_by(w, s, &at, true), seeds[1], sum);
-    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))),
-        state_put(&next, at.inside);
-    channels_put(w, &next, color_select(t, at.collides, color_mul(t, left, null), left));
-    state_put_color(&next, color_select(t, at.collides, rest, to_come)), state_put_arrivals(&next, sum);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = first_arrival;
-    state_get_arrivals(&state, sum);
+    now.distance = at.distance, now.step = ir_add(f, now.step, t_u32(t, 1)), now.going = at.inside;
+    now.left = color_select(t, at.collides, color_mul(t, now.left, null), now.left);
+    now.to_come = color_select(t, at.collides, rest, now.to_come);
+    state_collecting(w, &next, &now, sum);
+    state_endloop(f, loop, &state, &next);
+    state_collecting(w, &state, &now, sum);
+    state_end(&state);
 }
 
 void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)

@@ -26,8 +26,7 @@ ir_ref flight_growth(walk *w,
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
 
 /* Loop state of values that are one number where no extinction differs by channel. */
-void channels_put(const walk *w, loop_state *state, color c);
-color channels_get(const walk *w, loop_state *state);
+void state_channels(const walk *w, loop_state *s, color *c);
 /* Seeds for a factor of this value (flight_adjoint, media.h). */
 color channels_seed(walk *w, color value, color to_come, color missing);
 

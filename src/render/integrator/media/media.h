@@ -64,8 +64,7 @@ typedef struct detour {
 
 bool detour_any(const walk *w); /* the pass goes on detours; else none of the rest may be called */
 detour detour_none(walk *w);
-void state_put_detour(const walk *w, loop_state *s, const detour *k);
-detour state_get_detour(walk *w, loop_state *s);
+void state_detour(walk *w, loop_state *s, detour *k); /* loop state: visits each field */
 
 /* Before a vertex: w, the walk of that vertex alone, gets the random numbers and the forced collision of a
  * detour. */

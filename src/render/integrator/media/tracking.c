@@ -122,29 +122,23 @@ ir_ref track_detour_part(walk *w, const track *k, color sigma)
 
 /* ---- walks over all of them ---- */
 
-static void put_collisions(const walk *w, loop_state *s, const collisions *c)
+static void state_collisions(const walk *w, loop_state *s, collisions *c)
 {
-    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
-    channels_put(w, s, c->product);
+    state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_channels(w, s, &c->product);
     if (c->two)
-        state_put_color(s, c->other);
-}
-
-static collisions get_collisions(const walk *w, loop_state *s, collisions c)
-{
-    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
-    c.product = channels_get(w, s);
-    if (c.two)
-        c.other = state_get_color(s);
-    return c;
+        state_color(s, &c->other);
 }
 
 static collisions collisions_select(walk *w, ir_ref condition, const collisions *a, const collisions *b)
 {
-    loop_state from = {0}, old = {0};
-    put_collisions(w, &from, a), put_collisions(w, &old, b);
-    state_select(&w->t, condition, &from, &old);
-    return get_collisions(w, &from, *a);
+    collisions r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_collisions(w, &state, &r), state_collisions(w, &others, &other);
+    state_select(w->t.f, condition, &state, &others);
+    state_collisions(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 static ir_ref goes_on(walk *w, const collisions *c)
@@ -176,13 +170,13 @@ collisions track_collisions(walk *w, collisions c, collision_step *each)
         return c;
     }
     loop_state state = {0}, next = {0};
-    put_collisions(w, &state, &c);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get_collisions(w, &state, c);
+    state_collisions(w, &state, &c);
+    ir_ref loop = state_loop(f, &state);
+    state_collisions(w, &state, &c);
     ir_while(f, goes_on(w, &c));
     collisions then = next_collision(w, c, each);
-    put_collisions(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
+    state_collisions(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
     c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step); /* of a flight it has been seen */
     return c;
 }
@@ -223,28 +217,15 @@ typedef struct tracking {
     bool exact; /* the weight is 1 whatever happens, and no state */
 } tracking;
 
-static void put_tracking(const walk *w, loop_state *s, const tracking *k)
+static void state_tracking(const walk *w, loop_state *s, tracking *k)
 {
-    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->real);
+    state_ref(s, &k->distance), state_ref(s, &k->step), state_ref(s, &k->going), state_ref(s, &k->real);
     if (!k->exact)
-        channels_put(w, s, k->weight);
+        state_channels(w, s, &k->weight);
     if (w->spectral)
-        state_put_color(s, k->share);
+        state_color(s, &k->share);
     if (w->cells)
-        state_put(s, k->mean);
-}
-
-static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
-{
-    tracking k = *before;
-    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.real = state_get(s);
-    if (!k.exact)
-        k.weight = channels_get(w, s);
-    if (w->spectral)
-        k.share = state_get_color(s);
-    if (w->cells)
-        k.mean = state_get(s);
-    return k;
+        state_ref(s, &k->mean);
 }
 
 /* Delta tracking up to a real collision or the end. */
@@ -263,9 +244,9 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
         .exact = media_track_exact(w),
     };
     loop_state state = {0}, next = {0};
-    put_tracking(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_tracking(w, &state, &now);
+    state_tracking(w, &state, &now);
+    ir_ref loop = state_loop(f, &state);
+    state_tracking(w, &state, &now);
     ir_while(f, now.going);
     tracking then = now;
     tentative c = track_next(w, s, k, now.distance, now.step);
@@ -278,10 +259,11 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     then.weight = color_select(t, null, then.weight, now.weight);
     then.share = color_select(t, null, then.share, now.share);
     then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
-    put_tracking(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    return get_tracking(w, &state, &now);
+    state_tracking(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
+    state_tracking(w, &state, &now);
+    state_end(&state);
+    return now;
 }
 
 /* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of

@@ -49,35 +49,19 @@ static bool counts_stages(const walk *w)
     return gradient && shadow_is_wanted(w);
 }
 
-static void put(const walk *w, loop_state *s, const crossing *c)
+static void state_crossing(walk *w, loop_state *s, crossing *c)
 {
-    state_put_vec3(s, c->o);
-    state_put(s, c->medium), state_put(s, c->step), state_put(s, c->going);
-    state_put(s, c->sum.open);
-    state_put_color(s, c->sum.product);
-    for (int k = 0; k < 3; k++)
-        state_put(s, c->sum.zeros[k]);
+    state_vec3(s, &c->o);
+    state_ref(s, &c->medium), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_ref(s, &c->sum.open);
+    state_color(s, &c->sum.product);
+    state_refs(s, c->sum.zeros, 3);
     if (counts_stages(w))
-        state_put(s, c->stages), state_put(s, c->sum.stages);
+        state_ref(s, &c->stages), state_ref(s, &c->sum.stages);
+    else if (s->reads)
+        c->stages = c->sum.stages = t_u32(&w->t, 0);
     if (w->motion->moves_stretches)
-        state_put_border(w, s, &c->last);
-}
-
-static crossing get(walk *w, loop_state *s)
-{
-    crossing c = {0};
-    c.o = state_get_vec3(s);
-    c.medium = state_get(s), c.step = state_get(s), c.going = state_get(s);
-    c.sum.open = state_get(s);
-    c.sum.product = state_get_color(s);
-    for (int k = 0; k < 3; k++)
-        c.sum.zeros[k] = state_get(s);
-    c.stages = c.sum.stages = t_u32(&w->t, 0);
-    if (counts_stages(w))
-        c.stages = state_get(s), c.sum.stages = state_get(s);
-    if (w->motion->moves_stretches)
-        c.last = state_get_border(w, s);
-    return c;
+        state_border(w, s, &c->last);
 }
 
 /* One stretch and the surface at its end. */
@@ -297,9 +281,9 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
         return c.sum;
     }
     loop_state state = {0}, next = {0};
-    put(w, &state, &c);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(w, &state);
+    state_crossing(w, &state, &c);
+    ir_ref loop = state_loop(f, &state);
+    state_crossing(w, &state, &c);
     ir_while(f, c.going);
     cross_stage(w, &c, &l, at->sample, key, tracked);
     if (w->pass == RENDER_PRIMAL ||
@@ -309,10 +293,11 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
             black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
         c.going = ir_and(f, c.going, ir_not(f, black));
     }
-    put(w, &next, &c);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    return get(w, &state).sum;
+    state_crossing(w, &next, &c);
+    state_endloop(f, loop, &state, &next);
+    state_crossing(w, &state, &c);
+    state_end(&state);
+    return c.sum;
 }
 
 /* ---- derivative ---- */
@@ -371,9 +356,9 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
         to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
     }
     loop_state state = {0}, next = {0};
-    put(w, &state, &c), state_put_arrivals(&state, &arrived);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(w, &state), state_get_arrivals(&state, &arrived);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
+    ir_ref loop = state_loop(f, &state);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
     ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
     stage g = next_stage(w, &c, &l, at->sample, key);
     stage_sways(w, &c, &l, &g, true);
@@ -384,9 +369,9 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed, &arrived);
     advance(w, &c, &g, &l);
     c.stages = ir_add(f, c.stages, t_u32(t, 1));
-    put(w, &next, &c), state_put_arrivals(&next, &arrived);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    get(w, &state), state_get_arrivals(&state, &arrived);
+    state_crossing(w, &next, &c), state_arrivals(&next, &arrived);
+    state_endloop(f, loop, &state, &next);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
+    state_end(&state);
     adjoint_line(w, &l, &arrived, when, sum);
 }

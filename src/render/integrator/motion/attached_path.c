@@ -390,6 +390,24 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
 
 /* ---- as one of the ways to move ---- */
 
+static void state_ray(const walk *w, loop_state *s, walk_ray *r)
+{
+    state_vec3(s, &r->o), state_vec3(s, &r->d);
+    if (w->attaches)
+        state_ref(s, &r->pdf);
+}
+
+static void state_attached(walk *w, loop_state *s, walk_position *at)
+{
+    state_ref(s, &at->link);
+    if (w->attaches)
+        state_ref(s, &at->attached);
+    if (follow_keeps_now(w))
+        state_ray(w, s, &at->now);
+    else if (s->reads)
+        at->now = (walk_ray){at->o, at->d, at->pdf};
+}
+
 static void follow_join(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
 {
     ir_func *f = w->t.f;
@@ -475,6 +493,7 @@ static void follow_adjoint(walk *w, const walk_position *at, const walk_vertex *
 const walk_motion_class motion_attached = {
     .name = "attached",
     .chains = true,
+    .state = state_attached,
     .before = none_before,
     .camera = follow_start,
     .join = follow_join,

@@ -142,6 +142,12 @@ static void moved_arguments(walk *w, const walk_vertex *v, const walk_light *lig
 
 /* ---- as one of the ways to move ---- */
 
+static void state_last(walk *w, loop_state *s, walk_position *at)
+{
+    if (w->moves & MOVE_HITS)
+        state_hit(w, s, &at->last);
+}
+
 static void moved_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     if (w->moves & MOVE_HITS)
@@ -195,6 +201,7 @@ static void moved_reference(walk *w, walk_light *light, ir_ref *in)
 
 const walk_motion_class motion_local_surface = {
     .name = "local surface",
+    .state = state_last,
     .before = none_before,
     .camera = none_camera,
     .join = none_join,

@@ -39,51 +39,26 @@ static bool surfaces_slide(const walk *w) { return w->plan->moves & MOVE_HITS; }
 
 /* ---- as loop state ---- */
 
-static void put_carry(loop_state *s, const walk_carry *c)
+static void state_carry(loop_state *s, walk_carry *c)
 {
-    state_put(s, c->there);
+    state_ref(s, &c->there);
     for (int k = 0; k < 3; k++)
-        state_put_vec3(s, c->shift[k]), state_put_vec3(s, c->turn[k]);
+        state_vec3(s, &c->shift[k]), state_vec3(s, &c->turn[k]);
 }
 
-static walk_carry get_carry(loop_state *s)
+static void state_anchor(const walk *w, loop_state *s, walk_anchor *a)
 {
-    walk_carry c = {.there = state_get(s)};
-    for (int k = 0; k < 3; k++)
-        c.shift[k] = state_get_vec3(s), c.turn[k] = state_get_vec3(s);
-    return c;
+    state_ref(s, &a->there), state_ref(s, &a->axis), state_border(w, s, &a->on);
+    state_vec3(s, &a->o), state_vec3(s, &a->d), state_vec3(s, &a->by);
 }
 
-static void put_anchor(const walk *w, loop_state *s, const walk_anchor *a)
+static void state_sway(walk *w, loop_state *s, walk_position *at)
 {
-    state_put(s, a->there), state_put(s, a->axis), state_put_border(w, s, &a->on);
-    state_put_vec3(s, a->o), state_put_vec3(s, a->d), state_put_vec3(s, a->by);
-}
-
-static walk_anchor get_anchor(const walk *w, loop_state *s)
-{
-    walk_anchor a = {.there = state_get(s), .axis = state_get(s)};
-    a.on = state_get_border(w, s);
-    a.o = state_get_vec3(s), a.d = state_get_vec3(s), a.by = state_get_vec3(s);
-    return a;
-}
-
-void state_put_sway(const walk *w, loop_state *s, const walk_position *at)
-{
-    state_put_border(w, s, &at->border), state_put(s, at->reach);
+    state_border(w, s, &at->border), state_ref(s, &at->reach);
     if (w->plan->sensor)
-        put_carry(s, &at->carry);
+        state_carry(s, &at->carry);
     if (surfaces_slide(w))
-        put_anchor(w, s, &at->anchor), state_put(s, at->target);
-}
-
-void state_get_sway(const walk *w, loop_state *s, walk_position *at)
-{
-    at->border = state_get_border(w, s), at->reach = state_get(s);
-    if (w->plan->sensor)
-        at->carry = get_carry(s);
-    if (surfaces_slide(w))
-        at->anchor = get_anchor(w, s), at->target = state_get(s);
+        state_anchor(w, s, &at->anchor), state_ref(s, &at->target);
 }
 
 static walk_carry carry_none(walk *w)
@@ -338,10 +313,13 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
 
 static walk_anchor anchor_select(walk *w, ir_ref first, const walk_anchor *a, const walk_anchor *b)
 {
-    loop_state from = {0}, other = {0};
-    put_anchor(w, &from, a), put_anchor(w, &other, b);
-    state_select(&w->t, first, &from, &other);
-    return get_anchor(w, &from);
+    walk_anchor r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_anchor(w, &state, &r), state_anchor(w, &others, &other);
+    state_select(w->t.f, first, &state, &others);
+    state_anchor(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 /* One of the three axes, times 3, and which. */
@@ -481,6 +459,20 @@ static ir_ref may_move(walk *w, const walk_vertex *v)
     return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->carry.there;
 }
 
+/* The walk ahead, from surface to surface that lets through. */
+typedef struct way_ahead {
+    walk_position at;
+    ir_ref going;         /* bool */
+    ir_ref reach, target; /* of walk_vertex: next_reach, next_target, */
+    vec3 n;               /* next_n */
+} way_ahead;
+
+static void state_ahead(walk *w, loop_state *s, way_ahead *x)
+{
+    state_position(w, s, &x->at);
+    state_ref(s, &x->going), state_ref(s, &x->reach), state_ref(s, &x->target), state_vec3(s, &x->n);
+}
+
 static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
@@ -493,42 +485,40 @@ static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref no = ir_bool(f, false), from_surface = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true);
     ir_ref wanted =
         ir_and(f, ir_and(f, v->goes_on, may_move(w, v)), ir_not(f, ir_or(f, v->through, v->sample.delta)));
-    walk_position x = walk_next(&own, *at, v, wanted);
     vec3 d = v->next_d;
+    way_ahead x = {walk_next(&own, *at, v, wanted), wanted, v->next_reach, v->next_target, v->next_n};
     loop_state state = {0}, next = {0};
-    state_put_position(&own, &state, &x);
-    state_put(&state, wanted), state_put(&state, v->next_reach), state_put(&state, v->next_target),
-        state_put_vec3(&state, v->next_n);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    x = state_get_position(&own, &state);
-    ir_ref going = state_get(&state), reach = state_get(&state), target = state_get(&state);
-    vec3 n = state_get_vec3(&state);
-    ir_while(f, going);
-    interaction si = walk_intersect(&own, x, NULL);
+    state_ahead(&own, &state, &x);
+    ir_ref loop = state_loop(f, &state);
+    state_ahead(&own, &state, &x);
+    ir_while(f, x.going);
+    interaction si = walk_intersect(&own, x.at, NULL);
     walk_flight flight = {.collides = no};
     ir_ref distance = si.t;
     if (w->media) {
-        flight = flight_start(&own, &x, si.t);
+        flight = flight_start(&own, &x.at, si.t);
         distance = ir_select(f, flight.collides, flight.t, si.t);
     }
-    bsdf_sample sample = walk_sample_at(&own, &si, &x, t_offset(t, ir_mul(f, x.event, t_u32(t, 2)), 2));
+    bsdf_sample sample = walk_sample_at(&own, &si, &x.at, t_offset(t, ir_mul(f, x.at.event, t_u32(t, 2)), 2));
     ir_ref through = ir_and(f, walk_is_through(t, &si, &sample), ir_not(f, flight.collides)),
            ends = ir_and(f, ir_not(f, through), ir_or(f, si.valid, flight.collides));
-    ir_ref so_far = v3_dot(t, v3_sub(t, x.o, v->si.p), d);
+    ir_ref so_far = v3_dot(t, v3_sub(t, x.at.o, v->si.p), d);
     ir_ref on = ir_and(f, ends, ir_not(f, flight.collides)),
            shines = ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
     ir_ref swings = ir_and(f, on, ir_or(f, shines, from_surface));
-    walk_position y = x;
-    y.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.o);
-    y.event = ir_add(f, x.event, t_u32(t, 1));
+    x.at.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.at.o);
+    x.at.event = ir_add(f, x.at.event, t_u32(t, 1));
     if (w->media)
-        y.medium = medium_behind(&own, &si, d, x.medium), y.share = flight.share;
-    state_put_position(&own, &next, &y);
-    state_put(&next, through), state_put(&next, ir_select(f, swings, ir_add(f, so_far, distance), reach));
-    state_put(&next, ir_select(f, ir_and(f, swings, shines), si.shape, target));
-    state_put_vec3(&next, v3_select(t, swings, si.ng, n));
-    ir_endloop(f, loop, next.r, next.count);
-    v->next_reach = reach, v->next_n = n, v->next_target = target;
+        x.at.medium = medium_behind(&own, &si, d, x.at.medium), x.at.share = flight.share;
+    x.going = through;
+    x.reach = ir_select(f, swings, ir_add(f, so_far, distance), x.reach);
+    x.target = ir_select(f, ir_and(f, swings, shines), si.shape, x.target);
+    x.n = v3_select(t, swings, si.ng, x.n);
+    state_ahead(&own, &next, &x);
+    state_endloop(f, loop, &state, &next);
+    state_ahead(&own, &state, &x);
+    state_end(&state);
+    v->next_reach = x.reach, v->next_n = x.n, v->next_target = x.target;
 }
 
 static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
@@ -546,10 +536,11 @@ static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir
     fresh.carry = v->carry;
     if (w->plan->sensor)
         fresh.carry.there = ir_and(f, holds, v->carry.there);
-    loop_state from = {0}, old = {0};
-    state_put_sway(w, &from, &kept), state_put_sway(w, &old, &fresh);
-    state_select(t, v->through, &from, &old);
-    state_get_sway(w, &from, next);
+    loop_state state = {0}, others = {0};
+    state_sway(w, &state, &kept), state_sway(w, &others, &fresh);
+    state_select(f, v->through, &state, &others);
+    state_sway(w, &state, next);
+    state_end(&state);
 }
 
 /* ---- as one of the ways to move ---- */
@@ -595,6 +586,7 @@ static void sway_adjoint(walk *w, const walk_position *at, const walk_vertex *v,
 const walk_motion_class motion_local_volume = {
     .name = "local volume",
     .moves_stretches = true,
+    .state = state_sway,
     .before = sway_none,
     .camera = none_camera,
     .join = none_join,

@@ -7,9 +7,6 @@
 
 /* ---- local_volume.c ---- */
 
-void state_put_sway(const walk *w, loop_state *s, const walk_position *at);
-void state_get_sway(const walk *w, loop_state *s, walk_position *at);
-
 /* Tracked: what a point of the shape `target` (its record; 0: held) moves by, and a normal there (or NULL; as
  * long as areas grow), which in derivatives is as it was. */
 vec3 sway_target_moved(walk *w, ir_ref target, vec3 point, vec3 *n);

@@ -3,6 +3,8 @@
  * among the ways in which paths may move. */
 #include "render/integrator/motion/none.h"
 
+void none_state(walk *w, loop_state *s, walk_position *at) { (void)w, (void)s, (void)at; }
+
 void none_before(walk *w, walk_position *at) { (void)w, (void)at; }
 
 void none_camera(walk *w, walk_position *camera) { (void)w, (void)camera; }
@@ -68,6 +70,7 @@ void none_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref
 
 const walk_motion_class motion_none = {
     .name = "none",
+    .state = none_state,
     .before = none_before,
     .camera = none_camera,
     .join = none_join,

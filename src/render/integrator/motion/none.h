@@ -6,6 +6,7 @@
 
 #include "render/integrator/motion/motion.h"
 
+void none_state(walk *w, loop_state *s, walk_position *at);
 void none_before(walk *w, walk_position *at);
 void none_camera(walk *w, walk_position *camera);
 void none_join(walk *w, ir_ref branch, const walk_position *camera, walk_position *at);

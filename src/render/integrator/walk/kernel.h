@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every kernel does around the walk: lane to pixel and samples, loop state as a list, throughput and its
- * zeros. */
+ * What every kernel does around the walk: lane to pixel and samples, throughput and its zeros, sums in the
+ * film. */
 #ifndef BL_RENDER_KERNEL_H
 #define BL_RENDER_KERNEL_H
 
+#include "render/integrator/walk/loop_state.h"
 #include "render/integrator/walk/walk.h"
-
-/* Loop state: put in one order, got back in the same order. */
-enum { STATE_MOST = 160 };
-typedef struct loop_state {
-    ir_ref r[STATE_MOST];
-    uint32_t count, cursor;
-} loop_state;
-void state_put(loop_state *s, ir_ref r);
-void state_put_vec3(loop_state *s, vec3 v);
-void state_put_color(loop_state *s, color c);
-ir_ref state_get(loop_state *s);
-vec3 state_get_vec3(loop_state *s);
-color state_get_color(loop_state *s);
-void state_select(tracer *t, ir_ref condition, loop_state *s,
-                  const loop_state *other); /* `other` where the condition does not hold */
-void state_put_border(const walk *w, loop_state *s, const walk_border *b);
-walk_border state_get_border(const walk *w, loop_state *s);
-void state_put_position(const walk *w, loop_state *s, const walk_position *at);
-walk_position state_get_position(walk *w, loop_state *s);
 
 typedef struct lane {
     ir_ref inside;      /* bool: within the range */
@@ -50,8 +32,7 @@ typedef struct throughput {
 throughput throughput_start(walk *w);
 void throughput_restart(walk *w, ir_ref alive, throughput *b); /* as at the start where a path has ended */
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
-void state_put_throughput(loop_state *s, const throughput *b);
-throughput state_get_throughput(loop_state *s);
+void state_throughput(loop_state *s, throughput *b); /* loop state: visits each field */
 /* beta where no factor was zero, else 0; and beta where exactly one was. */
 color throughput_whole(walk *w, const throughput *b);
 color throughput_but_one(walk *w, const throughput *b);
@@ -68,6 +49,11 @@ passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, th
 ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 
 /* position.c */
+/* The loop state of a position: visits each field that the walk has. What else there is of it must not be
+ * used behind that. */
+void state_position(walk *w, loop_state *s, walk_position *at);
+void state_border(const walk *w, loop_state *s, walk_border *b);
+void state_hit(const walk *w, loop_state *s, walk_hit *h);
 /* Before a lane's first sample; walk_start (path/camera.c) puts the camera's ray in its place. */
 walk_position walk_before(walk *w, ir_ref sample);
 /* Position at the next vertex. Where the path has ended, tmax is -1. */
@@ -95,7 +81,7 @@ void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
 /* After the end of a branch, `inside` being the sums there: those behind it. */
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum);
-void state_put_arrivals(loop_state *s, const arrivals *a);
-void state_get_arrivals(loop_state *s, arrivals *a);
+/* The loop state of arrivals: the sums. Where they arrive stays. */
+void state_arrivals(loop_state *s, arrivals *a);
 
 #endif

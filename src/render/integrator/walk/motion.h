@@ -7,13 +7,12 @@
 #define BL_RENDER_WALK_MOTION_H
 
 #include "render/classes.h"
-#include "render/integrator/passes.h"
+#include "render/integrator/walk/loop_state.h"
 
 typedef struct walk walk;
 typedef struct walk_position walk_position;
 typedef struct walk_vertex walk_vertex;
 typedef struct walk_light walk_light;
-typedef struct loop_state loop_state;
 
 /* ---- what a ray meets ---- */
 
@@ -130,7 +129,8 @@ typedef struct walk_motion_class {
 
     /* ---- state: fields of walk_position ---- */
 
-    void (*before)(walk *w, walk_position *at); /* no path has begun */
+    void (*state)(walk *w, loop_state *s, walk_position *at); /* visits each field (loop_state.h) */
+    void (*before)(walk *w, walk_position *at);               /* no path has begun */
     /* Where a path begins: of the camera's position; what `at` takes from that behind its branch, before and
      * after the ray. */
     void (*camera)(walk *w, walk_position *camera);

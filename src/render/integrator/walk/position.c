@@ -1,111 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Where a walk is: as loop state, before it begins, at the next vertex. */
-#include "render/integrator/motion/local_volume.h"
 #include "render/integrator/walk/kernel.h"
 
-static void put_hit(const walk *w, loop_state *s, const walk_hit *h)
+void state_hit(const walk *w, loop_state *s, walk_hit *h)
 {
-    state_put(s, h->valid), state_put(s, h->entry), state_put(s, h->t), state_put(s, h->b.x),
-        state_put(s, h->b.y);
+    state_ref(s, &h->valid), state_ref(s, &h->entry), state_ref(s, &h->t), state_vec2(s, &h->b);
     if (w->plan->scene->has_groups)
-        state_put(s, h->level);
-    if ((w->moves & MOVE_PLACES))
-        state_put(s, h->slides);
-    state_put_vec3(s, h->o), state_put_vec3(s, h->d), state_put_vec3(s, h->p);
+        state_ref(s, &h->level);
+    if (w->moves & MOVE_PLACES)
+        state_ref(s, &h->slides);
+    state_vec3(s, &h->o), state_vec3(s, &h->d), state_vec3(s, &h->p);
 }
 
-static walk_hit get_hit(const walk *w, loop_state *s)
+void state_border(const walk *w, loop_state *s, walk_border *b)
 {
-    walk_hit h = {0};
-    h.valid = state_get(s), h.entry = state_get(s), h.t = state_get(s), h.b.x = state_get(s),
-    h.b.y = state_get(s);
+    state_ref(s, &b->valid), state_ref(s, &b->entry), state_ref(s, &b->t), state_vec2(s, &b->b),
+        state_ref(s, &b->distance);
+    state_vec3(s, &b->n);
     if (w->plan->scene->has_groups)
-        h.level = state_get(s);
-    if ((w->moves & MOVE_PLACES))
-        h.slides = state_get(s);
-    h.o = state_get_vec3(s), h.d = state_get_vec3(s), h.p = state_get_vec3(s);
-    return h;
+        state_ref(s, &b->level);
 }
 
-void state_put_border(const walk *w, loop_state *s, const walk_border *b)
+void state_position(walk *w, loop_state *s, walk_position *at)
 {
-    state_put(s, b->valid), state_put(s, b->entry), state_put(s, b->t), state_put(s, b->b.x),
-        state_put(s, b->b.y), state_put(s, b->distance);
-    state_put_vec3(s, b->n);
-    if (w->plan->scene->has_groups)
-        state_put(s, b->level);
-}
-
-walk_border state_get_border(const walk *w, loop_state *s)
-{
-    walk_border b = {.valid = state_get(s), .entry = state_get(s), .t = state_get(s)};
-    b.b.x = state_get(s), b.b.y = state_get(s), b.distance = state_get(s);
-    b.n = state_get_vec3(s);
-    if (w->plan->scene->has_groups)
-        b.level = state_get(s);
-    return b;
-}
-
-static void put_ray(const walk *w, loop_state *s, walk_ray moving)
-{
-    ir_ref r[RAY_MOST];
-    uint32_t count = follow_pack(w, moving, r);
-    for (uint32_t k = 0; k < count; k++)
-        state_put(s, r[k]);
-}
-
-static walk_ray get_ray(const walk *w, loop_state *s)
-{
-    s->cursor += follow_width(w);
-    return follow_unpack(w, s->r + s->cursor - follow_width(w));
-}
-
-void state_put_position(const walk *w, loop_state *s, const walk_position *at)
-{
-    state_put(s, at->sample), state_put(s, at->depth), state_put(s, at->tmax), state_put(s, at->pdf),
-        state_put(s, at->delta);
-    state_put_vec3(s, at->o), state_put_vec3(s, at->d);
+    if (s->reads) /* what the walk does not carry must not be used, but for the shares */
+        *at = (walk_position){.share = color_all(t_f32(&w->t, 1.0f / 3))};
+    state_ref(s, &at->sample), state_ref(s, &at->depth), state_ref(s, &at->tmax), state_ref(s, &at->pdf),
+        state_ref(s, &at->delta);
+    state_vec3(s, &at->o), state_vec3(s, &at->d);
     if (w->weighted)
-        state_put(s, at->weight);
+        state_ref(s, &at->weight);
     if (w->volumetric)
-        state_put(s, at->event), state_put(s, at->medium), state_put_vec3(s, at->scattered);
+        state_ref(s, &at->event), state_ref(s, &at->medium), state_vec3(s, &at->scattered);
     if (w->spectral)
-        state_put_color(s, at->share);
-    if (w->motion->chains)
-        state_put(s, at->link);
-    if (w->attaches)
-        state_put(s, at->attached);
-    if (w->motion->chains && follow_keeps_now(w))
-        put_ray(w, s, at->now);
-    if ((w->motion == &motion_local_surface && w->moves & MOVE_HITS))
-        put_hit(w, s, &at->last);
-    if (w->motion->moves_stretches)
-        state_put_sway(w, s, at);
-}
-
-walk_position state_get_position(walk *w, loop_state *s)
-{
-    walk_position at = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
-    at.sample = state_get(s), at.depth = state_get(s), at.tmax = state_get(s), at.pdf = state_get(s),
-    at.delta = state_get(s);
-    at.o = state_get_vec3(s), at.d = state_get_vec3(s);
-    if (w->weighted)
-        at.weight = state_get(s);
-    if (w->volumetric)
-        at.event = state_get(s), at.medium = state_get(s), at.scattered = state_get_vec3(s);
-    if (w->spectral)
-        at.share = state_get_color(s);
-    if (w->motion->chains)
-        at.link = state_get(s), at.now = (walk_ray){at.o, at.d, at.pdf};
-    if (w->attaches)
-        at.attached = state_get(s);
-    if (w->motion->chains && follow_keeps_now(w))
-        at.now = get_ray(w, s);
-    if ((w->motion == &motion_local_surface && w->moves & MOVE_HITS))
-        at.last = get_hit(w, s);
-    if (w->motion->moves_stretches)
-        state_get_sway(w, s, &at);
-    return at;
+        state_color(s, &at->share);
+    w->motion->state(w, s, at);
 }
 
 walk_position walk_before(walk *w, ir_ref sample)
@@ -186,10 +115,12 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
 
 walk_position position_select(walk *w, ir_ref condition, walk_position a, walk_position b)
 {
-    loop_state from = {0}, old = {0};
-    state_put_position(w, &from, &a), state_put_position(w, &old, &b);
-    state_select(&w->t, condition, &from, &old);
-    return state_get_position(w, &from);
+    loop_state state = {0}, others = {0};
+    state_position(w, &state, &a), state_position(w, &others, &b);
+    state_select(w->t.f, condition, &state, &others);
+    state_position(w, &state, &a);
+    state_end(&state);
+    return a;
 }
 
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at)
