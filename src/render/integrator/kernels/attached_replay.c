@@ -169,7 +169,7 @@ static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
         .forth = is(w, p, CHAIN_FORTH),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
     };
-    now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->onward, LINK_FIXED));
+    now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->attached.onward, LINK_FIXED));
     now.adjoint = ir_or(f, now.last, now.back);
     now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
     return now;
@@ -216,7 +216,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
-    v.onward = ir_select(f, onward.alive, v.onward, t_u32(t, LINK_FIXED));
+    v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
     turn now = turn_of(w, p, &v);
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, now.forth, light, none), p->phase);

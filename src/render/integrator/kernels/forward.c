@@ -136,7 +136,7 @@ static ir_ref step(const walk *kernel, forward_state *p)
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
     if (w->motion->chains) {
-        follow_pack(w, p->at.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
+        follow_pack(w, p->at.attached.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
         memcpy(moved + 3, p->ray, sizeof p->ray);
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);

@@ -52,9 +52,9 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
-    walk_ray now = w->motion->chains ? follow_next(w, &v) : p->at.now;
+    walk_ray now = w->motion->chains ? follow_next(w, &v) : p->at.attached.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
-    p->at.now = now;
+    p->at.attached.now = now;
     return onward.alive;
 }
 
@@ -125,9 +125,9 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
-    walk_hit none = p.at.last;
+    walk_hit none = p.at.local_surface.last;
     p.at = walk_camera(w, p.at.sample);
-    p.at.last = none;
+    p.at.local_surface.last = none;
     w->motion->before(w, &p.at);
     w->motion->camera(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)

@@ -125,17 +125,17 @@ static sight see(tracer *t, vec3 from, vec3 to, vec3 n)
 /* The point on a sampled light; of one that is not on a shape any point in its direction. */
 static vec3 light_point(walk *w, const walk_light *light)
 {
-    ir_ref distance = ir_select(w->t.f, light->on_shape, light->distance, t_f32(&w->t, 1));
+    ir_ref distance = ir_select(w->t.f, light->attached.on_shape, light->distance, t_f32(&w->t, 1));
     return v3_detach(&w->t, v3_add(&w->t, light->ref, v3_scale(&w->t, light->d, distance)));
 }
 
 static void follow_place_light(walk *w, walk_light *light, ir_ref *in)
 {
     tracer *t = &w->t;
-    two_places x = follow_look(w, &light->way);
+    two_places x = follow_look(w, &light->attached.arrival);
     vec3 y = light_point(w, light), n = v3_detach(t, light->n);
     sight now = see(t, x.now.si.p, y, n), before = see(t, x.before.si.p, y, n);
-    ir_ref here = light->way.hit.valid, area = ir_and(t->f, here, light->on_shape);
+    ir_ref here = light->attached.arrival.hit.valid, area = ir_and(t->f, here, light->attached.on_shape);
     light->ref = follow3(w, here, v3_detach(t, light->ref), x.now.si.p, x.before.si.p);
     light->d = follow3(w, area, v3_detach(t, light->d), now.d, before.d);
     light->distance = follow_number(w, area, ir_detach(t->f, light->distance), now.distance, before.distance);
@@ -144,8 +144,9 @@ static void follow_place_light(walk *w, walk_light *light, ir_ref *in)
 
 static bool follow_emission(walk *w, walk_light *light)
 {
-    two_places x = follow_look(w, &light->way);
-    ir_ref here = light->way.hit.valid, moves = follow_link(w, light->way.link, LINK_RAY);
+    two_places x = follow_look(w, &light->attached.arrival);
+    ir_ref here = light->attached.arrival.hit.valid,
+           moves = follow_link(w, light->attached.arrival.link, LINK_RAY);
     vec2 now = light_emission_uv(w, here, x.now.si.uv, x.now.d),
          before = light_emission_uv(w, here, x.before.si.uv, x.before.d);
     ir_ref on_surface = ir_and(w->t.f, moves, here);
@@ -198,8 +199,9 @@ static heading attached(walk *w, const walk_vertex *v, const interaction *si, fr
                                     si->uv.x,       si->uv.y, v->sample.lobe, v->sample.delta};
     ir_ref out[6];
     vec3 held = frame_to_local(&w->t, fr, v3_detach(&w->t, v->next_d)); /* it stays in the world */
-    vec3_put(v3_select(&w->t, v->held, held, v3_detach(&w->t, v->wo)), in + 8), vec3_put(to_light, in + 11);
-    in[14] = v->u1, in[15] = v->u2;
+    vec3_put(v3_select(&w->t, v->attached.density_only, held, v3_detach(&w->t, v->wo)), in + 8),
+        vec3_put(to_light, in + 11);
+    in[14] = v->attached.u1, in[15] = v->attached.u2;
     uint32_t count = 16 + surface_args(&w->t, si, fr, in + 16);
     ir_call(w->t.f, v->bsdf_class, before ? w->fn.attach_before : w->fn.attach, w->plan->bsdfs.count, in,
             count, out);
@@ -213,7 +215,7 @@ static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_lig
     interaction si = x->si;
     si.shape = v->si.shape, si.entry = v->si.entry;
     frame fr = surface_frame(t, &si);
-    vec3 wi = frame_to_local(t, fr, back(w, &v->way, x));
+    vec3 wi = frame_to_local(t, fr, back(w, &v->attached.arrival, x));
     heading h = {.density = {0}};
     if (w->attaches) {
         h = attached(w, v, &si, fr, wi, to_light, before);
@@ -232,7 +234,8 @@ static heading turned(walk *w, const walk_vertex *v, const place *x, vec3 to_lig
 /* bool: the sample leads where its lobe does, not to where it has led */
 static ir_ref leads(walk *w, const walk_vertex *v)
 {
-    return w->attaches ? ir_or(w->t.f, v->sample.delta, ir_and(w->t.f, v->attached, ir_not(w->t.f, v->held)))
+    return w->attaches ? ir_or(w->t.f, v->sample.delta,
+                               ir_and(w->t.f, v->attached.sampled, ir_not(w->t.f, v->attached.density_only)))
                        : v->sample.delta;
 }
 
@@ -242,10 +245,10 @@ static arguments make_arguments(walk *w, const walk_vertex *v, place x, vec3 to_
     arguments a = {.uv = x.si.uv, .sample_term = t_f32(t, 0), .light_term = t_f32(t, 0)};
     x.si.shape = v->si.shape, x.si.entry = v->si.entry;
     a.frame = surface_frame(t, &x.si);
-    sight onward = see(t, x.si.p, v3_detach(t, v->next_p), v3_detach(t, v->next_ng));
-    a.wi = frame_to_local(t, a.frame, back(w, &v->way, &x));
+    sight onward = see(t, x.si.p, v3_detach(t, v->attached.next_p), v3_detach(t, v->attached.next_ng));
+    a.wi = frame_to_local(t, a.frame, back(w, &v->attached.arrival, &x));
     a.light = frame_to_local(t, a.frame, to_light);
-    vec3 wo = v3_select(t, follow_link(w, v->onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
+    vec3 wo = v3_select(t, follow_link(w, v->attached.onward, LINK_POINT), onward.d, v3_detach(t, v->next_d));
     heading h = turned(w, v, &x, a.light, before);
     a.wo = frame_to_local(t, a.frame, v3_select(t, leads(w, v), h.d, wo));
     a.density = h.density, a.light_pdf = h.light_pdf;
@@ -262,7 +265,7 @@ static void attached_factors(walk *w, const walk_vertex *v, const walk_light *li
                              const arguments *before, motion_factors *by)
 {
     tracer *t = &w->t;
-    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached, t_ratio(t, one, now->density),
+    ir_ref one = t_f32(t, 1), taken = follow_relative(w, v->attached.sampled, t_ratio(t, one, now->density),
                                                       t_ratio(t, one, before->density));
     by->sample = ir_mul(t->f, by->sample, taken);
     if (w->next_event)
@@ -275,11 +278,11 @@ static void follow_values(walk *w, const walk_vertex *v, const walk_light *seen,
 {
     ir_func *f = w->t.f;
     ir_ref *wi = in + 1, *uv = in + 4, *light = in + 6, *wo = in + 9, *rest = in + 14;
-    two_places x = follow_look(w, &v->way);
+    two_places x = follow_look(w, &v->attached.arrival);
     vec3 lit = v3_detach(&w->t, v->light.sampled ? v->light.d : v->si.ns);
     arguments now = make_arguments(w, v, x.now, v->light.sampled ? seen->d : lit, false),
               before = w->pass == RENDER_FROZEN ? make_arguments(w, v, x.before, lit, true) : now;
-    ir_ref here = v->way.hit.valid;
+    ir_ref here = v->attached.arrival.hit.valid;
     vec3_put(follow3(w, here, vec3_at(wi), now.wi, before.wi), wi);
     vec3 toward = follow3(w, here, v3_detach(&w->t, v->to_light), now.light, before.light);
     vec3_put(v3_select(&w->t, here, toward, vec3_at(light)), light); /* elsewhere it may follow the light */
@@ -290,30 +293,32 @@ static void follow_values(walk *w, const walk_vertex *v, const walk_light *seen,
         if (ir_type_of(f, rest[k]) == IR_F32)
             rest[k] = follow_number(w, here, rest[k], now.rest[k], before.rest[k]);
     by->light = t_f32(&w->t, 1);
-    by->sample =
-        follow_relative(w, follow_link(w, v->onward, LINK_POINT), now.sample_term, before.sample_term);
+    by->sample = follow_relative(w, follow_link(w, v->attached.onward, LINK_POINT), now.sample_term,
+                                 before.sample_term);
     if (v->light.sampled)
-        by->light = follow_relative(w, ir_and(f, here, v->light.on_shape), now.light_term, before.light_term);
+        by->light = follow_relative(w, ir_and(f, here, v->light.attached.on_shape), now.light_term,
+                                    before.light_term);
     if (w->attaches)
         attached_factors(w, v, seen, &now, &before, by);
 }
 
 /* ---- the ray that goes on ---- */
 
-/* v->onward, from what else there is in v. */
+/* v->attached.onward, from what else there is in v. */
 static void follow_onward(walk *w, walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref fixed = t_u32(t, LINK_FIXED), moves = follow_link(w, v->way.link, LINK_RAY);
+    ir_ref fixed = t_u32(t, LINK_FIXED), moves = follow_link(w, v->attached.arrival.link, LINK_RAY);
     ir_ref delta = ir_or(f, ir_and(f, v->sample.delta, ir_or(f, moves, ir_not(f, goes_through(w, v)))),
-                         ir_and(f, moves, v->next_delta));
-    ir_ref point = ir_select(f, ir_and(f, moves, ir_and(f, v->next_valid, ir_not(f, v->sample.delta))),
-                             t_u32(t, LINK_POINT), fixed);
+                         ir_and(f, moves, v->attached.next_delta));
+    ir_ref point =
+        ir_select(f, ir_and(f, moves, ir_and(f, v->attached.next_valid, ir_not(f, v->sample.delta))),
+                  t_u32(t, LINK_POINT), fixed);
     ir_ref onward = ir_select(f, delta, t_u32(t, LINK_RAY), point);
     if (w->attaches)
-        onward = ir_select(f, v->attached, t_u32(t, LINK_ATTACHED), onward);
-    v->onward = ir_select(f, v->goes_on, onward, fixed);
+        onward = ir_select(f, v->attached.sampled, t_u32(t, LINK_ATTACHED), onward);
+    v->attached.onward = ir_select(f, v->goes_on, onward, fixed);
 }
 
 walk_ray follow_next(walk *w, const walk_vertex *v)
@@ -322,15 +327,15 @@ walk_ray follow_next(walk *w, const walk_vertex *v)
     walk_ray next = {v3_detach(t, v->next_o), v3_detach(t, v->next_d), ir_detach(t->f, v->sample.pdf)};
     if (w->plan->bsdfs.count == 0)
         return next;
-    two_places x = follow_look(w, &v->way);
+    two_places x = follow_look(w, &v->attached.arrival);
     vec3 any = v3_detach(t, v->to_light);
     heading now = turned(w, v, &x.now, any, false),
             before = w->pass == RENDER_FROZEN ? turned(w, v, &x.before, any, true) : now;
-    ir_ref moves = ir_not(t->f, follow_link(w, v->onward, LINK_FIXED));
+    ir_ref moves = ir_not(t->f, follow_link(w, v->attached.onward, LINK_FIXED));
     next.o = follow3(w, moves, next.o, x.now.si.p, x.before.si.p);
     next.d = follow3(w, ir_and(t->f, moves, leads(w, v)), next.d, now.d, before.d);
     if (w->attaches)
-        next.pdf = follow_number(w, ir_and(t->f, moves, v->attached), next.pdf, now.pdf, before.pdf);
+        next.pdf = follow_number(w, ir_and(t->f, moves, v->attached.sampled), next.pdf, now.pdf, before.pdf);
     return next;
 }
 
@@ -357,11 +362,11 @@ walk_ray follow_camera(walk *w, ir_ref sample)
 
 static void follow_start(walk *w, walk_position *at)
 {
-    at->link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
-    at->now = (walk_ray){at->o, at->d, at->pdf};
-    at->attached = t_u32(&w->t, 0);
+    at->attached.link = t_u32(&w->t, w->plan->sensor ? LINK_RAY : LINK_FIXED);
+    at->attached.now = (walk_ray){at->o, at->d, at->pdf};
+    at->attached.count = t_u32(&w->t, 0);
     if (follow_keeps_now(w) && w->plan->sensor)
-        at->now = follow_camera(w, at->sample);
+        at->attached.now = follow_camera(w, at->sample);
 }
 
 /* From a vertex that moves: where the ray that goes on will hit. */
@@ -371,9 +376,9 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
     ir_func *f = t->f;
     walk_position at = *before;
     ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
-                                                   follow_link(w, at.link, LINK_RAY));
+                                                   follow_link(w, at.attached.link, LINK_RAY));
     if (w->attaches)
-        wanted = ir_and(f, wanted, ir_not(f, v->attached));
+        wanted = ir_and(f, wanted, ir_not(f, v->attached.sampled));
     ir_ref branch = ir_if(f, wanted);
     at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
     interaction si = walk_intersect(w, at, NULL);
@@ -383,8 +388,10 @@ static void look_ahead(walk *w, walk_vertex *v, const walk_position *before)
     ir_else(f);
     vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
     ir_endif(f);
-    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
-    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
+    v->attached.next_valid = ir_phi(f, branch, si.valid, no),
+    v->attached.next_delta = ir_phi(f, branch, delta, no);
+    v->attached.next_p = v3_phi(t, branch, p, anywhere),
+    v->attached.next_ng = v3_phi(t, branch, ng, v->next_d);
     follow_onward(w, v);
 }
 
@@ -399,67 +406,68 @@ static void state_ray(const walk *w, loop_state *s, walk_ray *r)
 
 static void state_attached(walk *w, loop_state *s, walk_position *at)
 {
-    state_ref(s, &at->link);
+    state_ref(s, &at->attached.link);
     if (w->attaches)
-        state_ref(s, &at->attached);
+        state_ref(s, &at->attached.count);
     if (follow_keeps_now(w))
-        state_ray(w, s, &at->now);
+        state_ray(w, s, &at->attached.now);
     else if (s->reads)
-        at->now = (walk_ray){at->o, at->d, at->pdf};
+        at->attached.now = (walk_ray){at->o, at->d, at->pdf};
 }
 
 static void follow_join(walk *w, ir_ref branch, const walk_position *camera, walk_position *at)
 {
     ir_func *f = w->t.f;
-    at->link = ir_phi(f, branch, camera->link, at->link);
+    at->attached.link = ir_phi(f, branch, camera->attached.link, at->attached.link);
     if (w->attaches)
-        at->attached = ir_phi(f, branch, camera->attached, at->attached);
+        at->attached.count = ir_phi(f, branch, camera->attached.count, at->attached.count);
     if (!follow_keeps_now(w))
         return;
     ir_ref from[RAY_MOST], old[RAY_MOST];
-    uint32_t count = follow_pack(w, camera->now, from);
-    follow_pack(w, at->now, old);
+    uint32_t count = follow_pack(w, camera->attached.now, from);
+    follow_pack(w, at->attached.now, old);
     for (uint32_t k = 0; k < count; k++)
         old[k] = ir_phi(f, branch, from[k], old[k]);
-    at->now = follow_unpack(w, old);
+    at->attached.now = follow_unpack(w, old);
 }
 
 static void follow_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     (void)fresh;
     if (!follow_keeps_now(w))
-        at->now = (walk_ray){at->o, at->d, at->pdf};
+        at->attached.now = (walk_ray){at->o, at->d, at->pdf};
 }
 
 static void follow_on(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
                       walk_position *next)
 {
     (void)at, (void)alive;
-    next->link = v->onward;
-    next->now = (walk_ray){next->o, next->d, next->pdf};
+    next->attached.link = v->attached.onward;
+    next->attached.now = (walk_ray){next->o, next->d, next->pdf};
     if (w->attaches)
-        next->attached = attached_next(w, v);
+        next->attached.count = attached_next(w, v);
 }
 
 static void follow_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     (void)w;
-    v->way = (walk_way){.link = at->link, .hit = v->hit_place, .now = at->now, .pdf = at->pdf};
-    v->attached_before = at->attached;
-    v->hit.way = v->way;
+    v->attached.arrival =
+        (walk_way){.link = at->attached.link, .hit = v->met, .now = at->attached.now, .pdf = at->pdf};
+    v->attached.count = at->attached.count;
+    v->hit.attached.arrival = v->attached.arrival;
 }
 
 static void follow_light_chosen(walk *w, walk_vertex *v, vec3 normal)
 {
-    v->light.n = normal, v->light.on_shape = light_is_on_shape(w, v->light.cls);
-    v->light.way = v->way;
+    v->light.n = normal, v->light.attached.on_shape = light_is_on_shape(w, v->light.cls);
+    v->light.attached.arrival = v->attached.arrival;
 }
 
 static uint32_t follow_inputs(walk *w, const walk_position *at, const walk_vertex *v,
                               ir_ref out[ARRIVALS_MOST])
 {
     (void)v;
-    return follow_pack(w, at->now, out);
+    return follow_pack(w, at->attached.now, out);
 }
 
 static uint32_t follow_ray_on(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST])

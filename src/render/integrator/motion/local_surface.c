@@ -63,7 +63,7 @@ static bool moved_emission(walk *w, walk_light *light)
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
     tracer *t = &w->t;
-    walk_hit last = detached(t, &v->last), before = *here;
+    walk_hit last = detached(t, &v->local_surface.last), before = *here;
     /* where there is none, this surface stands in, so that nothing is divided by zero; and is left out */
     ir_ref there = last.valid;
     before.entry = ir_select(t->f, there, last.entry, here->entry);
@@ -88,9 +88,10 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->next.p), n = v3_detach(t, v->next.ng),
-         kept = v3_detach(t, v->next_d);
-    ir_ref follows = ir_and(f, ir_and(f, v->goes_on, v->next.valid), ir_not(f, v->sample.delta));
+    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->local_surface.next.p),
+         n = v3_detach(t, v->local_surface.next.ng), kept = v3_detach(t, v->next_d);
+    ir_ref follows =
+        ir_and(f, ir_and(f, v->goes_on, v->local_surface.next.valid), ir_not(f, v->sample.delta));
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
     vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
@@ -99,10 +100,11 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     before = ir_select(f, usable, before, t_f32(t, 1));
     if ((w->moves & MOVE_PLACES)) {
         tracer reads = walk_tracked(w);
-        ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
+        ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
         moved_with(&reads, shape,
-                   w->plan->scene->has_groups ? ir_select(f, follows, v->next.level, here->level)
-                                              : (ir_ref){0},
+                   w->plan->scene->has_groups
+                       ? ir_select(f, follows, v->local_surface.next.level, here->level)
+                       : (ir_ref){0},
                    &target, &n);
     }
     ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
@@ -119,7 +121,7 @@ static void moved_arguments(walk *w, const walk_vertex *v, const walk_light *lig
     if (!(w->moves & MOVE_SURFACE))
         return;
     bool slides = (w->moves & MOVE_HITS);
-    walk_hit here = detached(t, &v->hit_place);
+    walk_hit here = detached(t, &v->met);
     interaction si = walk_surface(w, &here, w->fn.interact_tracked);
     frame fr = surface_frame(t, &si);
     vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
@@ -145,13 +147,13 @@ static void moved_arguments(walk *w, const walk_vertex *v, const walk_light *lig
 static void state_last(walk *w, loop_state *s, walk_position *at)
 {
     if (w->moves & MOVE_HITS)
-        state_hit(w, s, &at->last);
+        state_hit(w, s, &at->local_surface.last);
 }
 
 static void moved_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     if (w->moves & MOVE_HITS)
-        at->last.valid = ir_and(w->t.f, at->last.valid, ir_not(w->t.f, fresh));
+        at->local_surface.last.valid = ir_and(w->t.f, at->local_surface.last.valid, ir_not(w->t.f, fresh));
 }
 
 static void moved_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
@@ -161,23 +163,24 @@ static void moved_next(walk *w, const walk_position *at, const walk_vertex *v, i
     (void)at;
     if (!(w->moves & MOVE_HITS))
         return;
-    next->last = v->hit_place;
-    next->last.valid = ir_and(f, ir_and(f, next->last.valid, alive), ir_not(f, v->sample.delta));
+    next->local_surface.last = v->met;
+    next->local_surface.last.valid =
+        ir_and(f, ir_and(f, next->local_surface.last.valid, alive), ir_not(f, v->sample.delta));
 }
 
 static void moved_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     ir_func *f = w->t.f;
-    v->last = at->last;
+    v->local_surface.last = at->local_surface.last;
     if (w->moves & MOVE_PLACES)
-        v->hit_place.slides = ir_and(f, v->hit_place.valid, ir_not(f, at->last.valid));
-    v->hit.seen_from = v->hit_place;
+        v->met.slides = ir_and(f, v->met.valid, ir_not(f, at->local_surface.last.valid));
+    v->hit.seen_from = v->met;
 }
 
 static void moved_light_chosen(walk *w, walk_vertex *v, vec3 normal)
 {
     if (w->moves & MOVE_HITS)
-        v->light.n = normal, v->light.seen_from = v->hit_place;
+        v->light.n = normal, v->light.seen_from = v->met;
 }
 
 /* What the ray that goes on meets. */
@@ -188,7 +191,8 @@ static void moved_ahead(walk *w, walk_vertex *v, const walk_position *at)
     if (!(w->moves & MOVE_HITS))
         return;
     ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
-    v->next = walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
+    v->local_surface.next =
+        walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
 }
 
 static void moved_reference(walk *w, walk_light *light, ir_ref *in)

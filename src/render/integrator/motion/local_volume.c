@@ -54,11 +54,11 @@ static void state_anchor(const walk *w, loop_state *s, walk_anchor *a)
 
 static void state_sway(walk *w, loop_state *s, walk_position *at)
 {
-    state_border(w, s, &at->border), state_ref(s, &at->reach);
+    state_border(w, s, &at->local_volume.border), state_ref(s, &at->local_volume.reach);
     if (w->plan->sensor)
-        state_carry(s, &at->carry);
+        state_carry(s, &at->local_volume.carry);
     if (surfaces_slide(w))
-        state_anchor(w, s, &at->anchor), state_ref(s, &at->target);
+        state_anchor(w, s, &at->local_volume.anchor), state_ref(s, &at->local_volume.target);
 }
 
 static walk_carry carry_none(walk *w)
@@ -70,13 +70,13 @@ static walk_carry carry_none(walk *w)
 
 static void sway_none(walk *w, walk_position *at)
 {
-    at->border = border_none(w), at->reach = t_f32(&w->t, -1);
-    at->carry = carry_none(w);
-    at->target = t_u32(&w->t, 0);
-    at->anchor = (walk_anchor){
+    at->local_volume.border = border_none(w), at->local_volume.reach = t_f32(&w->t, -1);
+    at->local_volume.carry = carry_none(w);
+    at->local_volume.target = t_u32(&w->t, 0);
+    at->local_volume.anchor = (walk_anchor){
         .there = ir_bool(w->t.f, false),
-        .axis = at->target,
-        .on = at->border,
+        .axis = at->local_volume.target,
+        .on = at->local_volume.border,
         .o = at->o,
         .d = at->d,
         .by = v3_zero(&w->t),
@@ -217,19 +217,19 @@ static vec3 start_moved(walk *w, const walk_position *at, sway_line camera)
     tracer *t = &w->t;
     vec3 moved = v3_zero(t);
     if (w->plan->sensor) {
-        vec3 carried = v3_add(t, rows_times(t, at->carry.shift, camera.shift),
-                              rows_times(t, at->carry.turn, camera.turn));
-        moved = v3_select(t, at->carry.there, carried, moved);
+        vec3 carried = v3_add(t, rows_times(t, at->local_volume.carry.shift, camera.shift),
+                              rows_times(t, at->local_volume.carry.turn, camera.turn));
+        moved = v3_select(t, at->local_volume.carry.there, carried, moved);
     }
     if (surfaces_slide(w)) {
-        walk_border on = border_detached(t, at->anchor.on);
-        vec3 o = v3_detach(t, at->anchor.o), d = v3_detach(t, at->anchor.d);
+        walk_border on = border_detached(t, at->local_volume.anchor.on);
+        vec3 o = v3_detach(t, at->local_volume.anchor.o), d = v3_detach(t, at->local_volume.anchor.d);
         ir_ref by = own_slide(w, &on, o, d);
         if (w->plan->moves & MOVE_PLACES)
-            by = ir_select(t->f, ir_ne(t->f, at->anchor.axis, t_u32(t, 0)),
-                           point_moved(w, &at->anchor, &on, o, d), by);
-        vec3 slid = v3_scale(t, v3_detach(t, at->anchor.by), by);
-        moved = v3_add(t, moved, v3_select(t, at->anchor.there, slid, v3_zero(t)));
+            by = ir_select(t->f, ir_ne(t->f, at->local_volume.anchor.axis, t_u32(t, 0)),
+                           point_moved(w, &at->local_volume.anchor, &on, o, d), by);
+        vec3 slid = v3_scale(t, v3_detach(t, at->local_volume.anchor.by), by);
+        moved = v3_add(t, moved, v3_select(t, at->local_volume.anchor.there, slid, v3_zero(t)));
     }
     return moved;
 }
@@ -240,12 +240,12 @@ static sway_line segment_swing(walk *w, const walk_position *at)
     ir_func *f = t->f;
     sway_line camera = w->plan->sensor ? camera_swing(w, at) : still(t);
     vec3 moved = start_moved(w, at, camera);
-    ir_ref swings = ir_gt(f, at->reach, t_f32(t, 0)),
-           reach = ir_select(f, swings, ir_detach(f, at->reach), t_f32(t, 1));
+    ir_ref swings = ir_gt(f, at->local_volume.reach, t_f32(t, 0)),
+           reach = ir_select(f, swings, ir_detach(f, at->local_volume.reach), t_f32(t, 1));
     vec3 turned = v3_neg(t, moved);
     if (w->plan->moves & MOVE_PLACES) {
         vec3 end = v3_add(t, v3_detach(t, at->scattered), v3_scale(t, v3_detach(t, at->d), reach));
-        turned = v3_add(t, turned, sway_target_moved(w, at->target, end, NULL));
+        turned = v3_add(t, turned, sway_target_moved(w, at->local_volume.target, end, NULL));
     }
     vec3 turn = v3_select(t, swings, v3_scale(t, turned, ir_div(f, t_f32(t, 1), reach)), v3_zero(t));
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
@@ -274,7 +274,7 @@ static hold hold_between(tracer *t, const walk_border *near, const walk_border *
 /* bool: what moves the vertex before moves this one */
 static ir_ref goes_on(tracer *t, const walk_position *at, ir_ref there)
 {
-    return ir_and(t->f, there, ir_le(t->f, at->reach, t_f32(t, 0)));
+    return ir_and(t->f, there, ir_le(t->f, at->local_volume.reach, t_f32(t, 0)));
 }
 
 /* (1 - d g^T) m, by rows */
@@ -299,10 +299,11 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
     const vec3 unit[3] = {v3(one, zero, zero), v3(zero, one, zero), v3(zero, zero, one)};
     const ir_ref along_d[3] = {d.x, d.y, d.z};
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
-    walk_carry c = {.there = ir_or(f, first, goes_on(t, at, at->carry.there))};
+    walk_carry c = {.there = ir_or(f, first, goes_on(t, at, at->local_volume.carry.there))};
     vec3 camera[3], shift[3], turn[3];
     slid_rows(t, d, by->g, unit, camera);
-    slid_rows(t, d, by->g, at->carry.shift, shift), slid_rows(t, d, by->g, at->carry.turn, turn);
+    slid_rows(t, d, by->g, at->local_volume.carry.shift, shift),
+        slid_rows(t, d, by->g, at->local_volume.carry.turn, turn);
     for (int k = 0; k < 3; k++) {
         c.shift[k] = v3_select(t, first, camera[k], shift[k]);
         c.turn[k] = v3_select(t, first, v3_sub(t, v3_scale(t, unit[k], distance), v3_scale(t, h, along_d[k])),
@@ -344,11 +345,11 @@ static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *b
     random4 r =
         random_block(t, w->pixel, at->sample, stretch_key(w, at->event, 0), w->stream, t_u32(t, 0xFFFFFFFFu));
     walk_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
-                behind = ahead, kept = at->anchor;
+                behind = ahead, kept = at->local_volume.anchor;
     if (w->plan->moves & MOVE_PLACES) {
         ir_ref axis,
-            goes_along = ir_ne(f, at->target, t_u32(t, 0)); /* then this is the surface that the segment
-                                                               swings about, if it ends here at all */
+            goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0)); /* then this is the surface that the
+                                                               segment swings about, if it ends here at all */
         vec3 along = any_axis(t, r.u[1], &axis);
         ahead.axis = ir_select(f, goes_along, axis, ahead.axis),
         ahead.by = v3_select(t, goes_along, along, d);
@@ -378,22 +379,22 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 start = v3_detach(t, at->scattered), d = v3_detach(t, at->d);
-    walk_border near = border_detached(t, at->border),
-                far = border_of(w, &v->hit_place, v->hit_normal, start, d);
+    walk_border near = border_detached(t, at->local_volume.border),
+                far = border_of(w, &v->met, v->local_volume.hit_normal, start, d);
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
     sway_line by = segment_swing(w, at);
     ir_ref near_slide = slide(w, &by, &near, start, d), far_slide = slide(w, &by, &far, start, d);
     ir_ref begins = ir_select(f, near.valid, near.distance, zero), length = ir_sub(f, far.distance, begins);
     ir_ref good = ir_and(f, far.valid, ir_gt(f, length, zero)),
            inverse = ir_div(f, one, ir_select(f, good, length, one));
-    ir_ref origin = ir_detach(f, v3_dot(t, v3_sub(t, v->hit_place.o, start), d)), stands = far.distance;
+    ir_ref origin = ir_detach(f, v3_dot(t, v3_sub(t, v->met.o, start), d)), stands = far.distance;
     if (w->media)
         stands = ir_select(f, collides, ir_detach(f, ir_add(f, origin, v->flight.t)), stands);
     ir_ref share = ir_select(f, collides, ir_mul(f, ir_sub(f, stands, begins), inverse), one);
     ir_ref inside = between(w, &far, near_slide, far_slide, share),
            end = ir_select(f, collides, inside, ir_select(f, far.valid, far_slide, near_slide));
     ir_ref growth = ir_select(f, good, t_mad(t, ir_sub(f, far_slide, near_slide), inverse, one), one);
-    v->sway = (walk_sway){
+    v->local_volume.motion = (walk_sway){
         .shift = by.shift,
         .turn = by.turn,
         .near = near_slide,
@@ -401,20 +402,20 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
         .growth = growth,
         .origin = origin,
     };
-    v->sway.moved = v3_add(t, sway_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
-    v->border = far;
+    v->local_volume.motion.moved = v3_add(t, sway_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
+    v->local_volume.border = far;
     hold held = hold_between(t, &near, &far, d, share);
     if (w->plan->sensor)
-        v->carry = carry_on(w, at, &held, &near, &far, d, stands);
+        v->local_volume.carry = carry_on(w, at, &held, &near, &far, d, stands);
     if (surfaces_slide(w))
-        v->anchor = anchor_choose(w, at, &held, &near, &far, start, d);
+        v->local_volume.anchor = anchor_choose(w, at, &held, &near, &far, start, d);
     if (w->media) {
         v->flight.s.motion =
             (walk_motion){sway_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
                           ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
         v->flight.growth = growth;
     }
-    v->hit.sway = v->sway, v->hit.seen_from = v->hit_place;
+    v->hit.local_volume.motion = v->local_volume.motion, v->hit.seen_from = v->met;
 }
 
 uint32_t sway_pack(const walk_sway *s, ir_ref out[SWAY_NUMBERS])
@@ -432,7 +433,7 @@ static sway_line sway_to_light(walk *w, const walk_vertex *v)
     ir_func *f = t->f;
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
-    sway_line l = {.shift = v->sway.moved, .turn = still(t).turn};
+    sway_line l = {.shift = v->local_volume.motion.moved, .turn = still(t).turn};
     if (!walk_place_light(w, &light, &factor))
         return l;
     ir_ref inverse = t_ratio(t, t_f32(t, 1), distance);
@@ -456,7 +457,7 @@ static walk_motion sway_between(walk *w, const sway_line *l, const walk_border *
 /* bool: the vertex may move */
 static ir_ref may_move(walk *w, const walk_vertex *v)
 {
-    return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->carry.there;
+    return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->local_volume.carry.there;
 }
 
 /* The walk ahead, from surface to surface that lets through. */
@@ -477,7 +478,8 @@ static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    v->next_reach = t_f32(t, -1), v->next_n = v3_zero(t), v->next_target = t_u32(t, 0);
+    v->local_volume.next_reach = t_f32(t, -1), v->local_volume.next_n = v3_zero(t),
+    v->local_volume.next_target = t_u32(t, 0);
     if (!surfaces_slide(w) && !w->plan->sensor) /* normals and lights move no vertex */
         return;
     walk own = *w;
@@ -486,7 +488,8 @@ static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref wanted =
         ir_and(f, ir_and(f, v->goes_on, may_move(w, v)), ir_not(f, ir_or(f, v->through, v->sample.delta)));
     vec3 d = v->next_d;
-    way_ahead x = {walk_next(&own, *at, v, wanted), wanted, v->next_reach, v->next_target, v->next_n};
+    way_ahead x = {walk_next(&own, *at, v, wanted), wanted, v->local_volume.next_reach,
+                   v->local_volume.next_target, v->local_volume.next_n};
     loop_state state = {0}, next = {0};
     state_ahead(&own, &state, &x);
     ir_ref loop = state_loop(f, &state);
@@ -518,7 +521,8 @@ static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     state_endloop(f, loop, &state, &next);
     state_ahead(&own, &state, &x);
     state_end(&state);
-    v->next_reach = x.reach, v->next_n = x.n, v->next_target = x.target;
+    v->local_volume.next_reach = x.reach, v->local_volume.next_n = x.n,
+    v->local_volume.next_target = x.target;
 }
 
 static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
@@ -528,14 +532,17 @@ static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir
     ir_func *f = t->f;
     ir_ref holds = ir_and(f, alive, ir_not(f, v->sample.delta));
     walk_position kept = *next, fresh = *next;
-    kept.anchor = at->anchor, kept.carry = at->carry, kept.border = v->border, kept.reach = at->reach,
-    kept.target = at->target;
-    fresh.border = border_none(w), fresh.reach = v->next_reach, fresh.target = v->next_target;
+    kept.local_volume.anchor = at->local_volume.anchor, kept.local_volume.carry = at->local_volume.carry,
+    kept.local_volume.border = v->local_volume.border, kept.local_volume.reach = at->local_volume.reach,
+    kept.local_volume.target = at->local_volume.target;
+    fresh.local_volume.border = border_none(w), fresh.local_volume.reach = v->local_volume.next_reach,
+    fresh.local_volume.target = v->local_volume.next_target;
     if (surfaces_slide(w))
-        fresh.anchor = v->anchor, fresh.anchor.there = ir_and(f, holds, v->anchor.there);
-    fresh.carry = v->carry;
+        fresh.local_volume.anchor = v->local_volume.anchor,
+        fresh.local_volume.anchor.there = ir_and(f, holds, v->local_volume.anchor.there);
+    fresh.local_volume.carry = v->local_volume.carry;
     if (w->plan->sensor)
-        fresh.carry.there = ir_and(f, holds, v->carry.there);
+        fresh.local_volume.carry.there = ir_and(f, holds, v->local_volume.carry.there);
     loop_state state = {0}, others = {0};
     state_sway(w, &state, &kept), state_sway(w, &others, &fresh);
     state_select(f, v->through, &state, &others);
@@ -547,26 +554,26 @@ static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir
 
 static void sway_begun(walk *w, ir_ref fresh, walk_position *at)
 {
-    at->border.valid = ir_and(w->t.f, at->border.valid, ir_not(w->t.f, fresh));
+    at->local_volume.border.valid = ir_and(w->t.f, at->local_volume.border.valid, ir_not(w->t.f, fresh));
 }
 
 static void sway_light_chosen(walk *w, walk_vertex *v, vec3 normal)
 {
     if (w->moves & MOVE_HITS)
         v->light.n = normal;
-    v->light.seen_from = v->hit_place, v->light.sway = v->sway;
+    v->light.seen_from = v->met, v->light.local_volume.motion = v->local_volume.motion;
 }
 
 static void sway_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     (void)w, (void)at;
-    v->hit_normal = v->si.ng;
+    v->local_volume.hit_normal = v->si.ng;
 }
 
 static uint32_t sway_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
 {
     (void)w, (void)at;
-    return sway_pack(&v->sway, out);
+    return sway_pack(&v->local_volume.motion, out);
 }
 
 /* What has arrived at how the vertex moves goes on to what moves it. */
@@ -577,7 +584,7 @@ static void sway_adjoint(walk *w, const walk_position *at, const walk_vertex *v,
     ir_ref numbers[SWAY_NUMBERS];
     (void)at, (void)carried;
     ir_if(f, when);
-    sway_pack(&v->sway, numbers);
+    sway_pack(&v->local_volume.motion, numbers);
     ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);

@@ -32,9 +32,9 @@ bool sway_emission(walk *w, walk_light *light)
     tracer *t = &w->t;
     if (!(w->moves & MOVE_SURFACE))
         return false;
-    two_surfaces x = sway_surface(w, &light->seen_from, &light->sway);
+    two_surfaces x = sway_surface(w, &light->seen_from, &light->local_volume.motion);
     ir_ref there = light->seen_from.valid, everywhere = ir_bool(t->f, true);
-    vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->sway.turn));
+    vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->local_volume.motion.turn));
     vec2 now = light_emission_uv(w, there, x.now.uv, d),
          before = light_emission_uv(w, there, x.before.uv, was);
     light->d = d;
@@ -48,7 +48,7 @@ void sway_reference(walk *w, walk_light *light, ir_ref *in)
 {
     if (!(w->moves & MOVE_HITS))
         return;
-    light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->sway.moved);
+    light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->local_volume.motion.moved);
     vec3_put(light->ref, in + 1);
 }
 
@@ -57,13 +57,13 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 d = v3_detach(t, v->next_d), n = v3_detach(t, v->next_n);
-    ir_ref one = t_f32(t, 1), reach = ir_detach(f, v->next_reach), was = v3_dot(t, d, n);
+    vec3 d = v3_detach(t, v->next_d), n = v3_detach(t, v->local_volume.next_n);
+    ir_ref one = t_f32(t, 1), reach = ir_detach(f, v->local_volume.next_reach), was = v3_dot(t, d, n);
     ir_ref swings = ir_and(f, ir_gt(f, reach, t_f32(t, 0)), ir_ne(f, was, t_f32(t, 0)));
     ir_ref distance = ir_select(f, swings, reach, one);
     if (w->plan->moves & MOVE_PLACES)
         by = v3_sub(t, by,
-                    sway_target_moved(w, v->next_target,
+                    sway_target_moved(w, v->local_volume.next_target,
                                       v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
     vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* over the distance as it was */
     ir_ref inverse = ir_div(f, one, v3_length(t, to)), cosine = v3_dot(t, v3_scale(t, to, inverse), n);
@@ -82,7 +82,7 @@ static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
     frame fr = walk_frame(w, v, si);
     vec3 p = v3_add(t, v3_detach(t, v->si.p), by);
-    vec3_put(frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->hit_place.d), turn)))),
+    vec3_put(frame_to_local(t, fr, v3_neg(t, v3_normalize(t, v3_add(t, v3_detach(t, v->met.d), turn)))),
              out + 1);
     out[4] = ir_select(f, collides, p.x, si->uv.x), out[5] = ir_select(f, collides, p.y, si->uv.y);
     vec3_put(frame_to_local(t, fr, to_light), out + 6),
@@ -100,12 +100,13 @@ void sway_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_r
         return;
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false), now[15 + SURFACE_ARGS],
            before[15 + SURFACE_ARGS], factor, unused;
-    walk_hit here = v->hit_place;
+    walk_hit here = v->met;
     here.valid = ir_and(f, here.valid, ir_not(f, collides));
-    two_surfaces x = sway_surface(w, &here, &v->sway);
+    two_surfaces x = sway_surface(w, &here, &v->local_volume.motion);
     bool lights = v->light.sampled;
     vec3 lit = lights ? v3_detach(t, v->light.d) : v3_detach(t, v->light_d);
-    arguments(w, v, &x.now, v->sway.turn, v->sway.moved, lights ? light->d : lit, now, &factor);
+    arguments(w, v, &x.now, v->local_volume.motion.turn, v->local_volume.motion.moved,
+              lights ? light->d : lit, now, &factor);
     if (w->pass == RENDER_FROZEN)
         arguments(w, v, &x.before, v3_zero(t), v3_zero(t), lit, before, &unused);
     for (uint32_t k = 1; k < count;

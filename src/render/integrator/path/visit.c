@@ -134,7 +134,7 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
         .si = *si,
         .frame = surface_frame(t, si),
         .to_light = at->d,
-        .attached_before = at->attached,
+        .attached.count = at->attached.count,
         .third = t_f32(t, 0),
     };
     v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
@@ -152,7 +152,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
     walk_vertex v = {0};
-    v.si = walk_intersect(w, at, &v.hit_place);
+    v.si = walk_intersect(w, at, &v.met);
     w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);

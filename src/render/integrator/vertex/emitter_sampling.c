@@ -29,11 +29,11 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
             in, 16, &pdf);
     const render_scene *s = w->plan->scene;
     if (!w->plan->lights_tabled)
-        return v->hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
+        return v->attached.hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
     ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
     if (s->environment != PLAN_NONE)
         light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
-    return v->hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
+    return v->attached.hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -182,7 +182,7 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     *d = vec3_at(out);
     *pdf = out[4];
     if (w->smooth)
-        v->light_pdf = out[11];
+        v->attached.light_pdf = out[11];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->plan->light_needs & NEED_FACE)
@@ -199,10 +199,10 @@ ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
     bool tabled = w->plan->lights_tabled;
     ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->smooth)
-        v->light_bsdf_pdf = bsdf_pdf,
-        v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+        v->attached.light_pdf =
+            ir_mul(f, v->attached.light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->bsdf_emission)
         mis = ir_select(f, light_is_delta(w, v->light.cls), mis,
-                        power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
+                        power_heuristic(t, w->smooth ? v->attached.light_pdf : both, bsdf_pdf));
     return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What of a path moves with parameters, and how: the structs in which a walk carries it, and the interface of
  * the ways in which it may (docs/theory/moving_geometry.md, attached_replay.md). One of them is chosen when
- * a walk begins (motion/choose.c); each is a file of motion/, and all that the rooms below know of it is
+ * a walk begins (motion/none.c); each is a file of motion/, and all that the rooms below know of it is
  * struct walk_motion_class. */
 #ifndef BL_RENDER_WALK_MOTION_H
 #define BL_RENDER_WALK_MOTION_H
@@ -35,7 +35,7 @@ enum { RAY_MOST = 7 };
 
 /* ---- what moves ---- */
 
-/* What of a ray moves with parameters, where walk.follows (attached_path.c). */
+/* What of a ray moves with parameters, where paths are attached (attached_path.c). */
 enum walk_link {
     LINK_FIXED,
     LINK_POINT,
@@ -104,6 +104,81 @@ typedef struct two_surfaces {
     interaction now, before; /* as it is moved; as it was met, which differs in frozen evaluations alone */
 } two_surfaces;
 
+/* ---- what a position, a vertex and a light have besides, by the kind of motion ---- */
+
+typedef struct attached_position {
+    ir_ref link;  /* u32: enum walk_link */
+    ir_ref count; /* u32, where walk.attaches: attached vertices so far in this chain */
+    walk_ray
+        now; /* the ray as tracked evaluations have it; its value is that of o and d but in frozen ones */
+} attached_position;
+
+/* How a vertex was reached. */
+typedef struct walk_way {
+    ir_ref link; /* u32: enum walk_link */
+    walk_hit hit;
+    walk_ray now; /* attached_position.now */
+    ir_ref pdf;   /* where walk.attaches: walk_position.pdf */
+} walk_way;
+
+typedef struct attached_vertex {
+    walk_way arrival;
+    ir_ref next_valid;    /* from a vertex that moves: bool, the ray that goes on hits something, */
+    ir_ref next_delta;    /* bool: which then samples a discrete lobe, */
+    vec3 next_p, next_ng; /* where */
+    ir_ref onward;        /* u32: link to the next vertex */
+    /* where walk.attaches: */
+    ir_ref weighs;       /* bool: weights against light sampling are tracked, */
+    ir_ref sampled;      /* and this sample is attached, which was made */
+    ir_ref u1, u2;       /* by these numbers; */
+    ir_ref density_only; /* bool: it is of a part of a mixture that is detached, so only its density moves */
+    ir_ref count;        /* u32: attached_position.count */
+    /* where walk.smooth, of light sampling without the steps of its tables: */
+    ir_ref hit_pdf, light_pdf; /* of the light that was hit; of the sampled one */
+} attached_vertex;
+
+typedef struct attached_light {
+    ir_ref on_shape;  /* bool: of a sampled light */
+    walk_way arrival; /* at the vertex that it is seen from */
+} attached_light;
+
+typedef struct local_surface_position {
+    walk_hit last; /* the vertex before; valid where it may move, and its lobe was not discrete */
+} local_surface_position;
+
+typedef struct local_surface_vertex {
+    walk_hit last;    /* local_surface_position.last */
+    interaction next; /* what the ray that goes on meets */
+} local_surface_vertex;
+
+typedef struct local_volume_position {
+    walk_anchor anchor; /* what moves the vertex before, */
+    walk_carry carry;   /* also where the camera's parameters are wanted; */
+    walk_border border; /* the surface that the ray has gone through since, the last one; */
+    ir_ref reach;       /* how far it is from that vertex to the next, where the segment swings about that,
+                           else negative; */
+    ir_ref target;      /* u32: the shape's record, where that is a point which goes along with its shape; 0:
+                           it is held */
+} local_volume_position;
+
+typedef struct local_volume_vertex {
+    walk_sway motion;
+    walk_border border; /* the surface that the ray meets, collision or not; */
+    vec3 hit_normal;    /* its geometric normal */
+    walk_carry carry;
+    walk_anchor anchor;
+    ir_ref next_reach;  /* from here to the next vertex of the path, where the segment is to swing about that,
+                           else negative; */
+    vec3 next_n;        /* the normal there; */
+    ir_ref next_target; /* local_volume_position.target */
+} local_volume_vertex;
+
+typedef struct local_volume_light {
+    walk_sway motion; /* of the vertex that it is seen from */
+} local_volume_light;
+
+/* ---- what the interface passes ---- */
+
 /* Values whose adjoints are wanted besides those of parameters, and what has arrived at them so far: of the
  * ray that leads to a vertex (attached_path.c), or of how it moves (local_volume.c). None: count 0. */
 enum { ARRIVALS_MOST = 12 };
@@ -140,7 +215,7 @@ typedef struct walk_motion_class {
 
     /* ---- a visit, all detached but for how the vertex moves: fields of walk_vertex ---- */
 
-    void (*met)(walk *w, walk_vertex *v, const walk_position *at);    /* v->hit_place is known */
+    void (*met)(walk *w, walk_vertex *v, const walk_position *at);    /* v->met is known */
     void (*stands)(walk *w, walk_vertex *v, const walk_position *at); /* surface or collision is decided */
     void (*light_chosen)(walk *w, walk_vertex *v, vec3 normal);       /* v->light; normal: on it */
     /* v->sample, of that roughness (none: there is no material) and made by these numbers */

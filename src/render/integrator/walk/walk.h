@@ -28,8 +28,8 @@ typedef struct walk_functions {
     ir_func **emitter_radiance_tracked;
     ir_func **emitter_place; /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions
                                 of what moves the light; NULL where no light's place is tracked */
-    ir_func **slide_before;  /* where walk.follows, interact_tracked meets the entry anew with the ray it is
-                                given; and untracked, in RENDER_FROZEN */
+    ir_func **slide_before;  /* where walk.wants.surface_anew, interact_tracked meets the entry anew with the
+                                ray it is given; and untracked, in RENDER_FROZEN */
     ir_func **turn, **turn_before;     /* record, wi 3, uv 2, lobe -> wo 3 of the discrete lobe, tracked;
                                           untracked, in RENDER_FROZEN */
     ir_func **attach, **attach_before; /* in their place where walk.attaches: record, wi 3, uv 2, lobe, delta,
@@ -78,7 +78,7 @@ typedef struct walk_wants {
     bool moving_reference; /* emitter_place: of delta lights, too, as seen from a point that moves */
 } walk_wants;
 
-typedef struct walk {
+struct walk {
     tracer t;
     const plan *plan;
     render_pass pass;
@@ -106,20 +106,16 @@ typedef struct walk {
     const sampler_class *sampler;
     bool notes; /* kernels keep which lights were seen, so that walking a path again needs no shadow rays */
     walk_known known;
-} walk;
+};
 
 /* Where a path stands before a vertex. */
-typedef struct walk_position {
+struct walk_position {
     ir_ref sample, depth; /* u32 */
     vec3 o, d;
     ir_ref tmax; /* negative: a path that has ended; nothing will be hit */
     ir_ref pdf;  /* with which d was sampled; where walk.behind_null, -1 as long as nothing but null lobes was
                     met */
-    ir_ref delta;    /* bool: by a discrete lobe, or d is a camera ray */
-    ir_ref link;     /* u32: enum walk_link, where walk.follows */
-    ir_ref attached; /* u32: attached vertices so far in this chain, where walk.attaches */
-    walk_ray now; /* there, the ray as tracked evaluations have it; its value is that of o and d but in frozen
-                     ones */
+    ir_ref delta;  /* bool: by a discrete lobe, or d is a camera ray */
     ir_ref weight; /* of the sample in its pixel, where walk.weighted: filter times sensor */
     ir_ref event; /* (V) u32: vertices, collisions and surfaces that were crossed so far; random numbers go by
                      it */
@@ -129,42 +125,30 @@ typedef struct walk_position {
                        from */
     color share;    /* (V) how likely each channel is to have sampled this path, if one of the three does the
                        sampling; sum 1 */
-    walk_hit last;  /* where surfaces move: the vertex before; valid where it may move, and its lobe was not
-                       discrete */
-    walk_anchor anchor; /* where walk.sways: what moves the vertex before, */
-    walk_carry carry;   /* also where the camera's parameters are wanted; */
-    walk_border border; /* the surface that the ray has gone through since, the last one; */
-    ir_ref reach;  /* how far it is from that vertex to the next, where the segment swings about that, else
-                      negative; */
-    ir_ref target; /* u32: the shape's record, where that is a point which goes along with its shape; 0: it is
-                      held */
-} walk_position;
-
-/* How a vertex was reached, where walk.follows. */
-typedef struct walk_way {
-    ir_ref link; /* u32: enum walk_link */
-    walk_hit hit;
-    walk_ray now; /* walk_position.now */
-    ir_ref pdf;   /* where walk.attaches: walk_position.pdf */
-} walk_way;
+    /* Where walk.motion is of that kind: */
+    attached_position attached;
+    local_surface_position local_surface;
+    local_volume_position local_volume;
+};
 
 /* Light found by the ray itself, or sampled: radiance is evaluated by walk_radiance, tracked or not. */
-typedef struct walk_light {
+struct walk_light {
     ir_ref there;       /* bool */
     ir_ref cls, record; /* u32; valid references also where `there` is false */
     vec2 uv;
     ir_ref distance, facing;
-    bool sampled;    /* by choose_light: seen from ref */
-    vec3 ref, d;     /* d: toward it, unit */
-    bool d_moves;    /* d carries derivatives */
-    vec3 n;          /* of a sampled light on a shape */
-    ir_ref on_shape; /* bool; these two where walk.follows, */
-    walk_way way;    /* and this */
-    surface on; /* where plan.light_needs: face and b of the point on the light, and p, of one that is not
-                   sampled */
-    walk_hit seen_from; /* where surfaces move: whose point ref is; of light that the ray has found, where */
-    walk_sway sway;     /* where walk.sways */
-} walk_light;
+    bool sampled; /* by choose_light: seen from ref */
+    vec3 ref, d;  /* d: toward it, unit */
+    bool d_moves; /* d carries derivatives */
+    vec3 n;       /* where walk.wants.light_normal: of a sampled light on a shape */
+    surface on;   /* where plan.light_needs: face and b of the point on the light, and p, of one that is not
+                     sampled */
+    walk_hit seen_from; /* where surfaces move locally: whose point ref is; of light that the ray has found,
+                           where */
+    /* Where walk.motion is of that kind: */
+    attached_light attached;
+    local_volume_light local_volume;
+};
 
 /* A stretch of a ray up to the next surface, where it lies in a medium (free_flight.c). */
 typedef struct walk_stretch {
@@ -176,7 +160,7 @@ typedef struct walk_stretch {
     ir_ref limit;       /* distance to the next surface */
     ir_ref sample, key; /* u32: name its random numbers, */
     ir_ref step;        /* u32: which are used from here on */
-    walk_motion motion; /* where walk.sways */
+    walk_motion motion; /* where walk.motion moves stretches */
 } walk_stretch;
 
 /* The decided way through a stretch. */
@@ -190,7 +174,7 @@ typedef struct walk_flight {
                         end's factor is 0, without it */
     ir_ref zeros[3]; /* u32: factors that are 0 */
     color share;     /* walk_position.share behind it */
-    ir_ref growth;   /* where walk.sways: walk_sway.growth */
+    ir_ref growth;   /* where walk.motion moves stretches: walk_sway.growth */
 } walk_flight;
 
 /* What reaches a vertex of the light it has sampled, through media and surfaces that let light through
@@ -203,53 +187,35 @@ typedef struct walk_shadow {
                       that may want it */
 } walk_shadow;
 
-typedef struct walk_vertex {
+struct walk_vertex {
     interaction si;
-    frame frame;              /* of the shading normal */
-    walk_hit hit_place, last; /* where surfaces move: this vertex, and the one before */
-    interaction next;         /* and what the ray that goes on meets */
-    walk_light hit;           /* emission at the vertex (or of the environment) */
-    ir_ref hit_pdf; /* where walk.attaches: with which light sampling would have found it, smoothly */
+    frame frame;    /* of the shading normal */
+    walk_hit met;   /* what the ray has met, and where */
+    walk_light hit; /* emission at the vertex (or of the environment) */
     ir_ref hit_mis; /* weight of the material's sample against light sampling; 0 where nothing is hit */
     ir_ref goes_on; /* bool: there is a surface and depth allows another segment */
     ir_ref bsdf_class, bsdf_record;
-    vec3 wi, to_light, wo;            /* local */
-    walk_light light;                 /* sampled light */
-    ir_ref light_probability;         /* f32: with which the light was chosen; of tabled choices */
-    ir_ref light_weight;              /* visibility * mis / (pdf * choice probability) */
-    ir_ref light_visible;             /* bool */
-    ir_ref light_pdf, light_bsdf_pdf; /* where walk.attaches: densities that light_weight's MIS weighs */
-    ir_ref attaches;        /* where walk.attaches, bool: weights against light sampling are tracked, */
-    ir_ref attached;        /* and this sample is attached, which was made */
-    ir_ref held;            /* but of a part of a mixture that is not, so only its density is; */
-    ir_ref u1, u2;          /* by these numbers */
-    ir_ref attached_before; /* u32: walk_position.attached */
-    walk_shadow shadow;     /* (V) on the way to the light */
-    vec3 light_d;           /* (V) toward it */
-    walk_flight flight;     /* (V) where walk.media */
-    ir_ref samples_light;   /* (V) bool: where walk.media */
-    ir_ref through;         /* (V) bool: goes on as if there were no surface */
-    walk_sway sway;         /* (V) where walk.sways, as are these: */
-    walk_border border;     /* the surface that the ray meets, collision or not; */
-    vec3 hit_normal;        /* its geometric normal */
-    walk_carry carry;
-    walk_anchor anchor;
-    ir_ref next_reach;  /* from here to the next vertex of the path, where the segment is to swing about that,
-                           else negative; */
-    vec3 next_n;        /* the normal there; */
-    ir_ref next_target; /* walk_position.target */
-    ir_ref third;       /* (V) third coordinate of a collision's place, whose first two are si.uv */
-    ir_ref medium;      /* (V) as walk_position's: on the side that the ray goes on to */
+    vec3 wi, to_light, wo;    /* local */
+    walk_light light;         /* sampled light */
+    ir_ref light_probability; /* f32: with which the light was chosen; of tabled choices */
+    ir_ref light_weight;      /* visibility * mis / (pdf * choice probability) */
+    ir_ref light_visible;     /* bool */
+    walk_shadow shadow;       /* (V) on the way to the light */
+    vec3 light_d;             /* (V) toward it */
+    walk_flight flight;       /* (V) where walk.media */
+    ir_ref samples_light;     /* (V) bool: where walk.media */
+    ir_ref through;           /* (V) bool: goes on as if there were no surface */
+    ir_ref third;             /* (V) third coordinate of a collision's place, whose first two are si.uv */
+    ir_ref medium;            /* (V) as walk_position's: on the side that the ray goes on to */
     bsdf_sample sample;
-    vec3 next_o, next_d;  /* the ray that goes on */
-    walk_way way;         /* where walk.follows, */
-    ir_ref next_valid;    /* and from a vertex that moves: bool, the ray that goes on hits something, */
-    ir_ref next_delta;    /* bool: which then samples a discrete lobe, */
-    vec3 next_p, next_ng; /* where */
-    ir_ref onward;        /* u32: link to the next vertex */
+    vec3 next_o, next_d; /* the ray that goes on */
     ir_ref u_roulette;
     ir_ref decisions; /* u32: mixes what was decided here, for the drift test */
-} walk_vertex;
+    /* Where walk.motion is of that kind: */
+    attached_vertex attached;
+    local_surface_vertex local_surface;
+    local_volume_vertex local_volume;
+};
 
 /* The walk's tracer, its values carrying derivatives (or being the frozen ones). */
 static inline tracer walk_tracked(const walk *w)
