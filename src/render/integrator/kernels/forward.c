@@ -131,17 +131,17 @@ static ir_ref step(const walk *kernel, forward_state *p)
         if (detour_any(w))
             gather(w, p, &before, glow);
     }
-    ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
-    uint32_t width = w->motion->chains ? follow_width(w) : 0;
+    ir_ref from[3 + ARRIVALS_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
-    if (w->motion->chains) {
-        follow_pack(w, p->at.attached.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
-        memcpy(moved + 3, p->ray, sizeof p->ray);
+    uint32_t width = w->motion->onward(w, &v, outputs + 6);
+    if (width > 0) {
+        w->motion->inputs(w, &p->at, &v, from + 3);
+        memcpy(moved + 3, p->ray, width * sizeof *p->ray);
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
     memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
-    if (w->motion->chains)
+    if (width > 0)
         follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
         ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];

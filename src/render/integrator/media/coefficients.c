@@ -310,6 +310,16 @@ ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
     return ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s));
 }
 
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked)
+{
+    return tracked && w->motion->moves_stretches ? stretch_place(w, s, t_f32(&w->t, 0)) : s->o;
+}
+
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked)
+{
+    return tracked && w->motion->moves_stretches ? stretch_length(w, s, s->limit) : s->limit;
+}
+
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides
  * by. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }

@@ -52,9 +52,8 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
-    bool moves = tracked && w->motion->moves_stretches;
-    vec3 p = moves ? stretch_place(w, s, t_f32(t, 0)) : s->o;
-    ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+    vec3 p = stretch_begin(w, s, tracked);
+    ir_ref length = stretch_extent(w, s, tracked);
     color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
     for (int c = 0; c < 3; c++) {
         ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);

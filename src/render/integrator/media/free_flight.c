@@ -185,9 +185,8 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     color one = color_all(t_f32(t, 1)), closed = one, product = one;
     if (media_any(w, true)) {
-        bool moves = tracked && w->motion->moves_stretches;
-        color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
-        ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+        color sigma = stretch_extinction(w, s, stretch_begin(w, s, tracked), tracked);
+        ir_ref length = stretch_extent(w, s, tracked);
         for (int c = 0; c < 3; c++)
             closed.c[c] = exponential(t, sigma.c[c], length);
     }

@@ -20,6 +20,9 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
 /* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows;
  * else the point, and 1. */
 vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
+/* The same of where it begins and of how long it is, tracked or not. */
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked);
 ir_ref stretch_growth(walk *w, const walk_stretch *s);
 ir_ref flight_growth(walk *w,
                      const walk_flight *fl); /* of the measure of the way that its end is a share of */

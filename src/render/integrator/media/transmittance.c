@@ -190,8 +190,7 @@ static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
-    if (w->motion->moves_stretches)
-        c->last = g->border;
+    c->last = g->border;
     c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
     c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
     ir_ref ahead = ir_gt(f, v3_dot(t, v3_sub(t, l->end, c->o), g->hit.d), t_f32(t, 0));
@@ -225,10 +224,9 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
         .stages = t_u32(t, 0),
     };
     *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
-    if (w->motion->moves_stretches && tracked)
+    if (tracked)
         l->motion = w->motion->to_light(w, v);
-    if (w->motion->moves_stretches)
-        c.last = border_none(w);
+    c.last = border_none(w);
     c.medium = at->medium;
     ir_ref left;
     if (w->media)
@@ -328,7 +326,7 @@ static uint32_t line_pack(const sway_line *l, ir_ref out[LINE_NUMBERS])
 static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived, ir_ref when, arrivals *sum)
 {
     ir_func *f = w->t.f;
-    if (!w->motion->moves_stretches)
+    if (arrived->count == 0)
         return;
     ir_ref numbers[LINE_NUMBERS], branch = ir_if(f, when);
     arrivals inside = *sum;

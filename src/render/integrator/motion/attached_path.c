@@ -516,6 +516,7 @@ const walk_motion_class motion_attached = {
     .emission = follow_emission,
     .arguments = follow_values,
     .hit_mis = attached_hit_mis,
+    .to_light = none_to_light,
     .inputs = follow_inputs,
     .onward = follow_ray_on,
     .adjoint = follow_adjoint,

@@ -220,6 +220,7 @@ const walk_motion_class motion_local_surface = {
     .emission = moved_emission,
     .arguments = moved_arguments,
     .hit_mis = none_hit_mis,
+    .to_light = none_to_light,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,

@@ -50,6 +50,12 @@ bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     return false;
 }
 
+sway_line none_to_light(walk *w, const walk_vertex *v)
+{
+    (void)w, (void)v;
+    return (sway_line){0};
+}
+
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
 {
     (void)w, (void)at, (void)v, (void)out;
@@ -85,6 +91,7 @@ const walk_motion_class motion_none = {
     .emission = none_emission,
     .arguments = none_arguments,
     .hit_mis = none_hit_mis,
+    .to_light = none_to_light,
     .inputs = none_inputs,
     .onward = none_onward,
     .adjoint = none_adjoint,
