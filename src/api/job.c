@@ -93,7 +93,8 @@ static bool wants_detours(const bl_job *job)
     bl_volume_gradient how = job->desc.volume_gradient;
     bool wanted =
         how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
-    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !plan_sways(job->plan);
+    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY &&
+           !plan_moves_segments(job->plan);
 }
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)

@@ -174,7 +174,7 @@ static void write_words(plan *p)
 bool plan_follows(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
 bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
 
-bool plan_sways(const plan *p)
+bool plan_moves_segments(const plan *p)
 {
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)

@@ -123,8 +123,8 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
  * whether hits move on the surface. */
 bool plan_follows(const plan *p);
 bool plan_hits_move(const plan *p);
-bool plan_sways(const plan *p); /* requested parameters move vertices of volumetric walks, or what lies
-                                   between them (integrator/motion/local_volume.c) */
+bool plan_moves_segments(const plan *p); /* requested parameters move vertices of volumetric walks, or what
+                                   lies between them (integrator/motion/local_volume.c) */
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off);

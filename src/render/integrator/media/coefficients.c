@@ -117,7 +117,7 @@ static bool use_detours(const walk *w)
                   !medium_of(w->plan->media.data[i])->homogeneous;
     for (uint32_t i = 0; i < w->plan->phases.count; i++)
         wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
-    return w->plan->detours && wanted && !checks && media_any(w, false) && !plan_sways(w->plan);
+    return w->plan->detours && wanted && !checks && media_any(w, false) && !plan_moves_segments(w->plan);
 }
 
 void flight_functions(walk *w)
@@ -151,7 +151,7 @@ void flight_functions(walk *w)
     }
 }
 
-/* Places are where they are, whatever the parameters, but where they sway. */
+/* Places are where they are, whatever the parameters, but where they move with stretches. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
 {
     if (!w->motion->moves_stretches || !tracked)
@@ -211,7 +211,7 @@ bool media_any(const walk *w, bool homogeneous)
 
 bool media_want_extinction(const walk *w)
 {
-    bool any = plan_sways(w->plan); /* ways through it change */
+    bool any = plan_moves_segments(w->plan); /* ways through it change */
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         any |= medium_wants_extinction(w->plan->media.data[i]);
     for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the area of flakes is a factor of it */
@@ -279,7 +279,7 @@ vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance)
     vec3 p = stretch_point(t, s, distance);
     if (!w->motion->moves_stretches)
         return p;
-    const walk_motion *m = &s->motion;
+    const stretch_motion *m = &s->motion;
     p = v3_detach(t, p), distance = ir_detach(f, distance);
     ir_ref slides =
         t_mad(t, ir_mul(f, distance, t_ratio(t, t_f32(t, 1), m->end)), ir_sub(f, m->far, m->near), m->near);

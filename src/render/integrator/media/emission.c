@@ -31,8 +31,8 @@ static bool is_wanted(const walk *w)
     bool wanted = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++) {
         const class_node *n = w->plan->media.data[i];
-        wanted |=
-            medium_emits(n) && (media_want_extinction(w) || plan_wants(n, "emission") || plan_sways(w->plan));
+        wanted |= medium_emits(n) &&
+                  (media_want_extinction(w) || plan_wants(n, "emission") || plan_moves_segments(w->plan));
     }
     return wanted;
 }

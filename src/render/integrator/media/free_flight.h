@@ -17,8 +17,8 @@ color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
-/* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows;
- * else the point, and 1. */
+/* Where walk.motion moves stretches, tracked: the place that a point at that distance moves to, and by what
+ * the stretch grows; else the point, and 1. */
 vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
 /* The same of where it begins and of how long it is, tracked or not. */
 vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);

@@ -16,7 +16,7 @@ typedef struct crossing {
     ir_ref medium, step;
     ir_ref going;
     ir_ref stages;    /* u32: so far, where counts_stages */
-    walk_border last; /* where walk.sways: the surface that was gone through last */
+    walk_border last; /* where walk.motion moves stretches: the surface that was gone through last */
     walk_shadow sum;
 } crossing;
 
@@ -39,7 +39,7 @@ static bool wants_surfaces(const walk *w)
 
 bool shadow_is_wanted(const walk *w)
 {
-    return plan_sways(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
+    return plan_moves_segments(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
 }
 
 /* Passes that may want shadow_adjoint, and so know how many stages it needs. */
@@ -72,14 +72,14 @@ typedef struct stage {
     vec3 wi;
     ir_ref passable; /* bool: there is no surface, or one of a class that lets light through */
     walk_hit hit;
-    walk_border border; /* where walk.sways, as is this: how the ray moves there */
-    walk_sway sway;
+    walk_border border; /* where walk.motion moves stretches: how the ray moves there */
+    segment_motion motion;
 } stage;
 
 /* The shadow ray, from where it starts to the point on the light; and how it moves with these. */
 typedef struct shadow_line {
     vec3 start, end;
-    sway_line motion;
+    ray_motion motion;
 } shadow_line;
 
 /* Arguments of a surface that is met along d. */
@@ -92,15 +92,15 @@ static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3
 }
 
 /* The same, as the surface and the ray move. */
-static void moved_arguments_of(walk *w, const stage *g, ir_ref *in, uint32_t count)
+static void stage_arguments(walk *w, const stage *g, ir_ref *in, uint32_t count)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, g->hit.d);
-    two_surfaces x = w->motion->surface(w, &g->hit, &g->sway);
+    two_surfaces x = w->motion->surface(w, &g->hit, &g->motion);
     frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
     ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
     through_arguments(w, &x.now, now_frame,
-                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->sway.turn)))),
+                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn)))),
                       now);
     through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
     for (uint32_t k = 1; k < count; k++)
@@ -118,7 +118,7 @@ static color surface_through(walk *w, const stage *g, bool tracked)
     for (uint32_t k = 0; tracked && k < count; k++)
         in[k] = ir_detach(t->f, in[k]);
     if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
-        moved_arguments_of(w, g, in, count);
+        stage_arguments(w, g, in, count);
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
@@ -171,17 +171,17 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 }
 
 /* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
-static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
+static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
 {
     g->border = c->last;
     if (!w->motion->moves_stretches || !tracked)
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    walk_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
-                                       w->media ? g->s.limit : g->si.t);
+    stretch_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
+                                          w->media ? g->s.limit : g->si.t);
     g->s.motion = m;
-    g->sway = (walk_sway){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
+    g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 
 /* To behind the surface; whether there is anything further. */
@@ -245,7 +245,7 @@ static void count_stage(walk *w, crossing *c, const stage *g)
 {
     ir_func *f = w->t.f;
     ir_ref counts = w->media ? g->s.there : ir_bool(f, false);
-    if (wants_surfaces(w) || plan_sways(w->plan))
+    if (wants_surfaces(w) || plan_moves_segments(w->plan))
         counts = ir_or(f, counts, ir_and(f, c->going, g->si.valid));
     c->stages = ir_add(f, c->stages, t_u32(&w->t, 1));
     c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
@@ -254,7 +254,7 @@ static void count_stage(walk *w, crossing *c, const stage *g)
 static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key, bool tracked)
 {
     stage g = next_stage(w, c, l, sample, key);
-    stage_sways(w, c, l, &g, tracked);
+    stage_moves(w, c, l, &g, tracked);
     if (counts_stages(w))
         count_stage(w, c, &g);
     if (w->media) {
@@ -316,7 +316,7 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
 }
 
 enum { LINE_NUMBERS = 6 };
-static uint32_t line_pack(const sway_line *l, ir_ref out[LINE_NUMBERS])
+static uint32_t line_pack(const ray_motion *l, ir_ref out[LINE_NUMBERS])
 {
     vec3_put(l->shift, out), vec3_put(l->turn, out + 3);
     return LINE_NUMBERS;
@@ -359,7 +359,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
     ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
     stage g = next_stage(w, &c, &l, at->sample, key);
-    stage_sways(w, &c, &l, &g, true);
+    stage_moves(w, &c, &l, &g, true);
     if (w->media) {
         stretch_adjoint(w, &g.s, c.going, to_come, &arrived);
         c.step = g.s.step;

@@ -31,7 +31,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
     return h;
 }
 
-static vec3 moved_point(walk *w, const walk_hit *hit)
+static vec3 local_point(walk *w, const walk_hit *hit)
 {
     walk_hit h = detached(&w->t, hit);
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
@@ -43,7 +43,7 @@ static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
     return (vec2){ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y)};
 }
 
-static bool moved_emission(walk *w, walk_light *light)
+static bool local_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
     if (!(w->moves & MOVE_PLACES))
@@ -95,24 +95,24 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
     vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
-    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)),
+    ir_ref before = ir_detach(f, solid_angle_of_area(t, from, target, n)),
            usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
     if ((w->moves & MOVE_PLACES)) {
         tracer reads = walk_tracked(w);
         ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
-        moved_with(&reads, shape,
-                   w->plan->scene->has_groups
-                       ? ir_select(f, follows, v->local_surface.next.level, here->level)
-                       : (ir_ref){0},
-                   &target, &n);
+        carried_with_shape(&reads, shape,
+                           w->plan->scene->has_groups
+                               ? ir_select(f, follows, v->local_surface.next.level, here->level)
+                               : (ir_ref){0},
+                           &target, &n);
     }
-    ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
+    ir_ref j = ir_div(f, solid_angle_of_area(t, moved, target, n), before);
     *factor = ir_select(f, usable, j, t_f32(t, 1));
     return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
 }
 
-static void moved_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
+static void local_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
                             uint32_t count, motion_factors *by)
 {
     tracer *t = &w->t;
@@ -150,13 +150,13 @@ static void state_last(walk *w, loop_state *s, walk_position *at)
         state_hit(w, s, &at->local_surface.last);
 }
 
-static void moved_begun(walk *w, ir_ref fresh, walk_position *at)
+static void local_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     if (w->moves & MOVE_HITS)
         at->local_surface.last.valid = ir_and(w->t.f, at->local_surface.last.valid, ir_not(w->t.f, fresh));
 }
 
-static void moved_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+static void local_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
                        walk_position *next)
 {
     ir_func *f = w->t.f;
@@ -168,7 +168,7 @@ static void moved_next(walk *w, const walk_position *at, const walk_vertex *v, i
         ir_and(f, ir_and(f, next->local_surface.last.valid, alive), ir_not(f, v->sample.delta));
 }
 
-static void moved_met(walk *w, walk_vertex *v, const walk_position *at)
+static void local_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     ir_func *f = w->t.f;
     v->local_surface.last = at->local_surface.last;
@@ -177,14 +177,14 @@ static void moved_met(walk *w, walk_vertex *v, const walk_position *at)
     v->hit.seen_from = v->met;
 }
 
-static void moved_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+static void local_light_chosen(walk *w, walk_vertex *v, vec3 normal)
 {
     if (w->moves & MOVE_HITS)
         v->light.n = normal, v->light.seen_from = v->met;
 }
 
 /* What the ray that goes on meets. */
-static void moved_ahead(walk *w, walk_vertex *v, const walk_position *at)
+static void local_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     (void)at;
@@ -195,11 +195,11 @@ static void moved_ahead(walk *w, walk_vertex *v, const walk_position *at)
         walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
 }
 
-static void moved_reference(walk *w, walk_light *light, ir_ref *in)
+static void local_light_reference(walk *w, walk_light *light, ir_ref *in)
 {
     if (!(w->moves & MOVE_HITS))
         return;
-    light->ref = moved_point(w, &light->seen_from);
+    light->ref = local_point(w, &light->seen_from);
     vec3_put(light->ref, in + 1);
 }
 
@@ -209,16 +209,16 @@ const walk_motion_class motion_local_surface = {
     .before = none_before,
     .camera = none_camera,
     .join = none_join,
-    .begun = moved_begun,
-    .next = moved_next,
-    .met = moved_met,
+    .begun = local_begun,
+    .next = local_next,
+    .met = local_met,
     .stands = none_visit,
-    .light_chosen = moved_light_chosen,
+    .light_chosen = local_light_chosen,
     .sampled = none_sampled,
-    .look_ahead = moved_ahead,
-    .light_reference = moved_reference,
-    .emission = moved_emission,
-    .arguments = moved_arguments,
+    .look_ahead = local_look_ahead,
+    .light_reference = local_light_reference,
+    .emission = local_emission,
+    .arguments = local_arguments,
     .hit_mis = none_hit_mis,
     .to_light = none_to_light,
     .inputs = none_inputs,

@@ -17,14 +17,14 @@
  *     swings.
  *
  * Motion that goes on is linear in what began it, so that nothing has to be visited twice. The camera's: in
- * two vectors of its ray, by matrices that the path carries (walk_carry). A surface's: in how far it slides
+ * two vectors of its ray, by matrices that the path carries (motion_carry). A surface's: in how far it slides
  * along the ray that it crosses. Of these there are two more at every segment. So the path carries one of
- * them all (walk_anchor), chosen with probability in proportion to by how much it moves the vertex, over
+ * them all (motion_anchor), chosen with probability in proportion to by how much it moves the vertex, over
  * which it is divided: what is chosen is right in the mean, and moves the vertex by as much whichever it is.
  * A point that has gone along with its shape is one of three more, by axis.
  *
  * The transmittance between two vertices is that between the places they have moved to: what a point at a
- * distance along a stretch does is linear in a few numbers (struct walk_sway), all that the tracking in
+ * distance along a stretch does is linear in a few numbers (struct segment_motion), all that the tracking in
  * tracking.c has to know. Slides are taken to first order, which is what derivatives are.
  *
  * Next to a discrete lobe directions stay as they are; that is part of what params calls incomplete. */
@@ -33,26 +33,29 @@
 #include "render/integrator/motion/none.h"
 #include "spirv_gen/ad/ad.h"
 
-bool sway_wanted(const walk *w) { return w->volumetric && walk_tracks(w) && plan_sways(w->plan); }
+bool local_volume_wanted(const walk *w)
+{
+    return w->volumetric && walk_tracks(w) && plan_moves_segments(w->plan);
+}
 
 static bool surfaces_slide(const walk *w) { return w->plan->moves & MOVE_HITS; }
 
 /* ---- as loop state ---- */
 
-static void state_carry(loop_state *s, walk_carry *c)
+static void state_carry(loop_state *s, motion_carry *c)
 {
     state_ref(s, &c->there);
     for (int k = 0; k < 3; k++)
         state_vec3(s, &c->shift[k]), state_vec3(s, &c->turn[k]);
 }
 
-static void state_anchor(const walk *w, loop_state *s, walk_anchor *a)
+static void state_anchor(const walk *w, loop_state *s, motion_anchor *a)
 {
     state_ref(s, &a->there), state_ref(s, &a->axis), state_border(w, s, &a->on);
     state_vec3(s, &a->o), state_vec3(s, &a->d), state_vec3(s, &a->by);
 }
 
-static void state_sway(walk *w, loop_state *s, walk_position *at)
+static void state_local_volume(walk *w, loop_state *s, walk_position *at)
 {
     state_border(w, s, &at->local_volume.border), state_ref(s, &at->local_volume.reach);
     if (w->plan->sensor)
@@ -61,19 +64,19 @@ static void state_sway(walk *w, loop_state *s, walk_position *at)
         state_anchor(w, s, &at->local_volume.anchor), state_ref(s, &at->local_volume.target);
 }
 
-static walk_carry carry_none(walk *w)
+static motion_carry carry_none(walk *w)
 {
     vec3 zero = v3_zero(&w->t);
-    return (walk_carry){
+    return (motion_carry){
         .there = ir_bool(w->t.f, false), .shift = {zero, zero, zero}, .turn = {zero, zero, zero}};
 }
 
-static void sway_none(walk *w, walk_position *at)
+static void volume_before(walk *w, walk_position *at)
 {
     at->local_volume.border = border_none(w), at->local_volume.reach = t_f32(&w->t, -1);
     at->local_volume.carry = carry_none(w);
     at->local_volume.target = t_u32(&w->t, 0);
-    at->local_volume.anchor = (walk_anchor){
+    at->local_volume.anchor = (motion_anchor){
         .there = ir_bool(w->t.f, false),
         .axis = at->local_volume.target,
         .on = at->local_volume.border,
@@ -94,16 +97,16 @@ static walk_border border_detached(tracer *t, walk_border b)
 }
 
 /* What `now` has moved by from what it was, which is 0 in derivatives. */
-static ir_ref moved_by(walk *w, ir_ref now, ir_ref was)
+static ir_ref displacement(walk *w, ir_ref now, ir_ref was)
 {
     ir_func *f = w->t.f;
     return w->pass == RENDER_FROZEN ? ir_sub(f, now, ir_detach(f, was))
                                     : ir_replace_grad(f, t_f32(&w->t, 0), now);
 }
 
-static vec3 moved3(walk *w, vec3 now, vec3 was)
+static vec3 displacement3(walk *w, vec3 now, vec3 was)
 {
-    return v3(moved_by(w, now.x, was.x), moved_by(w, now.y, was.y), moved_by(w, now.z, was.z));
+    return v3(displacement(w, now.x, was.x), displacement(w, now.y, was.y), displacement(w, now.z, was.z));
 }
 
 /* How far a surface slides along a ray that is held, by its own motion. */
@@ -127,7 +130,7 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     ir_ref branch = ir_if(f, b->valid); /* another surface may have no derivative there */
     vec3 p = walk_surface(w, &hit, w->fn.interact_tracked).p,
          was = w->pass == RENDER_FROZEN ? walk_surface(w, &hit, w->fn.slide_before).p : p;
-    ir_ref by = moved_by(w, v3_dot(t, p, d), v3_dot(t, was, d));
+    ir_ref by = displacement(w, v3_dot(t, p, d), v3_dot(t, was, d));
     ir_else(f);
     ir_endif(f);
     return ir_phi(f, branch, by, zero);
@@ -145,10 +148,10 @@ static vec3 normal_over_cosine(tracer *t, const walk_border *b, vec3 d)
 }
 
 /* How far a surface slides along a ray from start along d, by its own motion and by the ray's. */
-static ir_ref slide(walk *w, const sway_line *l, const walk_border *b, vec3 start, vec3 d)
+static ir_ref slide(walk *w, const ray_motion *l, const walk_border *b, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
-    vec3 by = sway_along(t, l->shift, l->turn, b->distance);
+    vec3 by = motion_along(t, l->shift, l->turn, b->distance);
     return ir_sub(t->f, own_slide(w, b, start, d), v3_dot(t, by, normal_over_cosine(t, b, d)));
 }
 
@@ -162,17 +165,17 @@ static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref
 
 /* ---- points that go along with their shapes ---- */
 
-vec3 sway_target_moved(walk *w, ir_ref target, vec3 point, vec3 *n)
+vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n)
 {
     tracer *t = &w->t, reads = walk_tracked(w);
     ir_func *f = t->f;
     ir_ref there = ir_ne(f, target, t_u32(t, 0));
     vec3 now = point, normal = n ? *n : point;
-    moved_with(&reads, ir_select(f, there, target, t_word(t, t_u32(t, 0), HEADER_SHAPES)), (ir_ref){0}, &now,
-               &normal);
+    carried_with_shape(&reads, ir_select(f, there, target, t_word(t, t_u32(t, 0), HEADER_SHAPES)),
+                       (ir_ref){0}, &now, &normal);
     if (n)
-        *n = v3_select(t, there, v3_add(t, *n, moved3(w, normal, *n)), *n);
-    return v3_select(t, there, moved3(w, now, point), v3_zero(t));
+        *n = v3_select(t, there, v3_add(t, *n, displacement3(w, normal, *n)), *n);
+    return v3_select(t, there, displacement3(w, now, point), v3_zero(t));
 }
 
 static ir_ref component(tracer *t, vec3 v, ir_ref axis)
@@ -182,26 +185,26 @@ static ir_ref component(tracer *t, vec3 v, ir_ref axis)
 }
 
 /* Of a point of an anchor, along its axis. */
-static ir_ref point_moved(walk *w, const walk_anchor *a, const walk_border *on, vec3 o, vec3 d)
+static ir_ref point_displacement(walk *w, const motion_anchor *a, const walk_border *on, vec3 o, vec3 d)
 {
     tracer *t = &w->t;
     return component(
         t,
-        sway_target_moved(w, walk_shape_of(t, on->entry), v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
+        target_displacement(w, walk_shape_of(t, on->entry), v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
         a->axis);
 }
 
 /* ---- the segment ---- */
 
-static sway_line still(tracer *t) { return (sway_line){v3_zero(t), v3_zero(t)}; }
+static ray_motion still(tracer *t) { return (ray_motion){v3_zero(t), v3_zero(t)}; }
 
 /* Of the sample's camera ray. */
-static sway_line camera_swing(walk *w, const walk_position *at)
+static ray_motion motion_of_camera(walk *w, const walk_position *at)
 {
     walk own = *w;
     own.t = walk_tracked(w);
     walk_position now = walk_camera(&own, at->sample), was = walk_camera(w, at->sample);
-    return (sway_line){moved3(w, now.o, was.o), moved3(w, now.d, was.d)};
+    return (ray_motion){displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
 }
 
 /* The rows of a matrix times a vector. */
@@ -212,7 +215,7 @@ static vec3 rows_times(tracer *t, const vec3 row[3], vec3 v)
 }
 
 /* What the vertex before has moved by. */
-static vec3 start_moved(walk *w, const walk_position *at, sway_line camera)
+static vec3 start_displacement(walk *w, const walk_position *at, ray_motion camera)
 {
     tracer *t = &w->t;
     vec3 moved = v3_zero(t);
@@ -227,29 +230,29 @@ static vec3 start_moved(walk *w, const walk_position *at, sway_line camera)
         ir_ref by = own_slide(w, &on, o, d);
         if (w->plan->moves & MOVE_PLACES)
             by = ir_select(t->f, ir_ne(t->f, at->local_volume.anchor.axis, t_u32(t, 0)),
-                           point_moved(w, &at->local_volume.anchor, &on, o, d), by);
+                           point_displacement(w, &at->local_volume.anchor, &on, o, d), by);
         vec3 slid = v3_scale(t, v3_detach(t, at->local_volume.anchor.by), by);
         moved = v3_add(t, moved, v3_select(t, at->local_volume.anchor.there, slid, v3_zero(t)));
     }
     return moved;
 }
 
-static sway_line segment_swing(walk *w, const walk_position *at)
+static ray_motion motion_of_segment(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    sway_line camera = w->plan->sensor ? camera_swing(w, at) : still(t);
-    vec3 moved = start_moved(w, at, camera);
+    ray_motion camera = w->plan->sensor ? motion_of_camera(w, at) : still(t);
+    vec3 moved = start_displacement(w, at, camera);
     ir_ref swings = ir_gt(f, at->local_volume.reach, t_f32(t, 0)),
            reach = ir_select(f, swings, ir_detach(f, at->local_volume.reach), t_f32(t, 1));
     vec3 turned = v3_neg(t, moved);
     if (w->plan->moves & MOVE_PLACES) {
         vec3 end = v3_add(t, v3_detach(t, at->scattered), v3_scale(t, v3_detach(t, at->d), reach));
-        turned = v3_add(t, turned, sway_target_moved(w, at->local_volume.target, end, NULL));
+        turned = v3_add(t, turned, target_displacement(w, at->local_volume.target, end, NULL));
     }
     vec3 turn = v3_select(t, swings, v3_scale(t, turned, ir_div(f, t_f32(t, 1), reach)), v3_zero(t));
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
-    return (sway_line){v3_select(t, first, camera.shift, moved), v3_select(t, first, camera.turn, turn)};
+    return (ray_motion){v3_select(t, first, camera.shift, moved), v3_select(t, first, camera.turn, turn)};
 }
 
 /* How surfaces hold a vertex whose segment keeps its direction d: the one it has gone through by `rest` and
@@ -289,8 +292,8 @@ static void slid_rows(tracer *t, vec3 d, vec3 g, const vec3 row[3], vec3 out[3])
 
 /* The carry of a vertex, from that of the one before, whose segment keeps its direction; of the first, from
  * the camera's ray. */
-static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                           const walk_border *far, vec3 d, ir_ref distance)
+static motion_carry carry_on(walk *w, const walk_position *at, const hold *by, const walk_border *near,
+                             const walk_border *far, vec3 d, ir_ref distance)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -299,7 +302,7 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
     const vec3 unit[3] = {v3(one, zero, zero), v3(zero, one, zero), v3(zero, zero, one)};
     const ir_ref along_d[3] = {d.x, d.y, d.z};
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
-    walk_carry c = {.there = ir_or(f, first, goes_on(t, at, at->local_volume.carry.there))};
+    motion_carry c = {.there = ir_or(f, first, goes_on(t, at, at->local_volume.carry.there))};
     vec3 camera[3], shift[3], turn[3];
     slid_rows(t, d, by->g, unit, camera);
     slid_rows(t, d, by->g, at->local_volume.carry.shift, shift),
@@ -312,9 +315,9 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
     return c;
 }
 
-static walk_anchor anchor_select(walk *w, ir_ref first, const walk_anchor *a, const walk_anchor *b)
+static motion_anchor anchor_select(walk *w, ir_ref first, const motion_anchor *a, const motion_anchor *b)
 {
-    walk_anchor r = *a, other = *b;
+    motion_anchor r = *a, other = *b;
     loop_state state = {0}, others = {0};
     state_anchor(w, &state, &r), state_anchor(w, &others, &other);
     state_select(w->t.f, first, &state, &others);
@@ -336,16 +339,16 @@ static vec3 any_axis(tracer *t, ir_ref u, ir_ref *axis)
 
 /* What the vertex is to be anchored to: what the one before is, or one of the two surfaces of the segment,
  * which begins at `start`. */
-static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                                 const walk_border *far, vec3 start, vec3 d)
+static motion_anchor anchor_choose(walk *w, const walk_position *at, const hold *by, const walk_border *near,
+                                   const walk_border *far, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     random4 r =
         random_block(t, w->pixel, at->sample, stretch_key(w, at->event, 0), w->stream, t_u32(t, 0xFFFFFFFFu));
-    walk_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
-                behind = ahead, kept = at->local_volume.anchor;
+    motion_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
+                  behind = ahead, kept = at->local_volume.anchor;
     if (w->plan->moves & MOVE_PLACES) {
         ir_ref axis,
             goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0)); /* then this is the surface that the
@@ -373,7 +376,7 @@ static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *b
     return ahead;
 }
 
-static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
+static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -382,7 +385,7 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
     walk_border near = border_detached(t, at->local_volume.border),
                 far = border_of(w, &v->met, v->local_volume.hit_normal, start, d);
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
-    sway_line by = segment_swing(w, at);
+    ray_motion by = motion_of_segment(w, at);
     ir_ref near_slide = slide(w, &by, &near, start, d), far_slide = slide(w, &by, &far, start, d);
     ir_ref begins = ir_select(f, near.valid, near.distance, zero), length = ir_sub(f, far.distance, begins);
     ir_ref good = ir_and(f, far.valid, ir_gt(f, length, zero)),
@@ -394,7 +397,7 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
     ir_ref inside = between(w, &far, near_slide, far_slide, share),
            end = ir_select(f, collides, inside, ir_select(f, far.valid, far_slide, near_slide));
     ir_ref growth = ir_select(f, good, t_mad(t, ir_sub(f, far_slide, near_slide), inverse, one), one);
-    v->local_volume.motion = (walk_sway){
+    v->local_volume.motion = (segment_motion){
         .shift = by.shift,
         .turn = by.turn,
         .near = near_slide,
@@ -402,7 +405,8 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
         .growth = growth,
         .origin = origin,
     };
-    v->local_volume.motion.moved = v3_add(t, sway_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
+    v->local_volume.motion.displacement =
+        v3_add(t, motion_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
     v->local_volume.border = far;
     hold held = hold_between(t, &near, &far, d, share);
     if (w->plan->sensor)
@@ -411,45 +415,46 @@ static void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
         v->local_volume.anchor = anchor_choose(w, at, &held, &near, &far, start, d);
     if (w->media) {
         v->flight.s.motion =
-            (walk_motion){sway_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
-                          ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
+            (stretch_motion){motion_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
+                             ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
         v->flight.growth = growth;
     }
     v->hit.local_volume.motion = v->local_volume.motion, v->hit.seen_from = v->met;
 }
 
-uint32_t sway_pack(const walk_sway *s, ir_ref out[SWAY_NUMBERS])
+uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS])
 {
-    vec3_put(s->shift, out), vec3_put(s->turn, out + 3), vec3_put(s->moved, out + 6);
+    vec3_put(s->shift, out), vec3_put(s->turn, out + 3), vec3_put(s->displacement, out + 6);
     out[9] = s->near, out[10] = s->far, out[11] = s->growth;
-    return SWAY_NUMBERS;
+    return SEGMENT_NUMBERS;
 }
 
 /* ---- toward lights ---- */
 
-static sway_line sway_to_light(walk *w, const walk_vertex *v)
+static ray_motion volume_to_light(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
-    sway_line l = {.shift = v->local_volume.motion.moved, .turn = still(t).turn};
+    ray_motion l = {.shift = v->local_volume.motion.displacement, .turn = still(t).turn};
     if (!walk_place_light(w, &light, &factor))
         return l;
     ir_ref inverse = t_ratio(t, t_f32(t, 1), distance);
     vec3 to = v3_scale(t, light.d, light.distance), was = v3_scale(t, v3_detach(t, v->light.d), distance);
-    l.turn = v3_scale(t, moved3(w, to, was), inverse);
+    l.turn = v3_scale(t, displacement3(w, to, was), inverse);
     return l;
 }
 
-static walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
-                                vec3 start, vec3 d, ir_ref origin, ir_ref length)
+static stretch_motion volume_between(walk *w, const ray_motion *l, const walk_border *near,
+                                     const walk_border *far, vec3 start, vec3 d, ir_ref origin, ir_ref length)
 {
     tracer *t = &w->t;
     walk_border first = border_detached(t, *near), last = border_detached(t, *far);
     d = v3_detach(t, d);
-    return (walk_motion){sway_along(t, l->shift, l->turn, origin), l->turn, slide(w, l, &first, start, d),
-                         slide(w, l, &last, start, d), ir_detach(t->f, length)};
+    return (stretch_motion){motion_along(t, l->shift, l->turn, origin), l->turn,
+                            slide(w, l, &first, start, d), slide(w, l, &last, start, d),
+                            ir_detach(t->f, length)};
 }
 
 /* ---- ahead ---- */
@@ -474,7 +479,7 @@ static void state_ahead(walk *w, loop_state *s, way_ahead *x)
     state_ref(s, &x->going), state_ref(s, &x->reach), state_ref(s, &x->target), state_vec3(s, &x->n);
 }
 
-static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
+static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -525,8 +530,8 @@ static void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
     v->local_volume.next_target = x.target;
 }
 
-static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
-                      walk_position *next)
+static void volume_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                        walk_position *next)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -544,48 +549,49 @@ static void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir
     if (w->plan->sensor)
         fresh.local_volume.carry.there = ir_and(f, holds, v->local_volume.carry.there);
     loop_state state = {0}, others = {0};
-    state_sway(w, &state, &kept), state_sway(w, &others, &fresh);
+    state_local_volume(w, &state, &kept), state_local_volume(w, &others, &fresh);
     state_select(f, v->through, &state, &others);
-    state_sway(w, &state, next);
+    state_local_volume(w, &state, next);
     state_end(&state);
 }
 
 /* ---- as one of the ways to move ---- */
 
-static void sway_begun(walk *w, ir_ref fresh, walk_position *at)
+static void volume_begun(walk *w, ir_ref fresh, walk_position *at)
 {
     at->local_volume.border.valid = ir_and(w->t.f, at->local_volume.border.valid, ir_not(w->t.f, fresh));
 }
 
-static void sway_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+static void volume_light_chosen(walk *w, walk_vertex *v, vec3 normal)
 {
     if (w->moves & MOVE_HITS)
         v->light.n = normal;
     v->light.seen_from = v->met, v->light.local_volume.motion = v->local_volume.motion;
 }
 
-static void sway_met(walk *w, walk_vertex *v, const walk_position *at)
+static void volume_met(walk *w, walk_vertex *v, const walk_position *at)
 {
     (void)w, (void)at;
     v->local_volume.hit_normal = v->si.ng;
 }
 
-static uint32_t sway_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
+static uint32_t volume_inputs(walk *w, const walk_position *at, const walk_vertex *v,
+                              ir_ref out[ARRIVALS_MOST])
 {
     (void)w, (void)at;
-    return sway_pack(&v->local_volume.motion, out);
+    return segment_pack(&v->local_volume.motion, out);
 }
 
 /* What has arrived at how the vertex moves goes on to what moves it. */
-static void sway_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
-                         arrivals *arrived, ir_ref carried[RAY_MOST])
+static void volume_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
+                           arrivals *arrived, ir_ref carried[RAY_MOST])
 {
     ir_func *f = w->t.f;
-    ir_ref numbers[SWAY_NUMBERS];
+    ir_ref numbers[SEGMENT_NUMBERS];
     (void)at, (void)carried;
     ir_if(f, when);
-    sway_pack(&v->local_volume.motion, numbers);
-    ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
+    segment_pack(&v->local_volume.motion, numbers);
+    ad_backward(f, numbers, arrived->sum, SEGMENT_NUMBERS, NULL, NULL, 0);
     ir_else(f);
     ir_endif(f);
 }
@@ -593,25 +599,25 @@ static void sway_adjoint(walk *w, const walk_position *at, const walk_vertex *v,
 const walk_motion_class motion_local_volume = {
     .name = "local volume",
     .moves_stretches = true,
-    .state = state_sway,
-    .before = sway_none,
+    .state = state_local_volume,
+    .before = volume_before,
     .camera = none_camera,
     .join = none_join,
-    .begun = sway_begun,
-    .next = sway_next,
-    .met = sway_met,
-    .stands = sway_visit,
-    .light_chosen = sway_light_chosen,
+    .begun = volume_begun,
+    .next = volume_next,
+    .met = volume_met,
+    .stands = volume_stands,
+    .light_chosen = volume_light_chosen,
     .sampled = none_sampled,
-    .look_ahead = sway_ahead,
-    .light_reference = sway_reference,
-    .emission = sway_emission,
-    .arguments = sway_arguments,
+    .look_ahead = volume_look_ahead,
+    .light_reference = volume_light_reference,
+    .emission = volume_emission,
+    .arguments = volume_arguments,
     .hit_mis = none_hit_mis,
-    .to_light = sway_to_light,
-    .between = sway_between,
-    .surface = sway_surface,
-    .inputs = sway_inputs,
+    .to_light = volume_to_light,
+    .between = volume_between,
+    .surface = volume_surface,
+    .inputs = volume_inputs,
     .onward = none_onward,
-    .adjoint = sway_adjoint,
+    .adjoint = volume_adjoint,
 };

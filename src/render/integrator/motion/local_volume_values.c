@@ -17,22 +17,22 @@ static interaction surface_by(walk *w, const walk_hit *hit, ir_func **interact, 
     return si;
 }
 
-two_surfaces sway_surface(walk *w, const walk_hit *hit, const walk_sway *s)
+two_surfaces volume_surface(walk *w, const walk_hit *hit, const segment_motion *s)
 {
     tracer *t = &w->t;
     two_surfaces x = {.now = surface_by(w, hit, w->fn.interact_tracked,
-                                        sway_along(t, s->shift, s->turn, s->origin), s->turn)};
+                                        motion_along(t, s->shift, s->turn, s->origin), s->turn)};
     x.before =
         w->pass == RENDER_FROZEN ? surface_by(w, hit, w->fn.slide_before, v3_zero(t), v3_zero(t)) : x.now;
     return x;
 }
 
-bool sway_emission(walk *w, walk_light *light)
+bool volume_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
     if (!(w->moves & MOVE_SURFACE))
         return false;
-    two_surfaces x = sway_surface(w, &light->seen_from, &light->local_volume.motion);
+    two_surfaces x = volume_surface(w, &light->seen_from, &light->local_volume.motion);
     ir_ref there = light->seen_from.valid, everywhere = ir_bool(t->f, true);
     vec3 was = v3_detach(t, light->d), d = v3_normalize(t, v3_add(t, was, light->local_volume.motion.turn));
     vec2 now = light_emission_uv(w, there, x.now.uv, d),
@@ -44,11 +44,11 @@ bool sway_emission(walk *w, walk_light *light)
     return true;
 }
 
-void sway_reference(walk *w, walk_light *light, ir_ref *in)
+void volume_light_reference(walk *w, walk_light *light, ir_ref *in)
 {
     if (!(w->moves & MOVE_HITS))
         return;
-    light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->local_volume.motion.moved);
+    light->ref = v3_add(&w->t, v3_detach(&w->t, light->ref), light->local_volume.motion.displacement);
     vec3_put(light->ref, in + 1);
 }
 
@@ -63,8 +63,8 @@ static vec3 next_direction(walk *w, const walk_vertex *v, vec3 by, ir_ref *facto
     ir_ref distance = ir_select(f, swings, reach, one);
     if (w->plan->moves & MOVE_PLACES)
         by = v3_sub(t, by,
-                    sway_target_moved(w, v->local_volume.next_target,
-                                      v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
+                    target_displacement(w, v->local_volume.next_target,
+                                        v3_add(t, v3_detach(t, v->si.p), v3_scale(t, d, distance)), &n));
     vec3 to = v3_sub(t, d, v3_scale(t, by, ir_div(f, one, distance))); /* over the distance as it was */
     ir_ref inverse = ir_div(f, one, v3_length(t, to)), cosine = v3_dot(t, v3_scale(t, to, inverse), n);
     *factor = ir_select(f, swings,
@@ -91,8 +91,8 @@ static void arguments(walk *w, const walk_vertex *v, const interaction *si, vec3
     out[own] = p.z;
 }
 
-void sway_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
-                    motion_factors *by)
+void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
+                      motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -102,10 +102,10 @@ void sway_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_r
            before[15 + SURFACE_ARGS], factor, unused;
     walk_hit here = v->met;
     here.valid = ir_and(f, here.valid, ir_not(f, collides));
-    two_surfaces x = sway_surface(w, &here, &v->local_volume.motion);
+    two_surfaces x = volume_surface(w, &here, &v->local_volume.motion);
     bool lights = v->light.sampled;
     vec3 lit = lights ? v3_detach(t, v->light.d) : v3_detach(t, v->light_d);
-    arguments(w, v, &x.now, v->local_volume.motion.turn, v->local_volume.motion.moved,
+    arguments(w, v, &x.now, v->local_volume.motion.turn, v->local_volume.motion.displacement,
               lights ? light->d : lit, now, &factor);
     if (w->pass == RENDER_FROZEN)
         arguments(w, v, &x.before, v3_zero(t), v3_zero(t), lit, before, &unused);

@@ -15,7 +15,8 @@ void motion_choose(walk *w);
 
 /* ---- local_volume.c ---- */
 
-bool sway_wanted(const walk *w); /* the walk's parameters move vertices (plan_sways), and the pass looks */
+bool local_volume_wanted(
+    const walk *w); /* the walk's parameters move vertices (plan_moves_segments), and the pass looks */
 
 /* attached_path.c */
 bool follow_wanted(const walk *w);

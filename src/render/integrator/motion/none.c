@@ -50,10 +50,10 @@ bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     return false;
 }
 
-sway_line none_to_light(walk *w, const walk_vertex *v)
+ray_motion none_to_light(walk *w, const walk_vertex *v)
 {
     (void)w, (void)v;
-    return (sway_line){0};
+    return (ray_motion){0};
 }
 
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST])
@@ -113,7 +113,7 @@ void motion_choose(walk *w)
     w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
     w->moves = moves_of(w, attached);
     w->motion = attached                                       ? &motion_attached
-                : sway_wanted(w)                               ? &motion_local_volume
+                : local_volume_wanted(w)                       ? &motion_local_volume
                 : w->moves && walk_tracks(w) && !w->volumetric ? &motion_local_surface
                                                                : &motion_none;
     bool volume = w->motion == &motion_local_volume;

@@ -20,7 +20,7 @@ bool none_emission(walk *w, walk_light *light);
 void none_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in, uint32_t count,
                     motion_factors *by);
 bool none_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis);
-sway_line none_to_light(walk *w, const walk_vertex *v);
+ray_motion none_to_light(walk *w, const walk_vertex *v);
 uint32_t none_inputs(walk *w, const walk_position *at, const walk_vertex *v, ir_ref out[ARRIVALS_MOST]);
 uint32_t none_onward(walk *w, const walk_vertex *v, ir_ref out[RAY_MOST]);
 void none_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when, arrivals *arrived,

@@ -336,15 +336,15 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     } else if (positions && emitter_of(n)->on_shape) {
         vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])),
              to = v3_sub(&t, point, ref);
-        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)),
+        ir_ref before = ir_detach(f, solid_angle_of_area(&t, ref0, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
         if ((w->moves & MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
-            moved_with(&t, shape, (ir_ref){0}, &point, &normal);
+            carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, ref);
         }
         ir_ref distance = v3_length(&t, to);
-        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_select(f, seen, before, one));
+        out[6] = ir_div(f, solid_angle_of_area(&t, ref, point, normal), ir_select(f, seen, before, one));
         vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
     } else if (positions) {
         out[6] = one;

@@ -145,7 +145,7 @@ surface surface_of_light(tracer *t, const interaction *si, ir_ref is)
 
 /* ---- where it moves ---- */
 
-ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
+ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n)
 {
     ir_func *f = t->f;
     vec3 to = v3_sub(t, point, from);
@@ -153,7 +153,7 @@ ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
     return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
 }
 
-void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
+void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
 {
     affine_map motion = place_motion_within(t, shape, level);
     *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);

@@ -42,10 +42,10 @@ uint32_t surface_light_args(tracer *t, const surface *on, ir_ref out[LIGHT_ARGS]
 surface surface_of_light(tracer *t, const interaction *si, ir_ref is);
 /* cos / r^2 toward a point with normal n, seen from `from`; ratios of these go on smoothly beyond the
  * horizon. */
-ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n);
+ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n);
 /* t: tracked. A point and its normal go along with the shape (its record) that they are on, in a level or
  * none (place_motion_within); the normal's length, by how much the surface's area grows. */
-void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
+void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n);
 
 /* ---- plugin_functions.c: fills in walk.fn ---- */
 

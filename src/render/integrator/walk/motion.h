@@ -53,48 +53,48 @@ typedef struct walk_border {
 
 /* A surface, and a ray that crosses it and is held, by whose sliding along that a vertex moves; or, where
  * axis is not 0, a point of its material, by whose going along with the shape. */
-typedef struct walk_anchor {
+typedef struct motion_anchor {
     ir_ref there; /* bool: there is one, and light went on by no discrete lobe */
     walk_border on;
     vec3 o, d;   /* the ray, from where its segment begins */
     ir_ref axis; /* u32: 1 to 3, along which the point's motion is looked at */
     vec3 by;     /* what the vertex moves by for each unit of that, over the probability of having chosen it
                     (local_volume.c) */
-} walk_anchor;
+} motion_anchor;
 
 /* What a vertex moves by as the camera's ray does: rows of the matrices that its shift and its turn (struct
- * walk_sway) are multiplied with. */
-typedef struct walk_carry {
+ * segment_motion) are multiplied with. */
+typedef struct motion_carry {
     ir_ref there; /* bool: it does */
     vec3 shift[3], turn[3];
-} walk_carry;
+} motion_carry;
 
 /* How a vertex of a volumetric walk, and the segment up to it, move with parameters; 0 in derivatives but for
  * growth. What stands on the ray at a distance from where the segment begins moves by shift + turn *
  * distance; and besides along the ray, the beginning of the last stretch by `near`, its end by `far`. */
-typedef struct walk_sway {
+typedef struct segment_motion {
     vec3 shift, turn;
     ir_ref near, far;
-    ir_ref growth; /* of the measure of the way that a collision has its share of; 1 in derivatives */
-    vec3 moved;    /* the vertex */
-    ir_ref origin; /* detached: distance of where the last stretch begins */
-} walk_sway;
+    ir_ref growth;     /* of the measure of the way that a collision has its share of; 1 in derivatives */
+    vec3 displacement; /* the vertex */
+    ir_ref origin;     /* detached: distance of where the last stretch begins */
+} segment_motion;
 
 /* The same of a stretch by itself: what is at a distance from its beginning moves by shift + turn * distance,
  * and along the ray by between near, at the beginning, and far, at `end`. */
-typedef struct walk_motion {
+typedef struct stretch_motion {
     vec3 shift, turn;
     ir_ref near, far, end;
-} walk_motion;
+} stretch_motion;
 
 /* How a ray moves, tracked: what stands on it at a distance from where it begins, by shift + turn *
  * distance. */
-typedef struct sway_line {
+typedef struct ray_motion {
     vec3 shift, turn;
-} sway_line;
+} ray_motion;
 
 /* What stands at a distance along a ray moves by. */
-static inline vec3 sway_along(tracer *t, vec3 shift, vec3 turn, ir_ref distance)
+static inline vec3 motion_along(tracer *t, vec3 shift, vec3 turn, ir_ref distance)
 {
     return v3_add(t, shift, v3_scale(t, turn, distance));
 }
@@ -152,21 +152,21 @@ typedef struct local_surface_vertex {
 } local_surface_vertex;
 
 typedef struct local_volume_position {
-    walk_anchor anchor; /* what moves the vertex before, */
-    walk_carry carry;   /* also where the camera's parameters are wanted; */
-    walk_border border; /* the surface that the ray has gone through since, the last one; */
-    ir_ref reach;       /* how far it is from that vertex to the next, where the segment swings about that,
-                           else negative; */
-    ir_ref target;      /* u32: the shape's record, where that is a point which goes along with its shape; 0:
-                           it is held */
+    motion_anchor anchor; /* what moves the vertex before, */
+    motion_carry carry;   /* also where the camera's parameters are wanted; */
+    walk_border border;   /* the surface that the ray has gone through since, the last one; */
+    ir_ref reach;         /* how far it is from that vertex to the next, where the segment swings about that,
+                             else negative; */
+    ir_ref target; /* u32: the shape's record, where that is a point which goes along with its shape; 0:
+                      it is held */
 } local_volume_position;
 
 typedef struct local_volume_vertex {
-    walk_sway motion;
+    segment_motion motion;
     walk_border border; /* the surface that the ray meets, collision or not; */
     vec3 hit_normal;    /* its geometric normal */
-    walk_carry carry;
-    walk_anchor anchor;
+    motion_carry carry;
+    motion_anchor anchor;
     ir_ref next_reach;  /* from here to the next vertex of the path, where the segment is to swing about that,
                            else negative; */
     vec3 next_n;        /* the normal there; */
@@ -174,7 +174,7 @@ typedef struct local_volume_vertex {
 } local_volume_vertex;
 
 typedef struct local_volume_light {
-    walk_sway motion; /* of the vertex that it is seen from */
+    segment_motion motion; /* of the vertex that it is seen from */
 } local_volume_light;
 
 /* ---- what the interface passes ---- */
@@ -236,12 +236,12 @@ typedef struct walk_motion_class {
 
     /* ---- toward lights through media, tracked: where moves_stretches ---- */
 
-    sway_line (*to_light)(walk *w, const walk_vertex *v); /* of the shadow ray */
+    ray_motion (*to_light)(walk *w, const walk_vertex *v); /* of the shadow ray */
     /* Of the stretch on it from `origin` (a distance), where it has gone through `near`, to `far`, or, if
      * that is not there, as long as it is; length: as it was. start, d: where the ray begins, unit. */
-    walk_motion (*between)(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
-                           vec3 start, vec3 d, ir_ref origin, ir_ref length);
-    two_surfaces (*surface)(walk *w, const walk_hit *hit, const walk_sway *s);
+    stretch_motion (*between)(walk *w, const ray_motion *l, const walk_border *near, const walk_border *far,
+                              vec3 start, vec3 d, ir_ref origin, ir_ref length);
+    two_surfaces (*surface)(walk *w, const walk_hit *hit, const segment_motion *s);
 
     /* ---- adjoint ---- */
 

@@ -157,10 +157,10 @@ typedef struct walk_stretch {
     ir_ref place;       /* word of the scene buffer where it is described (enum medium_word) */
     ir_ref homogeneous; /* bool */
     vec3 o, d;
-    ir_ref limit;       /* distance to the next surface */
-    ir_ref sample, key; /* u32: name its random numbers, */
-    ir_ref step;        /* u32: which are used from here on */
-    walk_motion motion; /* where walk.motion moves stretches */
+    ir_ref limit;          /* distance to the next surface */
+    ir_ref sample, key;    /* u32: name its random numbers, */
+    ir_ref step;           /* u32: which are used from here on */
+    stretch_motion motion; /* where walk.motion moves stretches */
 } walk_stretch;
 
 /* The decided way through a stretch. */
@@ -174,7 +174,7 @@ typedef struct walk_flight {
                         end's factor is 0, without it */
     ir_ref zeros[3]; /* u32: factors that are 0 */
     color share;     /* walk_position.share behind it */
-    ir_ref growth;   /* where walk.motion moves stretches: walk_sway.growth */
+    ir_ref growth;   /* where walk.motion moves stretches: segment_motion.growth */
 } walk_flight;
 
 /* What reaches a vertex of the light it has sampled, through media and surfaces that let light through
