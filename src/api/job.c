@@ -144,12 +144,13 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
                       "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = check_places(job, &err);
-    if (r == BL_OK && plan_follows(job->plan) && !job->scene->volumetric && job->plan->moves & MOVE_HITS)
+    if (r == BL_OK && plan_attaches_paths(job->plan) && !job->scene->volumetric &&
+        job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients by vertex positions or places of shapes, in one job with those of the "
                       "camera or of what turns mirrors and glass, "
                       "are not implemented yet: ask for one of them at a time");
-    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
+    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented for this integrator");
     if (r == BL_OK)

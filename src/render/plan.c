@@ -171,8 +171,8 @@ static void write_words(plan *p)
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
-bool plan_follows(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
-bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
+bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
+bool plan_hits_move(const plan *p) { return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE); }
 
 bool plan_moves_segments(const plan *p)
 {

@@ -121,7 +121,7 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
 /* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c);
  * whether hits move on the surface. */
-bool plan_follows(const plan *p);
+bool plan_attaches_paths(const plan *p);
 bool plan_hits_move(const plan *p);
 bool plan_moves_segments(const plan *p); /* requested parameters move vertices of volumetric walks, or what
                                    lies between them (integrator/motion/local_volume.c) */

@@ -29,7 +29,7 @@ void state_chain(walk *w, loop_state *s, replay_chain *c)
     state_position(w, s, &c->from);
     state_throughput(s, &c->b);
     state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
-    state_refs(s, c->ray, follow_width(w));
+    state_refs(s, c->ray, ray_width(w));
 }
 
 replay_chain chain_none(walk *w)
@@ -169,7 +169,7 @@ static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
         .forth = is(w, p, CHAIN_FORTH),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
     };
-    now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->attached.onward, LINK_FIXED));
+    now.last = ir_and(f, ir_and(f, now.forth, p->phase), link_is(w, v->attached.onward, LINK_FIXED));
     now.adjoint = ir_or(f, now.last, now.back);
     now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
     return now;

@@ -33,7 +33,7 @@ static void state_forward(walk *w, loop_state *s, forward_state *p)
     state_throughput(s, &p->b);
     state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, &p->sum);
     if (w->motion->chains)
-        state_refs(s, p->ray, follow_width(w));
+        state_refs(s, p->ray, ray_width(w));
     if (detour_any(w))
         state_detour(w, s, &p->detour), state_color(s, &p->light);
 }
@@ -142,7 +142,7 @@ static ir_ref step(const walk *kernel, forward_state *p)
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
     memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
     if (width > 0)
-        follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
+        drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
         ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
@@ -177,7 +177,7 @@ static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
 {
     ir_func *f = w->t.f;
     ir_ref values[RAY_MOST], tangents[RAY_MOST];
-    uint32_t width = follow_pack(w, follow_camera(w, p->at.sample), values);
+    uint32_t width = ray_pack(w, attached_camera_ray(w, p->at.sample), values);
     ad_forward(f, NULL, NULL, 0, values, tangents, width);
     for (uint32_t k = 0; k < width; k++)
         p->ray[k] = ir_select(f, fresh, tangents[k], p->ray[k]);

@@ -52,7 +52,7 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
-    walk_ray now = w->motion->chains ? follow_next(w, &v) : p->at.attached.now;
+    walk_ray now = w->motion->chains ? attached_next_ray(w, &v) : p->at.attached.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
     p->at.attached.now = now;
     return onward.alive;

@@ -12,7 +12,7 @@
  * of L is the radiance that comes in. Only the numbers differ behind it. The first turn of a path, from the
  * camera, is the sample's radiance.
  *
- * Rays do not follow parameters here (plan_follows): directions of mirrors and smooth glass stay. */
+ * Rays do not follow parameters here (plan_attaches_paths): directions of mirrors and smooth glass stay. */
 #include "render/integrator/kernels/replay.h"
 
 enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */

@@ -105,7 +105,7 @@ static void stage_arguments(walk *w, const stage *g, ir_ref *in, uint32_t count)
     through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
     for (uint32_t k = 1; k < count; k++)
         if (ir_type_of(t->f, in[k]) == IR_F32)
-            in[k] = follow_number(w, g->si.valid, in[k], now[k], before[k]);
+            in[k] = walk_shifted(w, g->si.valid, in[k], now[k], before[k]);
 }
 
 static color surface_through(walk *w, const stage *g, bool tracked)

@@ -27,7 +27,7 @@ bool attached_wanted(const walk *w)
            w->pass != RENDER_VARIANCE;
 }
 
-void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
+void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -46,11 +46,11 @@ void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_re
         w->holds ? ir_and(f, v->attached.sampled, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
 }
 
-ir_ref attached_next(walk *w, const walk_vertex *v)
+ir_ref attached_next_count(walk *w, const walk_vertex *v)
 {
     ir_func *f = w->t.f;
     ir_ref count = ir_add(f, v->attached.count, ir_to_u32(f, v->attached.sampled));
-    return ir_select(f, follow_link(w, v->attached.onward, LINK_FIXED), t_u32(&w->t, 0), count);
+    return ir_select(f, link_is(w, v->attached.onward, LINK_FIXED), t_u32(&w->t, 0), count);
 }
 
 /* Weight of what was sampled with density a against b. */
@@ -71,7 +71,7 @@ static ir_ref light_density(walk *w, const walk_light *light, vec3 ref, vec3 d, 
 }
 
 /* Of the light that the ray has met. */
-static ir_ref density_met(walk *w, const walk_vertex *v, const place *x)
+static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
 {
     tracer *t = &w->t;
     ir_ref there = v->attached.arrival.hit.valid;
@@ -85,13 +85,13 @@ bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
     tracer *t = &w->t;
     if (!w->attaches || !w->next_event)
         return false;
-    two_places x = follow_look(w, &v->attached.arrival);
+    two_vertices x = attached_look(w, &v->attached.arrival);
     ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
-    ir_ref changed = follow_relative(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
+    ir_ref changed = attached_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
     ir_ref hit_pdf = ir_detach(t->f, v->attached.hit_pdf);
     ir_ref now = weight(t, v->attached.arrival.now.pdf, ir_mul(t->f, hit_pdf, changed)),
            before = weight(t, v->attached.arrival.pdf, hit_pdf);
-    *mis = follow_number(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+    *mis = walk_shifted(w, moves, ir_detach(t->f, v->hit_mis), now, before);
     return true;
 }
 
@@ -104,10 +104,10 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
     ir_ref weighed =
         ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);
-    ir_ref changed = follow_relative(
+    ir_ref changed = attached_ratio(
         w, weighed, light_density(w, light, light->ref, light->d, light->distance, n, light->uv),
         light_density(w, was, was->ref, was->d, was->distance, n, was->uv));
     ir_ref pdf = ir_detach(f, v->attached.light_pdf);
-    return follow_relative(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
-                           weight(t, pdf, pdf_before));
+    return attached_ratio(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
+                          weight(t, pdf, pdf_before));
 }

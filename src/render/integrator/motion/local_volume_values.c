@@ -38,9 +38,9 @@ bool volume_emission(walk *w, walk_light *light)
     vec2 now = light_emission_uv(w, there, x.now.uv, d),
          before = light_emission_uv(w, there, x.before.uv, was);
     light->d = d;
-    light->uv = follow2(w, everywhere, light->uv, now, before);
-    light->on.b = follow2(w, there, light->on.b, x.now.b, x.before.b);
-    light->on.p = follow3(w, there, v3_detach(t, light->on.p), x.now.p, x.before.p);
+    light->uv = shifted2(w, everywhere, light->uv, now, before);
+    light->on.b = shifted2(w, there, light->on.b, x.now.b, x.before.b);
+    light->on.p = shifted3(w, there, v3_detach(t, light->on.p), x.now.p, x.before.p);
     return true;
 }
 
@@ -114,7 +114,7 @@ void volume_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir
         bool last = k + 1 == count;
         ir_ref holds = k < 14 ? v->goes_on : ir_and(f, v->goes_on, last ? collides : ir_not(f, collides));
         if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
-            in[k] = follow_number(w, holds, in[k], now[k], w->pass == RENDER_FROZEN ? before[k] : now[k]);
+            in[k] = walk_shifted(w, holds, in[k], now[k], w->pass == RENDER_FROZEN ? before[k] : now[k]);
     }
     by->measure = ir_select(f, ir_and(f, v->goes_on, ir_not(f, v->through)), factor, t_f32(t, 1));
 }

@@ -109,8 +109,8 @@ static uint32_t moves_of(const walk *w, bool attached)
 
 void motion_choose(walk *w)
 {
-    bool attached = follow_wanted(w);
-    w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
+    bool attached = attached_path_wanted(w);
+    w->smooth = attached_path_planned(w) && attached_wanted(w), w->attaches = w->smooth && attached;
     w->moves = moves_of(w, attached);
     w->motion = attached                                       ? &motion_attached
                 : local_volume_wanted(w)                       ? &motion_local_volume

@@ -114,15 +114,15 @@ typedef struct attached_position {
 } attached_position;
 
 /* How a vertex was reached. */
-typedef struct walk_way {
+typedef struct walk_arrival {
     ir_ref link; /* u32: enum walk_link */
     walk_hit hit;
     walk_ray now; /* attached_position.now */
     ir_ref pdf;   /* where walk.attaches: walk_position.pdf */
-} walk_way;
+} walk_arrival;
 
 typedef struct attached_vertex {
-    walk_way arrival;
+    walk_arrival arrival;
     ir_ref next_valid;    /* from a vertex that moves: bool, the ray that goes on hits something, */
     ir_ref next_delta;    /* bool: which then samples a discrete lobe, */
     vec3 next_p, next_ng; /* where */
@@ -138,8 +138,8 @@ typedef struct attached_vertex {
 } attached_vertex;
 
 typedef struct attached_light {
-    ir_ref on_shape;  /* bool: of a sampled light */
-    walk_way arrival; /* at the vertex that it is seen from */
+    ir_ref on_shape;      /* bool: of a sampled light */
+    walk_arrival arrival; /* at the vertex that it is seen from */
 } attached_light;
 
 typedef struct local_surface_position {

@@ -45,7 +45,7 @@ ir_ref walk_shape_of(tracer *t, ir_ref entry)
 
 /* ---- what moves ---- */
 
-ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
+ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
 {
     ir_func *f = w->t.f;
     ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))

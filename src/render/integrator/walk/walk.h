@@ -230,7 +230,7 @@ static inline tracer walk_tracked(const walk *w)
 bool walk_tracks(const walk *w); /* the pass looks at values that carry derivatives */
 /* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where
  * condition. In derivatives that is the value of `at` with the derivative of `now`. */
-ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
+ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
 walk_border border_none(walk *w);
 /* start: where the ray begins that crosses it; d: unit. */
 walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d);
