@@ -99,7 +99,7 @@ static bool wants_detours(const bl_job *job)
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
 {
-    return job->plan->detours ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
+    return job->plan->drt ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
 }
 
 bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
@@ -132,7 +132,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
                             job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
-    job->plan->detours = wants_detours(job);
+    job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     if (r == BL_OK)
         r = pixels_check(job, &err);

@@ -27,9 +27,9 @@ bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
 /* ---- light_choice.c, where the plan's lights are tabled ---- */
 
 /* With the signature of a step of a class. */
-ir_func *choice_step(ir_module *m, const plan *p, uint32_t step);
+ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step);
 /* The light that u chooses, u32, and with which probability; that of a light. */
-ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability);
-ir_ref choice_probability(tracer *t, ir_ref light);
+ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability);
+ir_ref light_choice_probability(tracer *t, ir_ref light);
 
 #endif

@@ -19,7 +19,7 @@
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 
-/* Rows of chain_places: before the chain's second vertex, and those after it; behind the chain. */
+/* Rows of chain_rows: before the chain's second vertex, and those after it; behind the chain. */
 enum { KEPT = 4, BEHIND = KEPT, ROWS };
 
 /* ---- state ---- */
@@ -69,7 +69,7 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fres
 
 /* ---- places along the chain ---- */
 
-/* A row of chain_places: visited like loop state. */
+/* A row of chain_rows: visited like loop state. */
 static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
     state_position(w, row, at), state_throughput(row, b), state_sums(row, sums);
@@ -77,7 +77,7 @@ static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b
 
 static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
 
-chain_places chain_make_places(walk *w)
+chain_rows chain_make_rows(walk *w)
 {
     ir_func *f = w->t.f;
     walk_position at = walk_before(w, t_u32(&w->t, 0));
@@ -85,7 +85,7 @@ chain_places chain_make_places(walk *w)
     replay_sums sums = sums_start(&w->t);
     loop_state row = {0};
     state_row(w, &row, &at, &b, &sums);
-    chain_places p = {0};
+    chain_rows p = {0};
     for (uint32_t k = 0; k < row.count; k++)
         *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
     p.numbers = ir_local(f, IR_F32, ROWS * p.number_count),
@@ -93,20 +93,20 @@ chain_places chain_make_places(walk *w)
     return p;
 }
 
-static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number, const loop_state *row)
+static void keep(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, const loop_state *row)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
-           word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k])) {
-            ir_lstore(f, places->numbers, t_offset(t, at, numbers++), row->r[k]);
+            ir_lstore(f, rows->numbers, t_offset(t, at, numbers++), row->r[k]);
         } else {
             bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
-            ir_lstore(f, places->words, t_offset(t, word, words++),
+            ir_lstore(f, rows->words, t_offset(t, word, words++),
                       truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
         }
     ir_else(f);
@@ -114,19 +114,19 @@ static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number
 }
 
 /* Row `number`, or what is in `row` where not `when`; it is then read. */
-static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref number, loop_state *row)
+static void recall(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, loop_state *row)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref got[STATE_MOST], branch = ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
-           word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k]))
-            got[k] = ir_lload(f, places->numbers, t_offset(t, at, numbers++));
+            got[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
         else
-            got[k] = ir_lload(f, places->words, t_offset(t, word, words++));
+            got[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
     for (uint32_t k = 0; k < row->count; k++)
         if (ir_type_of(f, row->r[k]) == IR_BOOL)
             got[k] = ir_ne(f, got[k], t_u32(t, 0));
@@ -144,7 +144,7 @@ static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
     replay_sums sums = p->sums;
     loop_state row = {0};
     state_row(w, &row, &p->at, &p->b, &sums);
-    recall(w, p->places, when, number, &row);
+    recall(w, p->rows, when, number, &row);
     state_row(w, &row, &p->at, &p->b, &sums);
     state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
@@ -183,16 +183,16 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
     replay_chain *c = &p->chain;
     ir_ref forth = t_u32(t, CHAIN_FORTH), first = now->first;
     c->ended = ir_select(f, now->last, ir_not(f, alive), c->ended);
-    ir_ref swept = ir_and(f, now->adjoint, first), goes_back = ir_and(f, now->adjoint, ir_not(f, first));
+    ir_ref swept = ir_and(f, now->adjoint, first), turns_back = ir_and(f, now->adjoint, ir_not(f, first));
     ir_ref goes_on = ir_and(f, ir_and(f, swept, now->back), ir_not(f, c->ended));
     ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, swept, c->ended));
     c->mode =
-        ir_select(f, goes_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
-    c->target = ir_select(f, goes_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
+        ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
+    c->target = ir_select(f, turns_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
     ir_ref order = ir_sub(f, c->target, c->from.depth),
-           to_first = ir_and(f, goes_back, ir_eq(f, order, t_u32(t, 0)));
+           to_first = ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
-    go_to(w, p, ir_or(f, goes_on, ir_and(f, goes_back, ir_not(f, to_first))),
+    go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
           ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
     p->b = throughput_select(w, to_first, &c->b, &p->b);
@@ -209,9 +209,8 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
            before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
     loop_state here = {0}, there = {0};
     state_row(w, &here, &p->at, &p->b, &p->sums);
-    keep(w, p->places,
-         ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before,
-         &here);
+    keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))),
+         before, &here);
     walk_vertex v = walk_visit(w, p->at);
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
@@ -231,7 +230,7 @@ ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
     p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
     state_row(w, &there, &p->at, &p->b, &behind);
-    keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
+    keep(w, p->rows, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
          &there);
     return schedule(w, p, &now, onward.alive, depth);
 }

@@ -25,10 +25,10 @@ static ir_ref step(walk *w, tracked_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    if (w->media && glow_any(w)) {
-        color glow = glow_radiance(w, &v.flight, true);
+    if (w->media && emission_any(w)) {
+        color emitted = emission_radiance(w, &v.flight, true);
         for (int c = 0; c < 3; c++)
-            p->radiance.c[c] = t_mad(t, p->weight.c[c], glow.c[c], p->radiance.c[c]);
+            p->radiance.c[c] = t_mad(t, p->weight.c[c], emitted.c[c], p->radiance.c[c]);
     }
     if (w->media)
         p->weight = color_mul(t, p->weight, flight_weight(w, &v.flight, p->at.share));

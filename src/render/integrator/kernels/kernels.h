@@ -12,8 +12,8 @@ ir_module *kernel_module(const plan *p); /* buffers in the order of enum render_
 
 /* ---- begin.c ---- */
 
-/* What kind of walk it is, given plan, pass, next_event and bsdf_emission; and its functions. f: the entry.
- */
+/* Sets what kind of walk it is, from plan, pass, next_event and bsdf_emission, and its functions. f: the
+ * entry. */
 void walk_begin(walk *w, ir_func *f);
 
 /* ---- a file each ---- */

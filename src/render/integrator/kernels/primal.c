@@ -34,10 +34,10 @@ static ir_ref vertex(walk *w, primal_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    if (w->media && glow_any(w)) {
-        color glow = glow_radiance(w, &v.flight, false);
+    if (w->media && emission_any(w)) {
+        color emitted = emission_radiance(w, &v.flight, false);
         for (int c = 0; c < 3; c++)
-            p->radiance.c[c] = t_mad(t, p->beta.c[c], glow.c[c], p->radiance.c[c]);
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
     }
     for (int c = 0; w->media && c < 3; c++) {
         ir_ref clean = ir_eq(f, v.flight.zeros[c], t_u32(t, 0));

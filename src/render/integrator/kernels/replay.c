@@ -17,7 +17,7 @@
  * sum, of contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with
  * respect to it is M.
  *
- * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour
+ * Where walk.drt, a third phase may follow, in which L, empty again, gathers the light of a DRT path
  * (differential_ratio_tracking.c).
  *
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
@@ -37,12 +37,12 @@ static void state_replay(walk *w, loop_state *s, replay_state *p)
         state_ref(s, &p->phase);
     else if (s->reads)
         p->phase = ir_bool(f, w->pass == RENDER_ADJOINT);
-    if (detour_any(w))
-        state_detour(w, s, &p->detour);
+    if (drt_any(w))
+        state_drt(w, s, &p->drt_path);
     else if (s->reads)
-        p->detour.on = ir_bool(f, false);
-    if (s->reads) /* what a detour finds is added */
-        p->phase = ir_and(f, p->phase, ir_not(f, p->detour.on));
+        p->drt_path.on = ir_bool(f, false);
+    if (s->reads) /* what a DRT path finds is added */
+        p->phase = ir_and(f, p->phase, ir_not(f, p->drt_path.on));
     state_throughput(s, &p->b);
     state_sums(s, &p->sums);
     state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
@@ -81,40 +81,40 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite)
         p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
-/* ---- detours ---- */
+/* ---- DRT paths ---- */
 
-/* The derivative that a detour was made for, where it has ended. */
-static void detour_backward(walk *w, replay_state *p, color dL, ir_ref ended)
+/* The derivative that a DRT path was made for, where it has ended. */
+static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
-    ir_ref arrived = ir_and(f, ended, p->detour.on),
-           finite = color_finite(t, color_scale(t, light, p->detour.sum));
+    ir_ref arrived = ir_and(f, ended, p->drt_path.on),
+           finite = color_finite(t, color_scale(t, light, p->drt_path.sum));
     kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ir_and(f, arrived, finite));
-    color_backward(t, detour_value(w, &p->detour), light);
+    color_backward(t, drt_value(w, &p->drt_path), light);
     ir_else(f);
     ir_endif(f);
 }
 
-/* bool: where the path has been `replayed`, there is a detour to go; before replay_new_path. */
-static ir_ref goes_back(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
+/* bool: where the path has been `replayed`, there is a DRT path to go; before replay_new_path. */
+static ir_ref starts_drt_path(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
 {
-    if (!detour_any(w))
+    if (!drt_any(w))
         return ir_bool(w->t.f, false);
-    detour_backward(w, p, dL, ended);
-    return ir_and(w->t.f, replayed, detour_waits(w, &p->detour));
+    drt_backward(w, p, dL, ended);
+    return ir_and(w->t.f, replayed, drt_waits(w, &p->drt_path));
 }
 
 /* After replay_new_path. */
-static void go_back(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
+static void start_drt_path(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 {
-    if (!detour_any(w))
+    if (!drt_any(w))
         return;
     sums_restart(&w->t, &p->sums, back);
-    detour_begin(w, &p->detour, &p->at, &p->b, back);
-    detour_forget(w, &p->detour, fresh);
+    drt_begin(w, &p->drt_path, &p->at, &p->b, back);
+    drt_forget(w, &p->drt_path, fresh);
 }
 
 /* ---- ends of paths ---- */
@@ -127,17 +127,17 @@ static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase),
-           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->detour.on)));
+           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), back = goes_back(w, p, dL, ended, replayed);
+    ir_ref replay = ir_and(f, walked, finite), back = starts_drt_path(w, p, dL, ended, replayed);
     ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
     replay_add_image(w, p, replay);
     sums_note_size(t, &p->sums, walked);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
-    go_back(w, p, back, fresh);
+    start_drt_path(w, p, back, fresh);
 }
 
 /* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
@@ -196,9 +196,9 @@ static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive), replayed = ir_and(f, ended, p->phase);
     count_drift(w, p, ir_and(f, replayed, color_finite(&w->t, p->sums.size)));
-    ir_ref back = goes_back(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
+    ir_ref back = starts_drt_path(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
     replay_new_path(w, p, fresh, alive);
-    go_back(w, p, back, fresh);
+    start_drt_path(w, p, back, fresh);
 }
 
 /* ---- the kernels ---- */
@@ -218,7 +218,7 @@ static replay_state start(walk *w, const lane *l)
         .sum = color_all(zero),
         .chain = chain_none(w),
         .turn = {walk_before(w, l->first), throughput_start(w)},
-        .detour = detour_none(w),
+        .drt_path = drt_none(w),
     };
 }
 
@@ -246,13 +246,14 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
 
 /* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed
  * anything. */
-static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
+static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
-    color emitted = glow_radiance(w, &v->flight, false);
+    color emitted = emission_radiance(w, &v->flight, false);
     account(w, p, emitted, p->phase);
     if (w->pass != RENDER_REPLAY)
-        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL), arrived);
+        emission_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
+                         arrived);
 }
 
 walk replay_walk(const walk *w, const replay_state *p)
@@ -265,19 +266,19 @@ walk replay_walk(const walk *w, const replay_state *p)
 ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
 {
     walk own = replay_walk(kernel, p), *w = &own;
-    if (detour_any(w))
-        detour_enter(w, &p->detour);
+    if (drt_any(w))
+        drt_enter(w, &p->drt_path);
     dL = walk_weigh(w, p->at, dL);
-    crossed_recall(w, p->lane, &p->at, p->phase);
+    transmittance_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);
-    crossed_keep(w, p->lane, &p->at, &v.shadow);
-    if (w->media && glow_any(w))
-        glow(w, p, &v, dL, &arrived);
+    transmittance_remember(w, p->lane, &p->at, &v.shadow);
+    if (w->media && emission_any(w))
+        emission(w, p, &v, dL, &arrived);
     if (w->media && w->pass != RENDER_REPLAY)
         adjoint_flight(w, p, &v, dL, &arrived);
-    if (detour_any(w))
-        detour_offer(w, &p->detour, &v, &p->at, &p->b, p->phase);
+    if (drt_any(w))
+        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
@@ -286,8 +287,8 @@ ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
-    if (detour_any(w))
-        detour_passed(w, &p->detour);
+    if (drt_any(w))
+        drt_passed(w, &p->drt_path);
     return onward.alive;
 }
 
@@ -300,10 +301,10 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
-    chain_places places = w->motion->chains ? chain_make_places(w) : (chain_places){0};
+    chain_rows rows = w->motion->chains ? chain_make_rows(w) : (chain_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
-    p.lane = &l, p.places = &places;
+    p.lane = &l, p.rows = &rows;
     loop_state state = {0}, next = {0};
     state_replay(w, &state, &p);
     ir_ref loop = state_loop(f, &state);

@@ -11,7 +11,7 @@
 /* attached_replay.c */
 void state_chain(walk *w, loop_state *s, replay_chain *c); /* loop state: visits each field */
 replay_chain chain_none(walk *w);
-chain_places chain_make_places(walk *w);
+chain_rows chain_make_rows(walk *w);
 ir_ref chain_fresh(walk *w, const replay_state *p);       /* bool: a walk of the path begins */
 void chain_begin(walk *w, replay_state *p, ir_ref fresh); /* at its first vertex */
 /* One vertex of either phase; whether the path goes on. */

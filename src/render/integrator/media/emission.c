@@ -18,7 +18,7 @@ static const float diagonal_parts = 4; /* collisions along the box's diagonal, a
 static const float thin = 1e-2f;       /* optical thickness below which the closed form is a series */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
-bool glow_any(const walk *w)
+bool emission_any(const walk *w)
 {
     bool any = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++)
@@ -67,7 +67,7 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
 
 /* ---- heterogeneous ---- */
 
-static track glow_track(walk *w, const walk_stretch *s)
+static track emission_track(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     track k = track_begin(w, s);
@@ -80,7 +80,7 @@ static color term(walk *w, const walk_stretch *s, const tentative *at, bool trac
 {
     if (!tracked || !w->motion->moves_stretches)
         return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
-    return color_scale(&w->t, stretch_emission(w, s, stretch_place(w, s, at->distance), true),
+    return color_scale(&w->t, stretch_emission(w, s, stretch_moved_point(w, s, at->distance), true),
                        stretch_length(w, s, at->mean));
 }
 
@@ -103,7 +103,7 @@ static void collect(walk *w, const tentative *at, collisions *c)
 
 static color collected(walk *w, const walk_stretch *s, bool tracked)
 {
-    track k = glow_track(w, s);
+    track k = emission_track(w, s);
     collisions c = {.s = s, .k = &k, .tracked = tracked, .two = true, .other = color_all(t_f32(&w->t, 0))};
     c = track_collisions(w, c, collect);
     return collisions_found(w, &c, c.other);
@@ -111,7 +111,7 @@ static color collected(walk *w, const walk_stretch *s, bool tracked)
 
 /* ---- either ---- */
 
-color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
+color emission_radiance(walk *w, const walk_flight *fl, bool tracked)
 {
     tracer *t = &w->t;
     color black = color_all(t_f32(t, 0)), closed = black, sum = black;
@@ -145,7 +145,7 @@ static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    track k = glow_track(w, s);
+    track k = emission_track(w, s);
     loop_state state = {0}, next = {0};
     collecting now = {.distance = k.near, .step = s->step, .to_come = emitted};
     now.going = ir_and(f, when, ir_not(f, s->homogeneous));
@@ -174,7 +174,7 @@ static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color
     state_end(&state);
 }
 
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
+void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
 {
     if (!is_wanted(w))
         return;

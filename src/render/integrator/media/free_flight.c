@@ -95,7 +95,8 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
 /* albedo * extinction where the flight ends, tracked */
 static color free_scattering(walk *w, const walk_flight *fl, color sigma)
 {
-    color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
+    color value =
+        color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_moved_point(w, &fl->s, fl->t), true), sigma);
     return color_scale(&w->t, value, flight_growth(w, fl));
 }
 
@@ -108,7 +109,7 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)),
           chance = end_chance(w, rate, fl->t, fl->collides);
     ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
-    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true),
+    color sigma = stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true),
           scattering = free_scattering(w, fl, sigma);
     ir_ref length = stretch_length(w, s, fl->t);
     COLOR_EACH(r, ir_select(f, s->there,
@@ -202,7 +203,7 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
 static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
-    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true);
+    color sigma = stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true);
     ir_ref length = stretch_length(w, s, distance);
     COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], length)));
     return r;
@@ -220,7 +221,8 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
         color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
-    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)),
+    color tracked =
+              free_scattering(w, fl, stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true)),
           zero = color_all(t_f32(t, 0));
     color_backward_into(&w->t, tracked,
                         color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero),

@@ -24,11 +24,11 @@ ir_ref stretch_key(walk *w, ir_ref event,
 /* The medium that a ray along d enters at a surface; `medium` where that is no boundary. */
 ir_ref medium_behind(walk *w, const interaction *si, vec3 d, ir_ref medium);
 
-/* emission.c: light that media emit. Toward the beginning of a flight's stretch, all along it; the adjoint,
- * where `when`, seeds that with `seed`, emitted being what glow_radiance gave. Only where glow_any. */
-bool glow_any(const walk *w);
-color glow_radiance(walk *w, const walk_flight *fl, bool tracked);
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
+/* emission.c: light that media emit toward the beginning of a flight's stretch, all along it. The adjoint
+ * seeds it with `seed` where `when`; emitted: what emission_radiance gave. Only where emission_any. */
+bool emission_any(const walk *w);
+color emission_radiance(walk *w, const walk_flight *fl, bool tracked);
+void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum);
 
 /* transmittance.c; tracked as above. */
 walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at, ir_ref wanted, bool tracked);
@@ -38,50 +38,51 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
 
 /* remembered_transmittance.c: what the first walk of a sample notes for the second. Before a vertex, to w,
  * the walk of that vertex alone (again: bool, this is the second walk of its path), and after. */
-void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
-void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
+void transmittance_recall(walk *w, const lane *l, const walk_position *at, ir_ref again);
+void transmittance_remember(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow);
 /* Where walk_known.recalls, what is recalled takes the place of what was crossed. wanted: bool, the light is
  * to be seen. */
-void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted);
+void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted);
 
-/* ---- differential_ratio_tracking.c: detours, by which the extinction's gradient at collisions is found ----
+/* ---- differential_ratio_tracking.c ----
  *
- * For kernels that walk a sample (replay.c, forward.c): offer stretches while the path is walked, turn where
- * it has ended, add what came of it where the detour has ended. */
+ * A DRT path finds the derivative by the extinction at collisions. It starts from a point of a path that has
+ * ended. For kernels that walk a sample (replay.c, forward.c): they offer stretches while they walk the path,
+ * start the DRT path where the path has ended, and add the result where the DRT path has ended. */
 
-/* What a path keeps of the collision that it will go back to, and whether it has. */
-typedef struct detour {
-    ir_ref on;    /* bool: the path is on its detour, */
-    ir_ref first; /* bool: whose first vertex, the collision itself, is next */
-    ir_ref t;     /* its distance on the ray; negative: none was chosen */
-    ir_ref sum; /* of the weights of all that were offered; on the detour what its light is multiplied with */
-    vec3 o, d;  /* the ray, */
-    ir_ref medium; /* u32: as walk_position's, */
-    ir_ref depth;  /* and what else of walk_position a path needs that goes on from there */
-    color share;
-    color beta; /* weight of the path up to there, as large as it was before the flight */
-} detour;
+/* The point that a path has chosen for its DRT path, and whether it walks that now. */
+typedef struct drt_path {
+    ir_ref on;     /* bool: the DRT path is walked */
+    ir_ref first;  /* bool: its first vertex, the chosen collision, is next */
+    ir_ref t;      /* distance of the collision along the ray; negative: none was chosen */
+    ir_ref sum;    /* weights of all candidates; while `on`, the factor of the light that is found */
+    vec3 o, d;     /* the ray */
+    ir_ref medium; /* u32: as in walk_position */
+    ir_ref depth;  /* u32: as in walk_position */
+    color share;   /* as in walk_position */
+    color beta;    /* throughput before the flight that led there */
+} drt_path;
 
-bool detour_any(const walk *w); /* the pass goes on detours; else none of the rest may be called */
-detour detour_none(walk *w);
-void state_detour(walk *w, loop_state *s, detour *k); /* loop state: visits each field */
+bool drt_any(const walk *w); /* the pass goes on DRT paths; else none of the rest may be called */
+drt_path drt_none(walk *w);
+void state_drt(walk *w, loop_state *s, drt_path *k); /* loop state: visits each field */
 
-/* Before a vertex: w, the walk of that vertex alone, gets the random numbers and the forced collision of a
- * detour. */
-void detour_enter(walk *w, const detour *k);
+/* Before a vertex: tells w, the walk of that vertex alone, the DRT path's random numbers and its forced
+ * collision. */
+void drt_enter(walk *w, const drt_path *k);
 /* Offers the stretch before a vertex, b being the throughput before it, where `when`. */
-void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b,
-                  ir_ref when);
+void drt_offer(walk *w, drt_path *k, const walk_vertex *v, const walk_position *at, const throughput *b,
+               ir_ref when);
 /* After a vertex. */
-void detour_passed(walk *w, detour *k);
-/* bool: a path that has ended has somewhere to go back to. */
-ir_ref detour_waits(walk *w, const detour *k);
-/* The path goes back, where `when`. */
-void detour_begin(walk *w, detour *k, walk_position *at, throughput *b, ir_ref when);
+void drt_passed(walk *w, drt_path *k);
+/* bool: the path has chosen a point where its DRT path starts. */
+ir_ref drt_waits(walk *w, const drt_path *k);
+/* Starts the DRT path, where `when`. */
+void drt_begin(walk *w, drt_path *k, walk_position *at, throughput *b, ir_ref when);
 /* Where `when`, the next path begins, with nothing chosen. */
-void detour_forget(walk *w, detour *k, ir_ref when);
-/* What the detour's light is a factor of, per channel: albedo * extinction at the collision, tracked, with
+void drt_forget(walk *w, drt_path *k, ir_ref when);
+/* What the DRT path's light is a factor of, per channel: albedo * extinction at the collision, tracked, with
  * what makes it an estimate. */
-color detour_value(walk *w, const detour *k);
+color drt_value(walk *w, const drt_path *k);
 
 #endif

@@ -14,7 +14,7 @@ enum { UNROLLED_STEPS = 16 };
 static const float endless = 1e36f;
 
 static const float detour_optical =
-    1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
+    1.0f; /* optical thickness along the box's diagonal for which DRT paths find as much as collisions */
 
 /* ---- tentative collisions ---- */
 
@@ -99,7 +99,7 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool track
 
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
 {
-    color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
+    color real = track_real(w, s, mean, stretch_moved_point(w, s, distance), true);
     return color_scale(&w->t, real, stretch_growth(w, s));
 }
 
@@ -111,7 +111,7 @@ color track_null(walk *w, color real)
     return r;
 }
 
-ir_ref track_detour_part(walk *w, const track *k, color sigma)
+ir_ref track_drt_share(walk *w, const track *k, color sigma)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -188,11 +188,11 @@ color collisions_found(walk *w, const collisions *c, color value)
 
 /* ---- flights ---- */
 
-/* Probability with which each channel would call a collision real. Detours find what is 0 without that. */
+/* Probability with which each channel would call a collision real. DRT paths find what is 0 without that. */
 static color real_chance(walk *w, color real)
 {
     tracer *t = &w->t;
-    if (w->detours || !media_want_extinction(w))
+    if (w->drt || !media_want_extinction(w))
         return real;
     COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, LEAST_REAL_CHANCE)));
     return r;
@@ -266,7 +266,7 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     return now;
 }
 
-/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of
+/* Extinction over majorant where a path has collided: with walk.drt, these are to find what is left of
  * its derivative (free_flight.h). */
 static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
 {
@@ -274,12 +274,12 @@ static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     ir_ref mean = fl->mean;
-    color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
+    color tracked = track_real(w, s, mean, stretch_moved_point(w, s, fl->t), true), value, own;
     tracked = color_scale(t, tracked, flight_growth(w, fl));
-    if (!w->detours)
+    if (!w->drt)
         return tracked;
     value = track_real(w, s, mean, p, false);
-    ir_ref part = ir_sub(f, t_f32(t, 1), track_detour_part(w, k, stretch_extinction(w, s, p, false)));
+    ir_ref part = ir_sub(f, t_f32(t, 1), track_drt_share(w, k, stretch_extinction(w, s, p, false)));
     for (int c = 0; c < 3; c++)
         own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
                          ir_detach(f, value.c[c]));
@@ -344,8 +344,8 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value =
-        color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
+    color value = color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true),
+                            collided(w, fl, &k, p_end));
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
     return color_mul(t, weight,
                      color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
@@ -429,7 +429,8 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
     color real = track_real(
-        w, s, at.mean, w->motion->moves_stretches ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
+        w, s, at.mean, w->motion->moves_stretches ? stretch_moved_point(w, s, ir_detach(f, state[0])) : at.p,
+        true);
     if (w->motion->moves_stretches) {
         ir_ref growth = stretch_growth(w, s);
         real = color_scale(t, real,
@@ -460,16 +461,16 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
     if (media_want_extinction(w)) {
         color seed_real = color_mul(t, albedo, seed);
-        if (w->detours) /* are to find the rest */
+        if (w->drt) /* are to find the rest */
             seed_real = color_scale(
                 t, seed_real,
-                ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
+                ir_sub(f, t_f32(t, 1), track_drt_share(w, &k, stretch_extinction(w, s, p, false))));
         collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
     }
     ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
     arrivals inside = *sum;
-    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed,
-                        &inside);
+    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true), real),
+                        seed, &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, sum);

@@ -438,7 +438,7 @@ static ray_motion volume_to_light(walk *w, const walk_vertex *v)
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
     ray_motion l = {.shift = v->local_volume.motion.displacement, .turn = still(t).turn};
-    if (!walk_place_light(w, &light, &factor))
+    if (!walk_move_light(w, &light, &factor))
         return l;
     ir_ref inverse = t_ratio(t, t_f32(t, 1), distance);
     vec3 to = v3_scale(t, light.d, light.distance), was = v3_scale(t, v3_detach(t, v->light.d), distance);

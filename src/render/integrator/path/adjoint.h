@@ -7,10 +7,10 @@
 #include "render/integrator/walk/radiance_sums.h"
 
 /* Local arrays of the kernel: places along the chain, a row each (attached_replay.c). */
-typedef struct chain_places {
+typedef struct chain_rows {
     ir_ref numbers, words;
     uint32_t number_count, word_count; /* of a row */
-} chain_places;
+} chain_rows;
 
 /* Where walk.follows: the stretch of the path that is being backpropagated (attached_replay.c). */
 typedef struct replay_chain {
@@ -38,9 +38,9 @@ typedef struct replay_state {
     ir_ref seen;        /* u32: walk_known.seen */
     replay_chain chain; /* where walk.follows */
     replay_turn turn;   /* where METHOD_RECURSIVE */
-    detour detour; /* where detour_any: phase is then false, so its light is added to sums that are empty */
-    const lane *lane; /* no state; nor are these: */
-    const chain_places *places;
+    drt_path drt_path;  /* where drt_any: phase is then false, so its light is added to sums that are empty */
+    const lane *lane;   /* no state; nor are these: */
+    const chain_rows *rows;
     color sum; /* of all samples' radiance: the image of this stream */
 } replay_state;
 

@@ -4,7 +4,7 @@
 #include "render/integrator/path/path.h"
 
 /* Volumetric: what is known to be dark from an earlier walk is not asked again. */
-static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
+static ir_ref light_through_media(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -17,7 +17,7 @@ static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir
     ir_ref unknown = w->known.recalls ? ir_and(f, wanted, ir_not(f, w->known.recalled)) : wanted;
     v->shadow = shadow_cross(w, v, at, unknown, false);
     if (w->known.recalls)
-        crossed_use(w, &v->shadow, wanted);
+        transmittance_use(w, &v->shadow, wanted);
     return v->shadow.open;
 }
 
@@ -44,5 +44,6 @@ static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, i
 
 ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
 {
-    return w->volumetric ? light_crossed(w, v, at, wanted) : light_noted(w, v, at->depth, v->light_d, wanted);
+    return w->volumetric ? light_through_media(w, v, at, wanted)
+                         : light_noted(w, v, at->depth, v->light_d, wanted);
 }

@@ -34,7 +34,7 @@ ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wa
 
 /* Tracked: the light with direction, distance and uv as they move, and by what its solid angle grows; false:
  * nothing moves it. */
-bool walk_place_light(walk *w, walk_light *light, ir_ref *factor);
+bool walk_move_light(walk *w, walk_light *light, ir_ref *factor);
 /* Radiance of a light; black where it is not there. tracked: with derivatives (or from the frozen values). */
 color walk_radiance(walk *w, walk_light light, bool tracked);
 /* The material's values at a vertex: toward the sampled light, and of the sampled direction. */

@@ -12,10 +12,10 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
         values[k] = ir_detach(w->t.f, values[k]);
 }
 
-bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
+bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 {
     bool positions = (w->moves & MOVE_HITS);
-    if (!light->sampled || !w->fn.emitter_place)
+    if (!light->sampled || !w->fn.emitter_moved)
         return false;
     ir_ref in[16] = {light->record, light->ref.x, light->ref.y,    light->ref.z, light->d.x,
                      light->d.y,    light->d.z,   light->distance, light->uv.x,  light->uv.y},
@@ -24,7 +24,7 @@ bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
         vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
     detach_all(w, in, positions ? 16 : 10);
     w->motion->light_reference(w, light, in);
-    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, positions ? 16 : 10, out);
+    ir_call(w->t.f, light->cls, w->fn.emitter_moved, w->plan->emitters.count, in, positions ? 16 : 10, out);
     light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
     *factor = positions ? ir_select(w->t.f, light->there, out[6], t_f32(&w->t, 1)) : t_f32(&w->t, 1);
     return true;
@@ -34,7 +34,7 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
     ir_ref factor;
-    bool placed = tracked && walk_place_light(w, &light, &factor);
+    bool placed = tracked && walk_move_light(w, &light, &factor);
     bool slides = tracked && !light.sampled && w->motion->emission(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
@@ -68,7 +68,7 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
     if (tracked) {
         detach_all(w, in, count);
         walk_light light = v->light;
-        bool placed = walk_place_light(w, &light, &light_factor);
+        bool placed = walk_move_light(w, &light, &light_factor);
         if (!placed && light.sampled)
             light.d = v3_detach(t, light.d);
         if (placed && !(w->moves & MOVE_SURFACE))

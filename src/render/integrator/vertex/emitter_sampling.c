@@ -33,7 +33,7 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
     ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
     if (s->environment != PLAN_NONE)
         light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
-    return v->attached.hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
+    return v->attached.hit_pdf = ir_mul(t->f, pdf, light_choice_probability(t, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -164,7 +164,7 @@ ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
     uint32_t n = w->plan->scene->emitters.count;
     ir_ref index = t_u32(t, 0), probability = {0};
     if (w->plan->lights_tabled)
-        index = choice_sample(t, u, &probability);
+        index = light_choice_sample(t, u, &probability);
     else if (n > 1)
         index = ir_min(f, ir_to_u32(f, ir_mul(f, u, t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));

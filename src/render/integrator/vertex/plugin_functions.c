@@ -320,7 +320,7 @@ static bool some_light_moves(const walk *w)
 /* Estimators.md 5: direction, distance and place on the image follow the light and the point `ref` that is
  * lit. A point on a light's surface stays where it is, or goes along with the shape, seen before from ref0;
  * the last result is by what the solid angle of a piece of surface there changes. */
-static ir_func *make_emitter_place(walk *w, const class_node *n)
+static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
@@ -483,8 +483,8 @@ void vertex_emitter_functions(walk *w)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
     if (w->next_event && (w->wants.light_normal || some_light_moves(w))) {
-        fn->emitter_place = func_array(w, p->emitters.count);
+        fn->emitter_moved = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
-            fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
+            fn->emitter_moved[i] = make_emitter_moved(w, p->emitters.data[i]);
     }
 }

@@ -224,7 +224,7 @@ typedef struct walk_motion_class {
 
     /* ---- values, tracked ---- */
 
-    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_place. */
+    /* The point that a sampled light is seen from: light's, and in the arguments of emitter_moved. */
     void (*light_reference)(walk *w, walk_light *light, ir_ref *in);
     /* Where on a light a ray has found it: uv, direction and `on`. Returns whether these move. */
     bool (*emission)(walk *w, walk_light *light);

@@ -26,7 +26,7 @@ typedef struct walk_functions {
                               face, b 2; of light tracing alone */
     ir_func **emitter_radiance; /* record, uv 2, distance, facing, then surface_light_args -> 3 */
     ir_func **emitter_radiance_tracked;
-    ir_func **emitter_place; /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions
+    ir_func **emitter_moved; /* record, reference 3, d 3, distance, uv 2 -> d 3, distance, uv 2: as functions
                                 of what moves the light; NULL where no light's place is tracked */
     ir_func **slide_before;  /* where walk.wants.surface_anew, interact_tracked meets the entry anew with the
                                 ray it is given; and untracked, in RENDER_FROZEN */
@@ -55,7 +55,7 @@ typedef struct walk_functions {
 enum { SEEN_MOST = 32 }; /* vertices that walk_known.seen has bits for; deeper ones are traced again */
 
 /* What is known of a path before it is walked, from an earlier walk. A kernel's walk knows nothing; for one
- * vertex it is copied, and the copy is told (replay_walk, detour_walk). */
+ * vertex it is copied, and the copy is told (replay_walk, drt_enter). */
 typedef struct walk_known {
     ir_ref again, seen; /* where walk.notes: bool, an earlier walk has filled `seen`; u32, bit k: the light
                            sampled at vertex k is visible */
@@ -64,8 +64,8 @@ typedef struct walk_known {
     bool recalls;       /* what reaches the vertex of its sampled light may be known
                            (remembered_transmittance.c): */
     ir_ref recalled;    /* bool: it is */
-    color crossed;
-    ir_ref crossed_stages;
+    color transmittance;
+    ir_ref transmittance_stages;
 } walk_known;
 
 /* Which functions of what moves a walk needs, and which of their results (motion/none.c). */
@@ -75,7 +75,7 @@ typedef struct walk_wants {
     bool surface_before;   /* and the same untracked: slide_before */
     bool turned_lobes;     /* turn, turn_before */
     bool light_normal;     /* on sampled lights */
-    bool moving_reference; /* emitter_place: of delta lights, too, as seen from a point that moves */
+    bool moving_reference; /* emitter_moved: of delta lights, too, as seen from a point that moves */
 } walk_wants;
 
 struct walk {
@@ -99,8 +99,8 @@ struct walk {
     bool spectral;   /* the extinction of some medium differs by channel */
     bool cells;      /* some medium has bounds in cells */
     bool flakes;     /* the extinction of some medium goes by the direction */
-    bool detours;    /* the extinction's gradient at collisions comes from detours
-                        (differential_ratio_tracking.c), not from the path's own collisions */
+    bool drt;        /* the extinction's gradient at collisions comes from DRT paths
+                            (differential_ratio_tracking.c), not from the path's own collisions */
     walk_functions fn;
     ir_ref pixel, seed, stream, spp;
     const sampler_class *sampler;
@@ -154,7 +154,7 @@ struct walk_light {
 typedef struct walk_stretch {
     ir_ref there;       /* bool: it does */
     ir_ref cls, record; /* of the medium; valid also where there is none, as this: */
-    ir_ref place;       /* word of the scene buffer where it is described (enum medium_word) */
+    ir_ref medium;      /* word of the scene buffer where it is described (enum medium_word) */
     ir_ref homogeneous; /* bool */
     vec3 o, d;
     ir_ref limit;          /* distance to the next surface */
