@@ -156,49 +156,55 @@ set(render_sources
     src/render/film/hdrfilm.c
     src/render/filter/filters.c
     src/render/filter/tabulated.c
-    src/render/integrator/path/adjoint.c
-    src/render/integrator/motion/attached_lobe.c
-    src/render/integrator/vertex/baked_geometry.c
-    src/render/integrator/kernels/attached_replay.c
-    src/render/integrator/kernels/channels.c
-    src/render/integrator/derived/light_choice.c
-    src/render/integrator/media/remembered_transmittance.c
-    src/render/integrator/media/differential_ratio_tracking.c
-    src/render/integrator/kernels/forward.c
-    src/render/integrator/media/free_flight.c
-    src/render/integrator/motion/attached_path.c
-    src/render/integrator/vertex/plugin_functions.c
-    src/render/integrator/media/emission.c
-    src/render/integrator/integrators.c
-    src/render/integrator/vertex/emitter_sampling.c
-    src/render/integrator/path/light_path.c
-    src/render/integrator/kernels/light_tracing.c
-    src/render/integrator/kernels/splatting.c
+    src/render/integrator/walk/kernel.c
+    src/render/integrator/walk/loop_state.c
+    src/render/integrator/walk/position.c
+    src/render/integrator/walk/radiance_sums.c
+    src/render/integrator/walk/throughput.c
+    src/render/integrator/walk/walk.c
     src/render/integrator/derived/geometry.c
     src/render/integrator/derived/geometry_mesh.c
     src/render/integrator/derived/geometry_transform.c
-    src/render/integrator/vertex/intersection.c
-    src/render/integrator/walk/kernel.c
-    src/render/integrator/media/coefficients.c
-    src/render/integrator/motion/local_surface.c
-    src/render/integrator/kernels/passes.c
-    src/render/integrator/kernels/primal.c
-    src/render/integrator/path/position.c
-    src/render/integrator/kernels/radiative_backpropagation.c
-    src/render/integrator/kernels/replay.c
-    src/render/integrator/media/transmittance.c
-    src/render/integrator/walk/radiance_sums.c
-    src/render/integrator/vertex/surface.c
-    src/render/integrator/motion/local_volume.c
-    src/render/integrator/motion/local_volume_values.c
+    src/render/integrator/derived/light_choice.c
     src/render/integrator/derived/sampling_tables.c
-    src/render/integrator/kernels/tape.c
-    src/render/integrator/walk/throughput.c
-    src/render/integrator/media/tracking.c
-    src/render/integrator/kernels/frozen_unrolled.c
     src/render/integrator/derived/update.c
+    src/render/integrator/vertex/baked_geometry.c
+    src/render/integrator/vertex/emitter_sampling.c
+    src/render/integrator/vertex/intersection.c
+    src/render/integrator/vertex/plugin_functions.c
+    src/render/integrator/vertex/surface.c
+    src/render/integrator/media/coefficients.c
+    src/render/integrator/media/differential_ratio_tracking.c
+    src/render/integrator/media/emission.c
+    src/render/integrator/media/free_flight.c
+    src/render/integrator/media/remembered_transmittance.c
+    src/render/integrator/media/tracking.c
+    src/render/integrator/media/transmittance.c
+    src/render/integrator/path/adjoint.c
+    src/render/integrator/path/camera.c
+    src/render/integrator/path/light_path.c
+    src/render/integrator/path/light_visibility.c
     src/render/integrator/path/values.c
     src/render/integrator/path/visit.c
+    src/render/integrator/motion/attached_lobe.c
+    src/render/integrator/motion/attached_path.c
+    src/render/integrator/motion/local_surface.c
+    src/render/integrator/motion/local_volume.c
+    src/render/integrator/motion/local_volume_values.c
+    src/render/integrator/motion/none.c
+    src/render/integrator/kernels/attached_replay.c
+    src/render/integrator/kernels/begin.c
+    src/render/integrator/kernels/channels.c
+    src/render/integrator/kernels/forward.c
+    src/render/integrator/kernels/frozen_unrolled.c
+    src/render/integrator/kernels/light_tracing.c
+    src/render/integrator/kernels/passes.c
+    src/render/integrator/kernels/primal.c
+    src/render/integrator/kernels/radiative_backpropagation.c
+    src/render/integrator/kernels/replay.c
+    src/render/integrator/kernels/splatting.c
+    src/render/integrator/kernels/tape.c
+    src/render/integrator/integrators.c
     src/render/entries.c
     src/render/levels.c
     src/render/medium/estimator.c

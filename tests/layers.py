@@ -24,6 +24,14 @@ PARTS = {
 FREE = re.compile(r"^backlight/|^glsl_kernels\.h$")
 # inside the trace compiler: ir knows no pass, passes and differentiation no SPIR-V
 ROOMS = {"ir": {"ir"}, "opt": {"ir", "opt"}, "ad": {"ir", "opt", "ad"}, "spv": {"ir", "spv"}}
+# inside the integrator, from the lowest room to the highest: a room knows itself and those before it
+INTEGRATOR = ["walk", "derived", "vertex", "media", "path", "motion", "kernels"]
+DOOR = "render/integrator/passes.h"  # the one header of the integrator for everyone else, about no room
+# kinds of plugins know their own folder, what all of src/render shares, and these folders
+PLUGINS = {
+    "bsdf": set(), "emitter": {"shape"}, "film": set(), "filter": set(), "medium": set(), "phase": set(),
+    "sampler": set(), "sensor": set(), "shape": set(), "texture": set(), "volume": set(),
+}
 
 
 def includes(path):
@@ -55,6 +63,64 @@ def check(part, path, problems):
                 problems.append("%s: spirv_gen/%s must not look into spirv_gen/%s" % (place, room, other))
 
 
+def room_of(path):
+    """The room of the integrator that a file or header (from src/ on) is in, or None."""
+    m = re.match(r"render/integrator/(\w+)/", path)
+    return m.group(1) if m else None
+
+
+def check_render(path, problems):
+    """Rooms inside src/render: plugins, the integrator's rooms, and what is above all of them."""
+    where = os.path.relpath(path, os.path.join(ROOT, "src"))
+    room, folder = room_of(where), where.split("/")[1]
+    for number, outside, header in includes(path):
+        place = "src/%s:%d: %s" % (where, number, header)
+        other = room_of(header)
+        if outside or not header.startswith("render/"):
+            continue
+        if room:
+            if other and INTEGRATOR.index(other) > INTEGRATOR.index(room):
+                problems.append("%s: the room %s must not look up into %s" % (place, room, other))
+        elif folder == "integrator":
+            if other:
+                problems.append("%s: stands below the rooms" % place)
+        else:
+            if header.startswith("render/integrator/") and header != DOOR:
+                problems.append("%s: only the integrator knows its rooms" % place)
+            target = header.split("/")[1]
+            if folder in PLUGINS and target in PLUGINS and target != folder and target not in PLUGINS[folder]:
+                problems.append("%s: %s must not look into %s" % (place, folder, target))
+
+
+PROTOTYPE = re.compile(r"^(?!static|typedef|return|else)[a-z]\w*[\w \*]*?\b(\w+)\([^;{}]*\)\s*(;|\n\{|\{)", re.M)
+
+
+def functions(path):
+    """Names of the functions that a file declares, and of those that it defines."""
+    with open(path, encoding="utf-8") as f:
+        text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
+    found = [(m.group(1), m.group(2) == ";") for m in PROTOTYPE.finditer(text)]
+    return [n for n, only in found if only], [n for n, only in found if not only]
+
+
+def check_declarations(problems):
+    """A room declares in its headers only what it defines, so that includes tell who calls whom."""
+    base, declared, defined = os.path.join(ROOT, "src/render/integrator"), [], {}
+    for room in INTEGRATOR:
+        for name in sorted(os.listdir(os.path.join(base, room))):
+            if name.endswith((".c", ".h")):
+                only, own = functions(os.path.join(base, room, name))
+                if name.endswith(".h"):
+                    declared += [(room, name, n) for n in only]
+                else:
+                    defined.update((n, room) for n in own)
+    for room, name, n in declared:
+        if defined.get(n) != room:
+            problems.append("src/render/integrator/%s/%s: declares %s, which %s defines"
+                            % (room, name, n, defined.get(n, "nobody")))
+    return len(declared)
+
+
 def main():
     problems, files = [], 0
     for part, (folder, _, _) in PARTS.items():
@@ -63,10 +129,13 @@ def main():
                 if name.endswith((".c", ".h", ".def")):
                     files += 1
                     check(part, os.path.join(base, name), problems)
+                    if part == "render":
+                        check_render(os.path.join(base, name), problems)
+    declarations = check_declarations(problems)
     for p in problems:
         print(p)
     print("%d files read, %d includes against the layers" % (files, len(problems)))
-    return 1 if problems or files < 50 else 0
+    return 1 if problems or files < 50 or declarations < 100 else 0
 
 
 if __name__ == "__main__":

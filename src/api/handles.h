@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "fit/fit.h"
 #include "gpu/gpu.h"
-#include "render/integrator/kernels/passes.h"
+#include "render/integrator/passes.h"
 #include "render/plan.h"
 #include "render/sensor/sensor.h"
 #include "spirv_gen/opt/opt.h"

@@ -93,12 +93,13 @@ static bool wants_detours(const bl_job *job)
     bl_volume_gradient how = job->desc.volume_gradient;
     bool wanted =
         how == BL_VOLUME_GRADIENT_DRT || (how == BL_VOLUME_GRADIENT_AUTO && plan_prefers_detours(job->plan));
-    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY && !plan_sways(job->plan);
+    return wanted && !job->desc.frozen && job->scene->method == METHOD_REPLAY &&
+           !plan_moves_segments(job->plan);
 }
 
 bl_volume_gradient bl_job_volume_gradient(const bl_job *job)
 {
-    return job->plan->detours ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
+    return job->plan->drt ? BL_VOLUME_GRADIENT_DRT : BL_VOLUME_GRADIENT_REPLAY;
 }
 
 bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_desc *desc, bl_job **out)
@@ -131,7 +132,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan = plan_create(job->scene, job->requested, job->requested_count, rays,
                             job->desc.passes_off >> OPT_SWITCH_COUNT);
     job->plan->sensor_moves = job->desc.sensor_moves;
-    job->plan->detours = wants_detours(job);
+    job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     if (r == BL_OK)
         r = pixels_check(job, &err);
@@ -143,12 +144,13 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
                       "gradients of the camera are not implemented yet for this integrator");
     if (r == BL_OK)
         r = check_places(job, &err);
-    if (r == BL_OK && plan_follows(job->plan) && !job->scene->volumetric && job->plan->moves & MOVE_HITS)
+    if (r == BL_OK && plan_attaches_paths(job->plan) && !job->scene->volumetric &&
+        job->plan->moves & MOVE_HITS)
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients by vertex positions or places of shapes, in one job with those of the "
                       "camera or of what turns mirrors and glass, "
                       "are not implemented yet: ask for one of them at a time");
-    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_follows(job->plan))
+    if (r == BL_OK && job->scene->method != METHOD_REPLAY && plan_attaches_paths(job->plan))
         r = error_set(&err, BL_ERROR_UNSUPPORTED,
                       "gradients of the camera are not implemented for this integrator");
     if (r == BL_OK)

@@ -5,7 +5,7 @@
 #define BL_RENDER_CLASSES_H
 
 #include "render/film/film.h"
-#include "render/integrator/kernels/passes.h"
+#include "render/integrator/passes.h"
 #include "render/medium/media.h"
 #include "render/plan.h"
 #include "render/plugin_kinds.h"

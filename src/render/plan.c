@@ -171,10 +171,10 @@ static void write_words(plan *p)
     p->words.data[HEADER_SENSOR] = sensor;
 }
 
-bool plan_follows(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
-bool plan_hits_move(const plan *p) { return plan_follows(p) || (p->moves & MOVE_SURFACE); }
+bool plan_attaches_paths(const plan *p) { return p->sensor || (p->turns && !p->scene->detached); }
+bool plan_hits_move(const plan *p) { return plan_attaches_paths(p) || (p->moves & MOVE_SURFACE); }
 
-bool plan_sways(const plan *p)
+bool plan_moves_segments(const plan *p)
 {
     bool lights = false;
     for (uint32_t i = 0; i < p->emitters.count; i++)
@@ -284,23 +284,26 @@ bool plan_is_volumetric(const plan *p)
     return plan_has_media(p) || (p->scene->volumetric && plan_has_nulls(p));
 }
 
-bool plan_notes_all_crossed(const plan *p)
+bool plan_remembers_all_transmittance(const plan *p)
 {
     int32_t most = p->scene->max_depth; /* the last vertex samples no light */
-    return plan_is_volumetric(p) && plan_numbers_by_depth(p) && most >= 0 && most <= CROSSED_MOST + 1;
+    return plan_is_volumetric(p) && plan_numbers_by_depth(p) && most >= 0 && most <= REMEMBERED_MOST + 1;
 }
 
-uint32_t plan_notes_crossed(const plan *p)
+uint32_t plan_remembers_transmittance(const plan *p)
 {
-    if (plan_notes_all_crossed(p))
+    if (plan_remembers_all_transmittance(p))
         return p->scene->max_depth > 1 ? (uint32_t)p->scene->max_depth - 1 : 0;
     bool tracked = false;
     for (uint32_t i = 0; plan_has_media(p) && i < p->media.count; i++)
         tracked |= !medium_of(p->media.data[i])->homogeneous;
-    return tracked ? CROSSED_MOST : 0;
+    return tracked ? REMEMBERED_MOST : 0;
 }
 
-uint32_t plan_sample_words(const plan *p) { return SAMPLE_WORDS + CROSSED_WORDS * plan_notes_crossed(p); }
+uint32_t plan_sample_words(const plan *p)
+{
+    return SAMPLE_WORDS + REMEMBERED_WORDS * plan_remembers_transmittance(p);
+}
 
 void plan_destroy(plan *p)
 {

@@ -78,8 +78,8 @@ typedef struct plan {
     scene_bvh *rebuilt; /* in place of the scene's: of the groups, then the outer one; NULL: the scene's */
     bool baked;         /* small static geometry: the scene buffer's words are constants of the kernels */
     bool sensor_moves;  /* but for the sensor's */
-    bool detours;       /* the extinction's gradient by differential ratio tracking
-                           (integrator/media/differential_ratio_tracking.c); set       before tracing */
+    bool drt;           /* the extinction's gradient by differential ratio tracking
+                               (integrator/media/differential_ratio_tracking.c); set       before tracing */
     bool lists_lanes;   /* samples of gradient passes go to pixels by a list of lanes (enum lane_word); set
                            before tracing */
     bool query;         /* rays are ray queries: no nodes; entries of triangles follow all others */
@@ -121,10 +121,10 @@ extern const char *const plan_switch_names[PLAN_SWITCH_COUNT];
 
 /* Whether tracked evaluations follow the rays that lead to vertices (integrator/motion/attached_path.c);
  * whether hits move on the surface. */
-bool plan_follows(const plan *p);
+bool plan_attaches_paths(const plan *p);
 bool plan_hits_move(const plan *p);
-bool plan_sways(const plan *p); /* requested parameters move vertices of volumetric walks, or what lies
-                                   between them (integrator/motion/local_volume.c) */
+bool plan_moves_segments(const plan *p); /* requested parameters move vertices of volumetric walks, or what
+                                   lies between them (integrator/motion/local_volume.c) */
 /* requested: parameter indices. off: plan_switch, what to leave out. */
 plan *plan_create(const render_scene *s, const uint32_t *requested, uint32_t count, plan_rays rays,
                   uint32_t off);
@@ -140,8 +140,8 @@ bool plan_numbers_by_depth(const plan *p);
 /* Of how many sampled lights a sample notes what its walk has crossed on the way to them
  * (integrator/media/remembered_transmittance.c); whether these are all. Planes of BUFFER_SAMPLES (enum
  * sample_plane). */
-uint32_t plan_notes_crossed(const plan *p);
-bool plan_notes_all_crossed(const plan *p);
+uint32_t plan_remembers_transmittance(const plan *p);
+bool plan_remembers_all_transmittance(const plan *p);
 uint32_t plan_sample_words(const plan *p);
 /* Whether differential ratio tracking is the better estimator for some grid of extinctions whose gradient is
  * requested, as the scene has it (medium/estimator.c). */

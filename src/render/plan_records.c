@@ -90,7 +90,7 @@ static uint32_t place_table(plan *p, const scene_object *o, const render_shape *
     d->table_placed = true, d->table = p->value_count;
     p->value_count += cls->table_words(p->scene, o, shape);
     uint32_t index = plan_class_add(p, &p->tables, plan_classify(p, o, shape)),
-             function = p->lights_tabled ? CHOICE_STEPS : 0;
+             function = p->lights_tabled ? LIGHT_CHOICE_STEPS : 0;
     for (uint32_t k = 0; k < index; k++)
         function += p->tables.data[k]->cls->table_steps;
     for (uint32_t k = 0; k < cls->table_steps; k++) {
@@ -137,9 +137,9 @@ void plan_place_light_table(plan *p)
         plan_append(p, &weight, 1);
     }
     p->words.data[HEADER_LIGHT_TABLE] = p->value_count;
-    p->value_count += choice_words(s);
-    for (uint32_t k = 0; k < CHOICE_STEPS; k++) {
-        plan_table step = {.function = k, .lanes = choice_lanes(s, k)};
+    p->value_count += light_choice_words(s);
+    for (uint32_t k = 0; k < LIGHT_CHOICE_STEPS; k++) {
+        plan_table step = {.function = k, .lanes = light_choice_lanes(s, k)};
         array_push(&p->table_builds, step);
     }
     uint32_list follows = {0};
@@ -148,7 +148,7 @@ void plan_place_light_table(plan *p)
         add_light_parameters(p, s->emitters.data[i], shape == PLAN_NONE ? NULL : &s->shapes.data[shape],
                              &follows);
     }
-    set_follows(p, CHOICE_STEPS, &follows);
+    set_follows(p, LIGHT_CHOICE_STEPS, &follows);
 }
 
 plan_instance plan_instantiate(plan *p, class_list *list, const scene_object *o, plan_instance *seen)

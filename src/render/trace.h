@@ -60,11 +60,11 @@ enum sample_plane {
     SAMPLE_BUT_ONE = 3, /* f32, 3: contributions that miss exactly one factor */
     SAMPLE_SEEN = 6,    /* u32: bit k, the light that vertex k sampled is visible */
     SAMPLE_HASH,        /* u32: of the path's decisions */
-    SAMPLE_WORDS,       /* behind them CROSSED_WORDS for each of plan_notes_crossed sampled lights:
-                           integrator/media/remembered_transmittance.c */
-    CROSSED_MOST = 16,
-    CROSSED_WORDS = 4,
-    SAMPLE_WORDS_MOST = SAMPLE_WORDS + CROSSED_WORDS * CROSSED_MOST,
+    SAMPLE_WORDS, /* behind them REMEMBERED_WORDS for each of plan_remembers_transmittance sampled lights:
+                     integrator/media/remembered_transmittance.c */
+    REMEMBERED_MOST = 16,
+    REMEMBERED_WORDS = 4,
+    SAMPLE_WORDS_MOST = SAMPLE_WORDS + REMEMBERED_WORDS * REMEMBERED_MOST,
     TAPE_VERTEX_WORDS =
         78 /* of METHOD_TAPE instead: u32, how many vertices; and for each of them so many words */
 };

@@ -7,8 +7,8 @@
  *              formulas);
  *   frozen     J v, channel by channel, against differences of the weights along the path that stays where it
  *              is;
- *   detours    media, with the extinction's gradient by differential ratio tracking: replay alone, since no
- *              other kernel goes on detours.
+ *   drt        media, with the extinction's gradient by differential ratio tracking: replay alone, since no
+ *              other kernel walks DRT paths.
  *
  * Scenes: those of scene_cases.c, media included, factors that are exactly zero, and parameters that act
  * through derived values. */
@@ -188,7 +188,7 @@ static void sample_agrees(subject *s, uint32_t pixel, uint32_t sample)
     }
     double transposed = replayed(s, RENDER_GRADIENT, pixel, sample, &size);
     expect_near(s, "replay", pixel, sample, along, transposed, exact_tolerance * (1e-3 + size));
-    if (e->plan->detours) {
+    if (e->plan->drt) {
         double separate = replayed(s, RENDER_ADJOINT, pixel, sample, &size);
         expect_near(s, "separate kernels", pixel, sample, along, separate, exact_tolerance * (1e-3 + size));
         return;
@@ -221,7 +221,7 @@ static void at_depth(const scene_case *c, int32_t depth, bool next_event, bool d
     s.e = scene_eval_create_baked(scene_case_xml(&a, c, depth, SIDE, SIDE), folder, c->parameters,
                                   scene_case_parameter_count(c), depth % 2);
     s.e->options = (render_trace_options){.no_next_event = !next_event};
-    s.e->plan->detours = detours;
+    s.e->plan->drt = detours;
     s.v = calloc(s.e->plan->stored_count + 1u, sizeof *s.v);
     assert_non_null(s.v);
     direction(&s);

@@ -4,7 +4,7 @@
 #ifndef TEST_SCENE_TRACED_H
 #define TEST_SCENE_TRACED_H
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 
 typedef struct loaded {
     render_scene *scene;

@@ -23,7 +23,7 @@ typedef struct variant {
     const char *integrator; /* NULL: the scene's */
     bool values, geometry;  /* which parameters are requested */
     plan_rays rays;
-    bool detours, lists_lanes;
+    bool drt, lists_lanes;
 } variant;
 
 static const variant variants[] = {
@@ -33,7 +33,7 @@ static const variant variants[] = {
     {.name = "values", .values = true, .rays = PLAN_RAYS_BVH},
     {.name = "values baked", .values = true, .rays = PLAN_RAYS_BAKED},
     {.name = "values listed", .values = true, .rays = PLAN_RAYS_BVH, .lists_lanes = true},
-    {.name = "values drt", .values = true, .rays = PLAN_RAYS_BVH, .detours = true},
+    {.name = "values drt", .values = true, .rays = PLAN_RAYS_BVH, .drt = true},
     {.name = "geometry", .geometry = true, .rays = PLAN_RAYS_BVH},
     {.name = "all", .values = true, .geometry = true, .rays = PLAN_RAYS_BVH},
     {.name = "all attached", .integrator = "prb_attached", .values = true, .rays = PLAN_RAYS_BVH},
@@ -161,8 +161,8 @@ static void hash_variant(const char *name, bl_scene *scene, const variant *v, bo
     bool baked = v->rays == PLAN_RAYS_BAKED;
     if (wanted && (!baked || plan_can_bake(s))) {
         plan *p = plan_create(s, list, requested, v->rays, 0);
-        p->detours = v->detours, p->lists_lanes = v->lists_lanes;
-        if (!v->detours || plan_has_media(p))
+        p->drt = v->drt, p->lists_lanes = v->lists_lanes;
+        if (!v->drt || plan_has_media(p))
             for (render_pass pass = 0; pass < RENDER_PASS_COUNT; pass++)
                 if (applies(p, v, pass))
                     hash_pass(name, p, v, pass, spirv);

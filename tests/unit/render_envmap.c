@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 

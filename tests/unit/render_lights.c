@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
+#include "render/integrator/kernels/kernels.h"
 #include "support/scene_cases.h"
 #include "support/scene_eval.h"
 
@@ -107,8 +108,8 @@ static ir_func *trace_hit(subject *s, const class_node *n, uint32_t record)
 static ir_func *trace_choose(subject *s)
 {
     tracer t = {.f = ir_func_create(s->module, "choose"), .plan = s->e->plan};
-    ir_ref probability, light = choice_sample(&t, ir_param(t.f, IR_F32), &probability);
-    ir_return(t.f, (ir_ref[]){ir_to_f32(t.f, light), probability, choice_probability(&t, light)}, 3);
+    ir_ref probability, light = light_choice_sample(&t, ir_param(t.f, IR_F32), &probability);
+    ir_return(t.f, (ir_ref[]){ir_to_f32(t.f, light), probability, light_choice_probability(&t, light)}, 3);
     return t.f;
 }
 

@@ -186,7 +186,8 @@ static void walks_note_what_they_cross(void **state)
             .body = arena_printf(&a, "<shape type='sphere'>%s%s</shape>", rooms[k].bsdf, rooms[k].medium),
             .volumetric = true};
         scene_eval *e = scene_eval_create(scene_case_xml(&a, &room, 4, 4, 4), folder, NULL, 0);
-        assert_int_equal(plan_sample_words(e->plan), SAMPLE_WORDS + (rooms[k].notes ? 3 * CROSSED_WORDS : 0));
+        assert_int_equal(plan_sample_words(e->plan),
+                         SAMPLE_WORDS + (rooms[k].notes ? 3 * REMEMBERED_WORDS : 0));
         scene_eval_destroy(e);
         arena_free(&a);
     }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 #include "support/scene_cases.h"
 
 enum { SIDE = 96, RAYS = 400, IN = 8, OUT = 12 };

@@ -125,7 +125,7 @@ static ir_ref bound_from(tracer *t, const class_node *n, ir_ref record, ir_ref m
 {
     ir_func *f = t->f;
     ir_ref bound = ir_mul(f, most, plan_number(t, n, record, "scale"));
-    if (!medium_wants_extinction(n) && !plan_sways(t->plan))
+    if (!medium_wants_extinction(n) && !plan_moves_segments(t->plan))
         return bound;
     ir_ref diagonal = v3_length(t, v3_sub(t, medium_high(t, n, record), medium_low(t, n, record)));
     return ir_max(f, ir_mul(f, bound, t_f32(t, MAJORANT_MARGIN)),

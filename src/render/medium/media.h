@@ -20,9 +20,11 @@ enum medium_word {
 /* What gradient passes of the extinction ask of tracking (docs/theory/support.md). */
 #define MAJORANT_MARGIN 1.25f /* of the majorant over the largest extinction */
 #define MAJORANT_LEAST_OPTICAL                                                                               \
-    0.25f                       /* the majorant's optical thickness along the box's diagonal, at least       \
-                                 */
-#define LEAST_REAL_CHANCE 0.05f /* of a tentative collision to be real, but where detours find what is 0 */
+    0.25f /* the majorant's optical thickness along the box's diagonal, at least                             \
+           */
+#define LEAST_REAL_CHANCE                                                                                    \
+    0.05f /* of a tentative collision to be real, but where DRT paths find what is 0                         \
+           */
 
 /* Both media, at a point p of the world. May run tracked. */
 color medium_extinction(tracer *t, const class_node *n, ir_ref record, vec3 p);

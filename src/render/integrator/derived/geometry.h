@@ -4,7 +4,7 @@
 #ifndef BL_RENDER_GEOMETRY_H
 #define BL_RENDER_GEOMETRY_H
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 #include "render/refit.h"
 
 static inline ir_ref work_word(tracer *t, ir_ref at, uint32_t word)

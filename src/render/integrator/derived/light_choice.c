@@ -6,14 +6,14 @@
  * By power, every light is given a share of the mean power, so that one that is dark now, and is being
  * differentiated or brightens in a fit, is still sampled (docs/theory/support.md). A weight of 0 is the
  * scene's word that a light is not to be sampled. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 
 enum { STEP_WEIGHTS, STEP_SUM };
 
 static const float least_share = 0.1f; /* of the mean power */
 
-uint32_t choice_words(const render_scene *s) { return s->emitters.count; }
-uint32_t choice_lanes(const render_scene *s, uint32_t step)
+uint32_t light_choice_words(const render_scene *s) { return s->emitters.count; }
+uint32_t light_choice_lanes(const render_scene *s, uint32_t step)
 {
     return step == STEP_WEIGHTS ? s->emitters.count : 1;
 }
@@ -30,7 +30,7 @@ static void set_entry(tracer *t, ir_ref light, ir_ref v)
 
 /* ---- while walking ---- */
 
-ir_ref choice_probability(tracer *t, ir_ref light)
+ir_ref light_choice_probability(tracer *t, ir_ref light)
 {
     ir_func *f = t->f;
     ir_ref one = t_u32(t, 1), first = ir_lt(f, light, one),
@@ -38,10 +38,10 @@ ir_ref choice_probability(tracer *t, ir_ref light)
     return ir_sub(f, entry(t, light), ir_select(f, first, t_f32(t, 0), before));
 }
 
-ir_ref choice_sample(tracer *t, ir_ref u, ir_ref *probability)
+ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability)
 {
     ir_ref light = warp_discrete(t, BUFFER_VALUES, table(t), t_u32(t, t->plan->scene->emitters.count), u);
-    *probability = choice_probability(t, light);
+    *probability = light_choice_probability(t, light);
     return light;
 }
 
@@ -104,7 +104,7 @@ static void step_sum(tracer *t)
     add_up(t, share, &total);
 }
 
-ir_func *choice_step(ir_module *m, const plan *p, uint32_t step)
+ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step)
 {
     ir_func *f = ir_func_create(m, step == STEP_WEIGHTS ? "light_weights" : "light_sum");
     tracer t = {.f = f, .plan = p};

@@ -3,7 +3,7 @@
  * dispatch is about is the same for all its lanes, and stands in uniforms; the plan lists the dispatches in
  * the order in which they must run. Detached: nothing is differentiated here, and frozen evaluations read the
  * tables of the values that decide the path. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 
 static ir_func *make_step(ir_module *m, const plan *p, const class_node *n, uint32_t step)
 {
@@ -20,12 +20,12 @@ bl_result kernel_tables(const plan *p, ir_module *m)
     uint32_t count = 0, made = 0;
     for (uint32_t i = 0; i < p->tables.count; i++)
         count += p->tables.data[i]->cls->table_steps;
-    count += p->lights_tabled ? CHOICE_STEPS : 0;
+    count += p->lights_tabled ? LIGHT_CHOICE_STEPS : 0;
     BL_ASSERT(count > 0, "%u classes with sampling tables", p->tables.count);
     m->buffers.data[BUFFER_VALUES].constant = false;
     ir_func **functions = arena_alloc(&m->arena, count * sizeof(ir_func *));
-    for (uint32_t step = 0; p->lights_tabled && step < CHOICE_STEPS; step++)
-        functions[made++] = choice_step(m, p, step);
+    for (uint32_t step = 0; p->lights_tabled && step < LIGHT_CHOICE_STEPS; step++)
+        functions[made++] = light_choice_step(m, p, step);
     for (uint32_t i = 0; i < p->tables.count; i++)
         for (uint32_t step = 0; step < p->tables.data[i]->cls->table_steps; step++)
             functions[made++] = make_step(m, p, p->tables.data[i], step);

@@ -12,7 +12,7 @@
  *
  * Parameters' elements are only added to and derived ones only read, so lanes do not meet, and shared
  * parameters are no matter. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/derived/derived.h"
 #include "spirv_gen/ad/ad.h"
 
 /* What one lane derives: values first, first + 1 .. of an object. */

@@ -19,28 +19,17 @@
 
 enum chain_mode { CHAIN_FORTH, CHAIN_BACK };
 
-/* Rows of chain_places: before the chain's second vertex, and those after it; behind the chain. */
+/* Rows of chain_rows: before the chain's second vertex, and those after it; behind the chain. */
 enum { KEPT = 4, BEHIND = KEPT, ROWS };
 
 /* ---- state ---- */
 
-void chain_put(const walk *w, loop_state *s, const replay_chain *c)
+void state_chain(walk *w, loop_state *s, replay_chain *c)
 {
-    state_put_position(w, s, &c->from);
-    state_put_throughput(s, &c->b);
-    state_put(s, c->mode), state_put(s, c->target), state_put(s, c->ended), state_put(s, c->left);
-    for (uint32_t k = 0; k < follow_width(w); k++)
-        state_put(s, c->ray[k]);
-}
-
-replay_chain chain_get(walk *w, loop_state *s)
-{
-    replay_chain c = {.from = state_get_position(w, s)};
-    c.b = state_get_throughput(s);
-    c.mode = state_get(s), c.target = state_get(s), c.ended = state_get(s), c.left = state_get(s);
-    for (uint32_t k = 0; k < follow_width(w); k++)
-        c.ray[k] = state_get(s);
-    return c;
+    state_position(w, s, &c->from);
+    state_throughput(s, &c->b);
+    state_ref(s, &c->mode), state_ref(s, &c->target), state_ref(s, &c->ended), state_ref(s, &c->left);
+    state_refs(s, c->ray, ray_width(w));
 }
 
 replay_chain chain_none(walk *w)
@@ -80,23 +69,23 @@ void chain_begin(walk *w, replay_state *p, ir_ref fresh) { begin_here(w, p, fres
 
 /* ---- places along the chain ---- */
 
-static loop_state row_of(const walk *w, const walk_position *at, const throughput *b, const replay_sums *sums)
+/* A row of chain_rows: visited like loop state. */
+static void state_row(walk *w, loop_state *row, walk_position *at, throughput *b, replay_sums *sums)
 {
-    loop_state row = {0};
-    state_put_position(w, &row, at), state_put_throughput(&row, b), state_put_sums(&row, sums);
-    return row;
+    state_position(w, row, at), state_throughput(row, b), state_sums(row, sums);
 }
 
 static bool is_number(const walk *w, ir_ref r) { return ir_type_of(w->t.f, r) == IR_F32; }
 
-chain_places chain_make_places(walk *w)
+chain_rows chain_make_rows(walk *w)
 {
     ir_func *f = w->t.f;
     walk_position at = walk_before(w, t_u32(&w->t, 0));
     throughput b = throughput_start(w);
     replay_sums sums = sums_start(&w->t);
-    loop_state row = row_of(w, &at, &b, &sums);
-    chain_places p = {0};
+    loop_state row = {0};
+    state_row(w, &row, &at, &b, &sums);
+    chain_rows p = {0};
     for (uint32_t k = 0; k < row.count; k++)
         *(is_number(w, row.r[k]) ? &p.number_count : &p.word_count) += 1;
     p.numbers = ir_local(f, IR_F32, ROWS * p.number_count),
@@ -104,40 +93,40 @@ chain_places chain_make_places(walk *w)
     return p;
 }
 
-static void keep(walk *w, const chain_places *places, ir_ref when, ir_ref number, const loop_state *row)
+static void keep(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, const loop_state *row)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
-           word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k])) {
-            ir_lstore(f, places->numbers, t_offset(t, at, numbers++), row->r[k]);
+            ir_lstore(f, rows->numbers, t_offset(t, at, numbers++), row->r[k]);
         } else {
             bool truth = ir_type_of(f, row->r[k]) == IR_BOOL;
-            ir_lstore(f, places->words, t_offset(t, word, words++),
+            ir_lstore(f, rows->words, t_offset(t, word, words++),
                       truth ? ir_to_u32(f, row->r[k]) : row->r[k]);
         }
     ir_else(f);
     ir_endif(f);
 }
 
-/* Row `number`, or what is in `row` where not `when`. */
-static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref number, loop_state *row)
+/* Row `number`, or what is in `row` where not `when`; it is then read. */
+static void recall(walk *w, const chain_rows *rows, ir_ref when, ir_ref number, loop_state *row)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref got[STATE_MOST], branch = ir_if(f, when);
-    ir_ref at = ir_mul(f, number, t_u32(t, places->number_count)),
-           word = ir_mul(f, number, t_u32(t, places->word_count));
+    ir_ref at = ir_mul(f, number, t_u32(t, rows->number_count)),
+           word = ir_mul(f, number, t_u32(t, rows->word_count));
     uint32_t numbers = 0, words = 0;
     for (uint32_t k = 0; k < row->count; k++)
         if (is_number(w, row->r[k]))
-            got[k] = ir_lload(f, places->numbers, t_offset(t, at, numbers++));
+            got[k] = ir_lload(f, rows->numbers, t_offset(t, at, numbers++));
         else
-            got[k] = ir_lload(f, places->words, t_offset(t, word, words++));
+            got[k] = ir_lload(f, rows->words, t_offset(t, word, words++));
     for (uint32_t k = 0; k < row->count; k++)
         if (ir_type_of(f, row->r[k]) == IR_BOOL)
             got[k] = ir_ne(f, got[k], t_u32(t, 0));
@@ -145,16 +134,19 @@ static void recall(walk *w, const chain_places *places, ir_ref when, ir_ref numb
     ir_endif(f);
     for (uint32_t k = 0; k < row->count; k++)
         row->r[k] = ir_phi(f, branch, got[k], row->r[k]);
+    state_read(row);
 }
 
 /* Where the path stands, when it is to be where the row says; the sums are the row's where it is BEHIND. */
 static void go_to(walk *w, replay_state *p, ir_ref when, ir_ref number)
 {
     tracer *t = &w->t;
-    loop_state row = row_of(w, &p->at, &p->b, &p->sums);
-    recall(w, p->places, when, number, &row);
-    p->at = state_get_position(w, &row), p->b = state_get_throughput(&row);
-    replay_sums sums = state_get_sums(&row);
+    replay_sums sums = p->sums;
+    loop_state row = {0};
+    state_row(w, &row, &p->at, &p->b, &sums);
+    recall(w, p->rows, when, number, &row);
+    state_row(w, &row, &p->at, &p->b, &sums);
+    state_end(&row);
     ir_ref behind = ir_and(t->f, when, ir_eq(t->f, number, t_u32(t, BEHIND)));
     p->sums.L = color_select(t, behind, sums.L, p->sums.L),
     p->sums.L_error = color_select(t, behind, sums.L_error, p->sums.L_error);
@@ -177,7 +169,7 @@ static turn turn_of(walk *w, const replay_state *p, const walk_vertex *v)
         .forth = is(w, p, CHAIN_FORTH),
         .back = ir_and(f, is(w, p, CHAIN_BACK), ir_eq(f, p->at.depth, p->chain.target)),
     };
-    now.last = ir_and(f, ir_and(f, now.forth, p->phase), follow_link(w, v->onward, LINK_FIXED));
+    now.last = ir_and(f, ir_and(f, now.forth, p->phase), link_is(w, v->attached.onward, LINK_FIXED));
     now.adjoint = ir_or(f, now.last, now.back);
     now.first = ir_eq(f, p->at.depth, p->chain.from.depth);
     return now;
@@ -191,16 +183,16 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
     replay_chain *c = &p->chain;
     ir_ref forth = t_u32(t, CHAIN_FORTH), first = now->first;
     c->ended = ir_select(f, now->last, ir_not(f, alive), c->ended);
-    ir_ref swept = ir_and(f, now->adjoint, first), goes_back = ir_and(f, now->adjoint, ir_not(f, first));
+    ir_ref swept = ir_and(f, now->adjoint, first), turns_back = ir_and(f, now->adjoint, ir_not(f, first));
     ir_ref goes_on = ir_and(f, ir_and(f, swept, now->back), ir_not(f, c->ended));
     ir_ref over = ir_or(f, ir_and(f, ir_not(f, p->phase), ir_not(f, alive)), ir_and(f, swept, c->ended));
     c->mode =
-        ir_select(f, goes_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
-    c->target = ir_select(f, goes_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
+        ir_select(f, turns_back, t_u32(t, CHAIN_BACK), ir_select(f, ir_or(f, goes_on, over), forth, c->mode));
+    c->target = ir_select(f, turns_back, ir_sub(f, depth, t_u32(t, 1)), c->target);
     ir_ref order = ir_sub(f, c->target, c->from.depth),
-           to_first = ir_and(f, goes_back, ir_eq(f, order, t_u32(t, 0)));
+           to_first = ir_and(f, turns_back, ir_eq(f, order, t_u32(t, 0)));
     ir_ref kept = ir_sub(f, ir_min(f, order, t_u32(t, KEPT)), t_u32(t, 1));
-    go_to(w, p, ir_or(f, goes_on, ir_and(f, goes_back, ir_not(f, to_first))),
+    go_to(w, p, ir_or(f, goes_on, ir_and(f, turns_back, ir_not(f, to_first))),
           ir_select(f, goes_on, t_u32(t, BEHIND), kept));
     p->at = position_select(w, to_first, c->from, p->at);
     p->b = throughput_select(w, to_first, &c->b, &p->b);
@@ -208,22 +200,22 @@ static ir_ref schedule(walk *w, replay_state *p, const turn *now, ir_ref alive, 
     return ir_not(f, over);
 }
 
-ir_ref chain_vertex(walk *w, replay_state *p, color dL)
+ir_ref chain_vertex(const walk *kernel, replay_state *p, color dL)
 {
+    walk own = replay_walk(kernel, p), *w = &own;
     tracer *t = &w->t;
     ir_func *f = t->f;
-    w->again = p->phase, w->seen = p->seen;
     ir_ref depth = p->at.depth, hash = p->hash, seen = p->seen,
            before = ir_sub(f, ir_sub(f, depth, p->chain.from.depth), t_u32(t, 1));
-    loop_state here = row_of(w, &p->at, &p->b, &p->sums);
-    keep(w, p->places,
-         ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))), before,
-         &here);
+    loop_state here = {0}, there = {0};
+    state_row(w, &here, &p->at, &p->b, &p->sums);
+    keep(w, p->rows, ir_and(f, ir_and(f, p->phase, is(w, p, CHAIN_FORTH)), ir_lt(f, before, t_u32(t, KEPT))),
+         before, &here);
     walk_vertex v = walk_visit(w, p->at);
     contribution k = contribute(w, &v, &p->at);
     throughput after = p->b;
     passage onward = throughput_pass(w, depth, &v, k.for_sample, &after);
-    v.onward = ir_select(f, onward.alive, v.onward, t_u32(t, LINK_FIXED));
+    v.attached.onward = ir_select(f, onward.alive, v.attached.onward, t_u32(t, LINK_FIXED));
     turn now = turn_of(w, p, &v);
     color light = color_add(t, k.hit, k.light), none = color_all(t_f32(t, 0));
     account(w, p, color_select(t, now.forth, light, none), p->phase);
@@ -237,8 +229,8 @@ ir_ref chain_vertex(walk *w, replay_state *p, color dL)
     replay_note(w, p, &v, onward.alive);
     p->hash = ir_select(f, now.forth, p->hash, hash), p->seen = ir_select(f, now.forth, p->seen, seen);
     p->at = walk_next(w, p->at, &v, onward.alive);
-    loop_state there = row_of(w, &p->at, &p->b, &behind);
-    keep(w, p->places, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
+    state_row(w, &there, &p->at, &p->b, &behind);
+    keep(w, p->rows, ir_and(f, ir_and(f, now.last, ir_not(f, now.first)), onward.alive), t_u32(t, BEHIND),
          &there);
     return schedule(w, p, &now, onward.alive, depth);
 }

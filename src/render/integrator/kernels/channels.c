@@ -3,7 +3,18 @@
  * albedo (Mitsuba's aov and depth), and whether the ray sees anything (the alpha channel). The same samples
  * as those of the image with the same seed, weighted by the same filter; where nothing is hit a channel is 0.
  * Detached. */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
+
+typedef struct coverage_state {
+    walk_position at;
+    ir_ref seen, going; /* bool */
+} coverage_state;
+
+static void state_coverage(walk *w, loop_state *s, coverage_state *p)
+{
+    state_position(w, s, &p->at);
+    state_ref(s, &p->seen), state_ref(s, &p->going);
+}
 
 /* With a null lobe in front: the ray goes on as the material decides, and is seen where it meets something
  * else. */
@@ -11,22 +22,22 @@ static ir_ref coverage_behind_null(walk *w, walk_position at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
+    coverage_state p = {at, ir_bool(f, false), ir_bool(f, true)};
     loop_state state = {0}, next = {0};
-    state_put_position(w, &state, &at);
-    state_put(&state, ir_bool(f, false)), state_put(&state, ir_bool(f, true));
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    at = state_get_position(w, &state);
-    ir_ref seen = state_get(&state);
-    ir_while(f, state_get(&state));
-    walk_vertex v = walk_visit(w, at);
+    state_coverage(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_coverage(w, &state, &p);
+    ir_while(f, p.going);
+    walk_vertex v = walk_visit(w, p.at);
     ir_ref through = ir_and(f, v.sample.delta, ir_ge(f, v.sample.lobe, t_u32(t, LOBE_NULL)));
-    ir_ref on = ir_and(f, through, ir_and(f, v.goes_on, ir_gt(f, v.sample.pdf, t_f32(t, 0))));
-    seen = ir_or(f, seen, ir_and(f, v.si.valid, ir_not(f, through)));
-    at = walk_next(w, at, &v, on);
-    state_put_position(w, &next, &at);
-    state_put(&next, seen), state_put(&next, on);
-    ir_endloop(f, loop, next.r, next.count);
-    return state.r[state.count - 2];
+    p.going = ir_and(f, through, ir_and(f, v.goes_on, ir_gt(f, v.sample.pdf, t_f32(t, 0))));
+    p.seen = ir_or(f, p.seen, ir_and(f, v.si.valid, ir_not(f, through)));
+    p.at = walk_next(w, p.at, &v, p.going);
+    state_coverage(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_coverage(w, &state, &p);
+    state_end(&state);
+    return p.seen;
 }
 
 /* 1 where the ray sees a surface, or an environment that is not hidden, for integrators that look that
@@ -106,6 +117,17 @@ static void channel_values(walk *w, enum channel_kind kind, const interaction *s
         out[k] = ir_select(f, si->valid, out[k], t_f32(t, 0));
 }
 
+typedef struct channels_state {
+    ir_ref sample;
+    ir_ref sum[STATE_MOST]; /* of each channel; behind them, of its squares */
+} channels_state;
+
+static void state_sums_of_channels(loop_state *s, channels_state *p, uint32_t words)
+{
+    state_ref(s, &p->sample);
+    state_refs(s, p->sum, words);
+}
+
 bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count, bool squares)
 {
     tracer *t = &w->t;
@@ -117,31 +139,36 @@ bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels,
     ir_ref first = ir_mul(f, ir_div(f, l.film, t_u32(t, 3)), t_u32(t, count)),
            plane = ir_mul(f, pixels, ir_mul(f, ir_uniform(f, IR_U32, UNIFORM_STRIPS), t_u32(t, count)));
     loop_state state = {0}, next = {0};
+    channels_state p = {.sample = l.first};
     ir_ref at[STATE_MOST], safe = t_u32(t, 0);
-    state_put(&state, l.first);
     for (uint32_t k = 0; k < words; k++) {
         at[k] = t_offset(t, k < count ? first : ir_add(f, first, plane), k % count);
-        state_put(&state, ir_load(f, IR_F32, BUFFER_FILM, ir_select(f, l.inside, at[k], safe)));
+        p.sum[k] = ir_load(f, IR_F32, BUFFER_FILM, ir_select(f, l.inside, at[k], safe));
     }
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    ir_while(f, ir_lt(f, state.r[0], l.last));
-    walk_position camera = walk_camera(w, state.r[0]);
+    state_sums_of_channels(&state, &p, words);
+    ir_ref loop = state_loop(f, &state);
+    state_sums_of_channels(&state, &p, words);
+    ir_while(f, ir_lt(f, p.sample, l.last));
+    walk_position camera = walk_camera(w, p.sample);
     interaction si = walk_intersect(w, camera, NULL);
+    channels_state then = {.sample = ir_add(f, p.sample, t_u32(t, 1))};
     ir_ref values[3];
-    state_put(&next, ir_add(f, state.r[0], t_u32(t, 1)));
     for (uint32_t k = 0; k < count; k++) {
         if (k == 0 || channels[k].kind != channels[k - 1].kind || channels[k].component == 0)
             channel_values(w, channels[k].kind, &si, camera, values);
         ir_ref v = values[channels[k].component];
-        state_put(&next, ir_add(f, state.r[1 + k], w->weighted ? ir_mul(f, v, camera.weight) : v));
+        then.sum[k] = ir_add(f, p.sum[k], w->weighted ? ir_mul(f, v, camera.weight) : v);
     }
     for (uint32_t k = 0; squares && k < count; k++)
-        state_put(&next, t_mad(t, ir_sub(f, next.r[1 + k], state.r[1 + k]),
-                               ir_sub(f, next.r[1 + k], state.r[1 + k]), state.r[1 + count + k]));
-    ir_endloop(f, loop, next.r, next.count);
+        then.sum[count + k] =
+            t_mad(t, ir_sub(f, then.sum[k], p.sum[k]), ir_sub(f, then.sum[k], p.sum[k]), p.sum[count + k]);
+    state_sums_of_channels(&next, &then, words);
+    state_endloop(f, loop, &state, &next);
+    state_sums_of_channels(&state, &p, words);
+    state_end(&state);
     ir_if(f, l.inside);
     for (uint32_t k = 0; k < words; k++)
-        ir_store(f, BUFFER_FILM, at[k], state.r[1 + k]);
+        ir_store(f, BUFFER_FILM, at[k], p.sum[k]);
     ir_else(f);
     ir_endif(f);
     ir_return(f, NULL, 0);

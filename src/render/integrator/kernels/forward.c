@@ -12,9 +12,9 @@
  * The film receives tangents in place of radiance. <W, film> for any W is the gradient kernel's result for
  * the adjoint W along the same direction, sample by sample, up to rounding.
  *
- * Where walk.detours, a detour follows the path (differential_ratio_tracking.c): what it gathers is radiance,
+ * Where walk.drt, a DRT path follows the path (differential_ratio_tracking.c): what it gathers is radiance,
  * which the tangent of the extinction it was made for is multiplied with. */
-#include "render/integrator/media/differential_ratio_tracking.h"
+#include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct forward_state {
@@ -23,34 +23,19 @@ typedef struct forward_state {
     color weight, radiance; /* tangents */
     ir_ref ray[RAY_MOST];   /* and of walk_position.now, where walk.follows */
     color sum;
-    detour detour; /* where detour_any, and */
-    color light;   /* what it has found */
+    drt_path drt_path; /* where drt_any, and */
+    color light;       /* what it has found */
 } forward_state;
 
-static void pack(const walk *w, loop_state *s, const forward_state *p)
+static void state_forward(walk *w, loop_state *s, forward_state *p)
 {
-    state_put_position(w, s, &p->at);
-    state_put_throughput(s, &p->b);
-    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, p->sum);
-    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
-        state_put(s, p->ray[k]);
-    if (detour_any(w)) {
-        state_put_detour(w, s, &p->detour);
-        state_put_color(s, p->light);
-    }
-}
-
-static forward_state unpack(walk *w, loop_state *s)
-{
-    forward_state p = {0};
-    p.at = state_get_position(w, s);
-    p.b = state_get_throughput(s);
-    p.weight = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
-    for (uint32_t k = 0; w->follows && k < follow_width(w); k++)
-        p.ray[k] = state_get(s);
-    if (detour_any(w))
-        p.detour = state_get_detour(w, s), p.light = state_get_color(s);
-    return p;
+    state_position(w, s, &p->at);
+    state_throughput(s, &p->b);
+    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, &p->sum);
+    if (w->motion->chains)
+        state_refs(s, p->ray, ray_width(w));
+    if (drt_any(w))
+        state_drt(w, s, &p->drt_path), state_color(s, &p->light);
 }
 
 /* The value that decides the path, with the derivative of the tracked one; so the tracked one itself is never
@@ -73,8 +58,7 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     if (w->plan->scene->emitters.count == 0)
         return color_all(t_f32(t, 0));
     ir_ref mis = ir_detach(t->f, v->hit_mis);
-    if (w->attaches && w->next_event)
-        mis = attached_hit_mis(w, v);
+    w->motion->hit_mis(w, v, &mis);
     color found = color_scale(t, radiance(w, v->hit), mis);
     if (!w->next_event)
         return found;
@@ -84,16 +68,16 @@ static color contribution(walk *w, const walk_vertex *v, const walk_position *at
     return r;
 }
 
-/* ---- detours ---- */
+/* ---- DRT paths ---- */
 
-/* What a vertex adds to the light of a detour, the weight before it being b. */
+/* What a vertex adds to the light of a DRT path, the weight before it being b. */
 static void gather(walk *w, forward_state *p, const throughput *b, color found)
 {
     tracer *t = &w->t;
     color light = color_mul(t, throughput_whole(w, b), found), none = color_all(t_f32(t, 0));
     for (int c = 0; c < 3; c++)
         light.c[c] = ir_detach(t->f, light.c[c]);
-    p->light = color_add(t, p->light, color_select(t, p->detour.on, light, none));
+    p->light = color_add(t, p->light, color_select(t, p->drt_path.on, light, none));
 }
 
 /* Where the path has ended it may go back; whether the sample goes on. */
@@ -101,25 +85,26 @@ static ir_ref turn(walk *w, forward_state *p, ir_ref alive)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->detour.on),
-           back = ir_and(f, ended, detour_waits(w, &p->detour));
-    color none = color_all(t_f32(t, 0)), value = detour_value(w, &p->detour), tangent;
+    ir_ref ended = ir_not(f, alive), arrived = ir_and(f, ended, p->drt_path.on),
+           back = ir_and(f, ended, drt_waits(w, &p->drt_path));
+    color none = color_all(t_f32(t, 0)), value = drt_value(w, &p->drt_path), tangent;
     ad_forward(f, NULL, NULL, 0, value.c, tangent.c, 3);
     p->radiance = color_add(t, p->radiance, color_select(t, arrived, color_mul(t, p->light, tangent), none));
     p->light = color_select(t, ended, none, p->light);
-    detour_begin(w, &p->detour, &p->at, &p->b, back);
-    detour_forget(w, &p->detour, ir_and(f, ended, ir_not(f, back)));
+    drt_begin(w, &p->drt_path, &p->at, &p->b, back);
+    drt_forget(w, &p->drt_path, ir_and(f, ended, ir_not(f, back)));
     return ir_or(f, alive, back);
 }
 
 /* ---- the walk ---- */
 
 /* One vertex: tangents move on with the path. Returns whether it lives. */
-static ir_ref step(walk *w, forward_state *p, ir_ref stream)
+static ir_ref step(const walk *kernel, forward_state *p)
 {
+    walk own = *kernel, *w = &own;
     tracer *t = &w->t;
-    if (detour_any(w))
-        detour_enter(w, &p->detour, stream);
+    if (drt_any(w))
+        drt_enter(w, &p->drt_path);
     walk_vertex v = walk_visit(w, p->at);
     color for_light, for_sample, light_tracked, sample_tracked;
     walk_values(w, &v, false, &for_light, &for_sample);
@@ -127,45 +112,45 @@ static ir_ref step(walk *w, forward_state *p, ir_ref stream)
     color weight = throughput_whole(w, &p->b), arrived = weight;
     if (w->media)
         arrived = color_mul(t, weight, flight_weight(w, &v.flight, p->at.share));
-    if (detour_any(w))
-        detour_offer(w, &p->detour, &v, &p->at, &p->b, ir_not(t->f, p->detour.on));
+    if (drt_any(w))
+        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, ir_not(t->f, p->drt_path.on));
     throughput before = p->b;
     throughput_fly(w, &v, &p->b);
     color found = contribution(w, &v, &p->at, with_derivative(t, for_light, light_tracked));
-    if (detour_any(w))
+    if (drt_any(w))
         gather(w, p, &p->b, found);
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     color factor =
         color_scale(t, with_derivative(t, for_sample, sample_tracked), ir_detach(t->f, onward.inverse_pdf));
     color added = color_mul(t, arrived, found), next = color_mul(t, arrived, factor);
-    if (w->media && glow_any(w)) {
-        color glow =
-            with_derivative(t, glow_radiance(w, &v.flight, false), glow_radiance(w, &v.flight, true));
+    if (w->media && emission_any(w)) {
+        color emitted =
+            with_derivative(t, emission_radiance(w, &v.flight, false), emission_radiance(w, &v.flight, true));
         for (int c = 0; c < 3; c++)
-            added.c[c] = t_mad(t, weight.c[c], glow.c[c], added.c[c]);
-        if (detour_any(w))
-            gather(w, p, &before, glow);
+            added.c[c] = t_mad(t, weight.c[c], emitted.c[c], added.c[c]);
+        if (drt_any(w))
+            gather(w, p, &before, emitted);
     }
-    ir_ref from[3 + RAY_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
-    uint32_t width = w->follows ? follow_width(w) : 0;
+    ir_ref from[3 + ARRIVALS_MOST], moved[3 + RAY_MOST], outputs[6 + RAY_MOST], tangents[6 + RAY_MOST];
     for (int c = 0; c < 3; c++)
         outputs[c] = added.c[c], outputs[3 + c] = next.c[c], from[c] = weight.c[c], moved[c] = p->weight.c[c];
-    if (w->follows) {
-        follow_pack(w, p->at.now, from + 3), follow_pack(w, follow_next(w, &v), outputs + 6);
-        memcpy(moved + 3, p->ray, sizeof p->ray);
+    uint32_t width = w->motion->onward(w, &v, outputs + 6);
+    if (width > 0) {
+        w->motion->inputs(w, &p->at, &v, from + 3);
+        memcpy(moved + 3, p->ray, width * sizeof *p->ray);
     }
     ad_forward(t->f, from, moved, 3 + width, outputs, tangents, 6 + width);
     memcpy(p->ray, tangents + 6, width * sizeof *p->ray);
-    if (w->follows)
-        follow_drop_singular(w, onward.alive, p->at.depth, p->ray);
+    if (width > 0)
+        drop_singular(w, onward.alive, p->at.depth, p->ray);
     for (int c = 0; c < 3; c++) {
-        ir_ref here = detour_any(w) ? ir_select(t->f, p->detour.on, t_f32(t, 0), tangents[c]) : tangents[c];
+        ir_ref here = drt_any(w) ? ir_select(t->f, p->drt_path.on, t_f32(t, 0), tangents[c]) : tangents[c];
         p->radiance.c[c] = ir_add(t->f, p->radiance.c[c], here);
         p->weight.c[c] = tangents[3 + c];
     }
     p->at = walk_next(w, p->at, &v, onward.alive);
-    if (detour_any(w))
-        detour_passed(w, &p->detour);
+    if (drt_any(w))
+        drt_passed(w, &p->drt_path);
     return onward.alive;
 }
 
@@ -192,7 +177,7 @@ static void begin_ray(walk *w, forward_state *p, ir_ref fresh)
 {
     ir_func *f = w->t.f;
     ir_ref values[RAY_MOST], tangents[RAY_MOST];
-    uint32_t width = follow_pack(w, follow_camera(w, p->at.sample), values);
+    uint32_t width = ray_pack(w, attached_camera_ray(w, p->at.sample), values);
     ad_forward(f, NULL, NULL, 0, values, tangents, width);
     for (uint32_t k = 0; k < width; k++)
         p->ray[k] = ir_select(f, fresh, tangents[k], p->ray[k]);
@@ -203,7 +188,7 @@ bl_result kernel_forward(walk *w, ir_module *m)
     tracer *t = &w->t;
     ir_func *f = t->f;
     lane l = kernel_lane(w, m);
-    ir_ref zero = t_f32(t, 0), stream = w->stream; /* that of the path, where it is on no detour */
+    ir_ref zero = t_f32(t, 0);
     color none = color_all(zero);
     forward_state p = {
         .at = walk_before(w, l.first),
@@ -212,26 +197,27 @@ bl_result kernel_forward(walk *w, ir_module *m)
         .radiance = none,
         .ray = {zero, zero, zero, zero, zero, zero, zero},
         .sum = kernel_load_sum(w, l.film, l.inside),
-        .detour = detour_none(w),
+        .drt_path = drt_none(w),
         .light = none,
     };
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state);
+    state_forward(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_forward(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref fresh = walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->follows)
+    if (w->motion->chains)
         begin_ray(w, &p, fresh);
-    ir_ref alive = step(w, &p, stream);
-    if (detour_any(w))
+    ir_ref alive = step(w, &p);
+    if (drt_any(w))
         alive = turn(w, &p, alive);
     finish_path(w, &p, alive);
-    pack(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
+    state_forward(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_forward(w, &state, &p);
+    state_end(&state);
+    kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

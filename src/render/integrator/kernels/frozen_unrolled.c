@@ -9,7 +9,7 @@
  *             differentiated as a whole in reverse
  *             mode: equal to path replay sample by sample, up to rounding (PRB, section 4.1). One sample per
  *             lane: UNIFORM_FIRST_SAMPLE. */
-#include "render/integrator/motion/local_volume.h"
+#include "render/integrator/kernels/kernels.h"
 #include "spirv_gen/ad/ad.h"
 
 typedef struct tracked_state {
@@ -25,10 +25,10 @@ static ir_ref step(walk *w, tracked_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    if (w->media && glow_any(w)) {
-        color glow = glow_radiance(w, &v.flight, true);
+    if (w->media && emission_any(w)) {
+        color emitted = emission_radiance(w, &v.flight, true);
         for (int c = 0; c < 3; c++)
-            p->radiance.c[c] = t_mad(t, p->weight.c[c], glow.c[c], p->radiance.c[c]);
+            p->radiance.c[c] = t_mad(t, p->weight.c[c], emitted.c[c], p->radiance.c[c]);
     }
     if (w->media)
         p->weight = color_mul(t, p->weight, flight_weight(w, &v.flight, p->at.share));
@@ -41,7 +41,9 @@ static ir_ref step(walk *w, tracked_state *p)
         scale = walk_light_scale(w, &v, &p->at, w->volumetric);
     color hit = lights ? walk_radiance(w, v.hit, true) : scale,
           light = lights && w->next_event ? walk_radiance(w, v.light, true) : scale;
-    ir_ref hit_mis = w->attaches && lights && w->next_event ? attached_hit_mis(w, &v) : v.hit_mis;
+    ir_ref hit_mis = v.hit_mis;
+    if (lights)
+        w->motion->hit_mis(w, &v, &hit_mis);
     for (int c = 0; lights && c < 3; c++) {
         ir_ref term = ir_mul(f, hit.c[c], hit_mis);
         if (w->next_event)
@@ -50,9 +52,9 @@ static ir_ref step(walk *w, tracked_state *p)
     }
     passage onward = throughput_pass(w, p->at.depth, &v, for_sample, &p->b);
     p->weight = color_mul(t, p->weight, color_scale(t, sample_tracked, onward.inverse_pdf));
-    walk_ray now = w->follows ? follow_next(w, &v) : p->at.now;
+    walk_ray now = w->motion->chains ? attached_next_ray(w, &v) : p->at.attached.now;
     p->at = walk_next(w, p->at, &v, onward.alive);
-    p->at.now = now;
+    p->at.attached.now = now;
     return onward.alive;
 }
 
@@ -70,20 +72,11 @@ static tracked_state start(walk *w, ir_ref sample)
 
 /* ---- frozen ---- */
 
-static void pack(const walk *w, loop_state *s, const tracked_state *p, color sum)
+static void state_frozen(walk *w, loop_state *s, tracked_state *p, color *sum)
 {
-    state_put_position(w, s, &p->at);
-    state_put_throughput(s, &p->b);
-    state_put_color(s, p->weight), state_put_color(s, p->radiance), state_put_color(s, sum);
-}
-
-static tracked_state unpack(walk *w, loop_state *s, color *sum)
-{
-    tracked_state p = {0};
-    p.at = state_get_position(w, s);
-    p.b = state_get_throughput(s);
-    p.weight = state_get_color(s), p.radiance = state_get_color(s), *sum = state_get_color(s);
-    return p;
+    state_position(w, s, &p->at);
+    state_throughput(s, &p->b);
+    state_color(s, &p->weight), state_color(s, &p->radiance), state_color(s, sum);
 }
 
 static void finish_path(walk *w, tracked_state *p, color *sum, ir_ref alive)
@@ -111,17 +104,17 @@ static void frozen_loop(walk *w, const lane *l)
     tracked_state p = start(w, l->first);
     color sum = kernel_load_sum(w, l->film, l->inside);
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p, sum);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state, &sum);
+    state_frozen(w, &state, &p, &sum);
+    ir_ref loop = state_loop(f, &state);
+    state_frozen(w, &state, &p, &sum);
     ir_while(f, ir_lt(f, p.at.sample, l->last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = step(w, &p);
     finish_path(w, &p, &sum, alive);
-    pack(w, &next, &p, sum);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    unpack(w, &state, &sum);
+    state_frozen(w, &next, &p, &sum);
+    state_endloop(f, loop, &state, &next);
+    state_frozen(w, &state, &p, &sum);
+    state_end(&state);
     kernel_store_sum(w, l->film, l->inside, sum);
 }
 
@@ -132,13 +125,11 @@ static void unrolled_path(walk *w, const lane *l, uint32_t depth)
     tracer *t = &w->t;
     ir_func *f = t->f;
     tracked_state p = start(w, ir_uniform(f, IR_U32, UNIFORM_FIRST_SAMPLE));
-    walk_hit none = p.at.last;
+    walk_hit none = p.at.local_surface.last;
     p.at = walk_camera(w, p.at.sample);
-    p.at.last = none;
-    if (w->follows)
-        follow_start(w, &p.at);
-    if (w->sways)
-        sway_none(w, &p.at);
+    p.at.local_surface.last = none;
+    w->motion->before(w, &p.at);
+    w->motion->camera(w, &p.at);
     for (uint32_t k = 0; k < depth; k++)
         step(w, &p); /* a path that has ended hits nothing more, and its lights' weights are 0 */
     ir_ref at = ir_mul(f, w->pixel, t_u32(t, 3)), seeds[3];

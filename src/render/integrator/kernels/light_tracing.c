@@ -8,7 +8,7 @@
  * al. 2021, listings 1 and 2, with the light's radiance as the first factor): phase 0 adds A_k S_k to L,
  * phase 1 takes them away again, and the value of vertex j has the derivative (L after j) / value, the
  * light's radiance L / radiance. M is what misses exactly one factor (docs/theory/zero_factors.md). */
-#include "render/integrator/path/light_path.h"
+#include "render/integrator/kernels/kernels.h"
 #include "render/integrator/walk/radiance_sums.h"
 #include "spirv_gen/ad/ad.h"
 
@@ -21,28 +21,15 @@ typedef struct light_state {
     ir_ref hash, hash_first;
 } light_state;
 
-static void pack(loop_state *s, const light_state *p, bool gradient)
+static void state_light(loop_state *s, light_state *p, bool gradient)
 {
-    state_put(s, p->at.sample), state_put(s, p->at.depth), state_put(s, p->at.tmax);
-    state_put_vec3(s, p->at.o), state_put_vec3(s, p->at.d);
-    state_put_throughput(s, &p->b);
+    state_ref(s, &p->at.sample), state_ref(s, &p->at.depth), state_ref(s, &p->at.tmax);
+    state_vec3(s, &p->at.o), state_vec3(s, &p->at.d);
+    state_throughput(s, &p->b);
     if (!gradient)
         return;
-    state_put(s, p->phase), state_put(s, p->hash), state_put(s, p->hash_first);
-    state_put_sums(s, &p->sums);
-}
-
-static light_state unpack(loop_state *s, bool gradient)
-{
-    light_state p = {0};
-    p.at.sample = state_get(s), p.at.depth = state_get(s), p.at.tmax = state_get(s);
-    p.at.o = state_get_vec3(s), p.at.d = state_get_vec3(s);
-    p.b = state_get_throughput(s);
-    if (!gradient)
-        return p;
-    p.phase = state_get(s), p.hash = state_get(s), p.hash_first = state_get(s);
-    p.sums = state_get_sums(s);
-    return p;
+    state_ref(s, &p->phase), state_ref(s, &p->hash), state_ref(s, &p->hash_first);
+    state_sums(s, &p->sums);
 }
 
 /* By what throughput becomes the vertex's splat. */
@@ -160,9 +147,9 @@ bl_result kernel_light(walk *w, ir_module *m)
         .hash_first = t_u32(t, 0),
     };
     loop_state state = {0}, next = {0};
-    pack(&state, &p, gradient);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(&state, gradient);
+    state_light(&state, &p, gradient);
+    ir_ref loop = state_loop(f, &state);
+    state_light(&state, &p, gradient);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     ir_ref alive = gradient ? gradient_vertex(w, &p) : image_vertex(w, &p);
     throughput_restart(w, alive, &p.b);
@@ -170,8 +157,8 @@ bl_result kernel_light(walk *w, ir_module *m)
         finish_gradient(w, &p, alive);
     else
         p.at.sample = ir_add(f, p.at.sample, ir_to_u32(f, ir_not(f, alive)));
-    pack(&next, &p, gradient);
-    ir_endloop(f, loop, next.r, next.count);
+    state_light(&next, &p, gradient);
+    state_endloop(f, loop, &state, &next);
     if (gradient)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
     ir_return(f, NULL, 0);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The entrance: a pass of a plan to its kernel. */
-#include "render/integrator/walk/kernel.h"
-
-bool render_lists_lanes(const plan *p, render_pass pass)
-{
-    return p->lists_lanes && (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT);
-}
+#include "render/integrator/derived/derived.h"
+#include "render/integrator/kernels/kernels.h"
 
 ir_module *kernel_module(const plan *p)
 {

@@ -2,7 +2,7 @@
  * The image: path tracing with path regeneration. One loop over the vertices of all samples of a lane; a lane
  * whose path has ended starts its next sample in the same trip (docs/architecture.md, Lanes: +13 to +36 % on
  * CPU devices). */
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/kernels/kernels.h"
 
 typedef struct primal_state {
     walk_position at;
@@ -10,24 +10,13 @@ typedef struct primal_state {
     ir_ref eta;
 } primal_state;
 
-static void pack(const walk *w, loop_state *s, const primal_state *p, bool squares)
+static void state_primal(walk *w, loop_state *s, primal_state *p, bool squares)
 {
-    state_put_position(w, s, &p->at);
-    state_put_color(s, p->beta), state_put_color(s, p->radiance), state_put_color(s, p->sum);
-    state_put(s, p->eta);
+    state_position(w, s, &p->at);
+    state_color(s, &p->beta), state_color(s, &p->radiance), state_color(s, &p->sum);
+    state_ref(s, &p->eta);
     if (squares)
-        state_put_color(s, p->squares);
-}
-
-static primal_state unpack(walk *w, loop_state *s, bool squares)
-{
-    primal_state p;
-    p.at = state_get_position(w, s);
-    p.beta = state_get_color(s), p.radiance = state_get_color(s), p.sum = state_get_color(s);
-    p.eta = state_get(s);
-    if (squares)
-        p.squares = state_get_color(s);
-    return p;
+        state_color(s, &p->squares);
 }
 
 /* Word of the film where a lane's sums of squares begin. */
@@ -45,10 +34,10 @@ static ir_ref vertex(walk *w, primal_state *p)
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_vertex v = walk_visit(w, p->at);
-    if (w->media && glow_any(w)) {
-        color glow = glow_radiance(w, &v.flight, false);
+    if (w->media && emission_any(w)) {
+        color emitted = emission_radiance(w, &v.flight, false);
         for (int c = 0; c < 3; c++)
-            p->radiance.c[c] = t_mad(t, p->beta.c[c], glow.c[c], p->radiance.c[c]);
+            p->radiance.c[c] = t_mad(t, p->beta.c[c], emitted.c[c], p->radiance.c[c]);
     }
     for (int c = 0; w->media && c < 3; c++) {
         ir_ref clean = ir_eq(f, v.flight.zeros[c], t_u32(t, 0));
@@ -117,17 +106,17 @@ bl_result kernel_primal(walk *w, ir_module *m)
     if (squares)
         p.squares = kernel_load_sum(w, squares_at, l.inside);
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p, squares);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state, squares);
+    state_primal(w, &state, &p, squares);
+    ir_ref loop = state_loop(f, &state);
+    state_primal(w, &state, &p, squares);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = vertex(w, &p);
     finish_path(w, &p, alive, squares);
-    pack(w, &next, &p, squares);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    p = unpack(w, &state, squares);
+    state_primal(w, &next, &p, squares);
+    state_endloop(f, loop, &state, &next);
+    state_primal(w, &state, &p, squares);
+    state_end(&state);
     kernel_store_sum(w, l.film, l.inside, p.sum);
     if (squares)
         kernel_store_sum(w, squares_at, l.inside, p.squares);

@@ -12,7 +12,7 @@
  * of L is the radiance that comes in. Only the numbers differ behind it. The first turn of a path, from the
  * camera, is the sample's radiance.
  *
- * Rays do not follow parameters here (plan_follows): directions of mirrors and smooth glass stay. */
+ * Rays do not follow parameters here (plan_attaches_paths): directions of mirrors and smooth glass stay. */
 #include "render/integrator/kernels/replay.h"
 
 enum { FRESH_STREAM = 2 }; /* image: 0, gradient: 1 */
@@ -40,7 +40,6 @@ void radiative_begin(walk *w, replay_state *p, ir_ref fresh)
         return;
     p->turn.from = position_select(w, fresh, p->at, p->turn.from);
     p->turn.b = throughput_select(w, fresh, &p->b, &p->turn.b);
-    choose_numbers(w, p);
 }
 
 /* The material's derivative goes by the sample alone: light sampling would count the same radiance again. */
@@ -59,9 +58,13 @@ static ir_ref unit_vertex(walk *w, replay_state *p, color dL)
     return next.alive;
 }
 
-ir_ref radiative_vertex(walk *w, replay_state *p, color dL)
+ir_ref radiative_vertex(const walk *kernel, replay_state *p, color dL)
 {
-    return replay_method(w) == METHOD_UNIT ? unit_vertex(w, p, dL) : replay_vertex(w, p, dL);
+    walk own = *kernel;
+    if (replay_method(&own) == METHOD_UNIT)
+        return unit_vertex(&own, p, dL);
+    choose_numbers(&own, p);
+    return replay_vertex(&own, p, dL);
 }
 
 static void finish_unit(walk *w, replay_state *p, ir_ref alive)

@@ -11,13 +11,13 @@
  * all that differs is that the phase is then a constant, so that the builder folds the other one away. That
  * the second walk is the first again is measured: by the decisions' hash and by the residual of L
  * (status_word STATUS_DRIFT). What costs most in a walk need not be done twice: phase 0 notes which sampled
- * lights were visible (walk.seen), and through what (remembered_transmittance.c).
+ * lights were visible (walk_known.seen), and through what (remembered_transmittance.c).
  *
  * Zero factors (docs/theory/zero_factors.md): `whole` is beta where no factor so far was zero. M is a second
  * sum, of contributions that miss exactly one factor; at the vertex whose factor is zero the derivative with
  * respect to it is M.
  *
- * Where walk.detours, a third phase may follow, in which L, empty again, gathers the light of a detour
+ * Where walk.drt, a third phase may follow, in which L, empty again, gathers the light of a DRT path
  * (differential_ratio_tracking.c).
  *
  * L and M are two-float sums, so that adding and subtracting the same terms in the same order leaves nothing
@@ -29,39 +29,28 @@ static bool fused(const walk *w) { return w->pass == RENDER_GRADIENT; }
 /* Both phases in one kernel. */
 static bool turns(const walk *w) { return fused(w) && replay_method(w) != METHOD_UNIT; }
 
-static void pack(const walk *w, loop_state *s, const replay_state *p)
+static void state_replay(walk *w, loop_state *s, replay_state *p)
 {
-    state_put_position(w, s, &p->at);
+    ir_func *f = w->t.f;
+    state_position(w, s, &p->at);
     if (turns(w))
-        state_put(s, p->phase);
-    if (detour_any(w))
-        state_put_detour(w, s, &p->detour);
-    state_put_throughput(s, &p->b);
-    state_put_sums(s, &p->sums);
-    state_put(s, p->hash), state_put(s, p->hash_first), state_put(s, p->seen);
-    state_put_color(s, p->sum);
-    if (w->follows)
-        chain_put(w, s, &p->chain);
+        state_ref(s, &p->phase);
+    else if (s->reads)
+        p->phase = ir_bool(f, w->pass == RENDER_ADJOINT);
+    if (drt_any(w))
+        state_drt(w, s, &p->drt_path);
+    else if (s->reads)
+        p->drt_path.on = ir_bool(f, false);
+    if (s->reads) /* what a DRT path finds is added */
+        p->phase = ir_and(f, p->phase, ir_not(f, p->drt_path.on));
+    state_throughput(s, &p->b);
+    state_sums(s, &p->sums);
+    state_ref(s, &p->hash), state_ref(s, &p->hash_first), state_ref(s, &p->seen);
+    state_color(s, &p->sum);
+    if (w->motion->chains)
+        state_chain(w, s, &p->chain);
     if (replay_method(w) == METHOD_RECURSIVE)
-        state_put_position(w, s, &p->turn.from), state_put_throughput(s, &p->turn.b);
-}
-
-static replay_state unpack(walk *w, loop_state *s)
-{
-    replay_state p;
-    p.at = state_get_position(w, s);
-    p.phase = turns(w) ? state_get(s) : ir_bool(w->t.f, w->pass == RENDER_ADJOINT);
-    p.detour = detour_any(w) ? state_get_detour(w, s) : (detour){.on = ir_bool(w->t.f, false)};
-    p.phase = ir_and(w->t.f, p.phase, ir_not(w->t.f, p.detour.on));
-    p.b = state_get_throughput(s);
-    p.sums = state_get_sums(s);
-    p.hash = state_get(s), p.hash_first = state_get(s), p.seen = state_get(s);
-    p.sum = state_get_color(s);
-    if (w->follows)
-        p.chain = chain_get(w, s);
-    if (replay_method(w) == METHOD_RECURSIVE)
-        p.turn.from = state_get_position(w, s), p.turn.b = state_get_throughput(s);
-    return p;
+        state_position(w, s, &p->turn.from), state_throughput(s, &p->turn.b);
 }
 
 /* ---- between the two walks ---- */
@@ -81,7 +70,7 @@ void replay_new_path(walk *w, replay_state *p, ir_ref fresh, ir_ref alive)
 static void count_drift(walk *w, const replay_state *p, ir_ref replayed)
 {
     ir_func *f = w->t.f;
-    ir_ref left = w->follows ? p->chain.left : sums_residual(&w->t, &p->sums);
+    ir_ref left = w->motion->chains ? p->chain.left : sums_residual(&w->t, &p->sums);
     kernel_count(w, ir_and(f, replayed, ir_or(f, ir_ne(f, p->hash, p->hash_first), left)), STATUS_DRIFT);
 }
 
@@ -92,40 +81,40 @@ void replay_add_image(walk *w, replay_state *p, ir_ref finite)
         p->sum.c[c] = ir_add(w->t.f, p->sum.c[c], ir_select(w->t.f, finite, weighed.c[c], t_f32(&w->t, 0)));
 }
 
-/* ---- detours ---- */
+/* ---- DRT paths ---- */
 
-/* The derivative that a detour was made for, where it has ended. */
-static void detour_backward(walk *w, replay_state *p, color dL, ir_ref ended)
+/* The derivative that a DRT path was made for, where it has ended. */
+static void drt_backward(walk *w, replay_state *p, color dL, ir_ref ended)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     color light = color_mul(t, walk_weigh(w, p->at, dL), sums_L(t, &p->sums));
-    ir_ref arrived = ir_and(f, ended, p->detour.on),
-           finite = color_finite(t, color_scale(t, light, p->detour.sum));
+    ir_ref arrived = ir_and(f, ended, p->drt_path.on),
+           finite = color_finite(t, color_scale(t, light, p->drt_path.sum));
     kernel_count(w, ir_and(f, arrived, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ir_and(f, arrived, finite));
-    color_backward(t, detour_value(w, &p->detour), light);
+    color_backward(t, drt_value(w, &p->drt_path), light);
     ir_else(f);
     ir_endif(f);
 }
 
-/* bool: where the path has been `replayed`, there is a detour to go; before replay_new_path. */
-static ir_ref goes_back(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
+/* bool: where the path has been `replayed`, there is a DRT path to go; before replay_new_path. */
+static ir_ref starts_drt_path(walk *w, replay_state *p, color dL, ir_ref ended, ir_ref replayed)
 {
-    if (!detour_any(w))
+    if (!drt_any(w))
         return ir_bool(w->t.f, false);
-    detour_backward(w, p, dL, ended);
-    return ir_and(w->t.f, replayed, detour_waits(w, &p->detour));
+    drt_backward(w, p, dL, ended);
+    return ir_and(w->t.f, replayed, drt_waits(w, &p->drt_path));
 }
 
 /* After replay_new_path. */
-static void go_back(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
+static void start_drt_path(walk *w, replay_state *p, ir_ref back, ir_ref fresh)
 {
-    if (!detour_any(w))
+    if (!drt_any(w))
         return;
     sums_restart(&w->t, &p->sums, back);
-    detour_begin(w, &p->detour, &p->at, &p->b, back);
-    detour_forget(w, &p->detour, fresh);
+    drt_begin(w, &p->drt_path, &p->at, &p->b, back);
+    drt_forget(w, &p->drt_path, fresh);
 }
 
 /* ---- ends of paths ---- */
@@ -138,24 +127,17 @@ static void finish_fused(walk *w, replay_state *p, color dL, ir_ref alive)
     ir_func *f = t->f;
     ir_ref ended = ir_not(f, alive), finite = color_finite(t, p->sums.L);
     ir_ref replayed = ir_and(f, ended, p->phase),
-           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->detour.on)));
+           walked = ir_and(f, ended, ir_not(f, ir_or(f, p->phase, p->drt_path.on)));
     count_drift(w, p, replayed);
     kernel_count(w, ir_and(f, walked, ir_not(f, finite)), STATUS_NON_FINITE);
-    ir_ref replay = ir_and(f, walked, finite), back = goes_back(w, p, dL, ended, replayed);
+    ir_ref replay = ir_and(f, walked, finite), back = starts_drt_path(w, p, dL, ended, replayed);
     ir_ref fresh = ir_and(f, ended, ir_not(f, ir_or(f, replay, back)));
     replay_add_image(w, p, replay);
     sums_note_size(t, &p->sums, walked);
     p->hash_first = ir_select(f, walked, p->hash, p->hash_first);
     replay_new_path(w, p, fresh, alive);
     p->phase = ir_or(f, replay, ir_and(f, p->phase, alive));
-    go_back(w, p, back, fresh);
-}
-
-ir_ref replay_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
-{
-    ir_func *f = w->t.f;
-    ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
-    return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
+    start_drt_path(w, p, back, fresh);
 }
 
 /* RENDER_REPLAY: a path that has ended leaves its radiance and what helps to walk it again. */
@@ -169,13 +151,13 @@ static void finish_replay(walk *w, const lane *l, replay_state *p, ir_ref alive)
     ir_if(f, ended);
     color L = sums_L(t, &p->sums), M = sums_M(t, &p->sums);
     for (uint32_t c = 0; c < 3; c++) {
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + c)),
                  L.c[c]);
-        ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
+        ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_BUT_ONE + c)),
                  M.c[c]);
     }
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)), p->seen);
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)), p->hash);
     ir_else(f);
     ir_endif(f);
     replay_new_path(w, p, ended, alive);
@@ -190,9 +172,9 @@ static void begin_adjoint(walk *w, const lane *l, replay_state *p, ir_ref fresh)
     ir_ref left[6], seen, hash, branch = ir_if(f, fresh);
     for (uint32_t k = 0; k < 6; k++)
         left[k] = ir_load(f, IR_F32, BUFFER_SAMPLES,
-                          replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
-    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
-    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
+                          kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_RADIANCE + k)));
+    seen = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_SEEN)));
+    hash = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, SAMPLE_HASH)));
     ir_else(f);
     ir_endif(f);
     for (int c = 0; c < 3; c++) {
@@ -214,9 +196,9 @@ static void finish_adjoint(walk *w, replay_state *p, color dL, ir_ref alive)
     ir_func *f = w->t.f;
     ir_ref ended = ir_not(f, alive), replayed = ir_and(f, ended, p->phase);
     count_drift(w, p, ir_and(f, replayed, color_finite(&w->t, p->sums.size)));
-    ir_ref back = goes_back(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
+    ir_ref back = starts_drt_path(w, p, dL, ended, replayed), fresh = ir_and(f, ended, ir_not(f, back));
     replay_new_path(w, p, fresh, alive);
-    go_back(w, p, back, fresh);
+    start_drt_path(w, p, back, fresh);
 }
 
 /* ---- the kernels ---- */
@@ -236,7 +218,7 @@ static replay_state start(walk *w, const lane *l)
         .sum = color_all(zero),
         .chain = chain_none(w),
         .turn = {walk_before(w, l->first), throughput_start(w)},
-        .detour = detour_none(w),
+        .drt_path = drt_none(w),
     };
 }
 
@@ -264,31 +246,39 @@ void replay_note(walk *w, replay_state *p, const walk_vertex *v, ir_ref alive)
 
 /* What the medium emits before the vertex: it joins L, and has its adjoint, before the flight has weighed
  * anything. */
-static void glow(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
+static void emission(walk *w, replay_state *p, const walk_vertex *v, color dL, arrivals *arrived)
 {
     tracer *t = &w->t;
-    color emitted = glow_radiance(w, &v->flight, false);
+    color emitted = emission_radiance(w, &v->flight, false);
     account(w, p, emitted, p->phase);
     if (w->pass != RENDER_REPLAY)
-        glow_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL), arrived);
+        emission_adjoint(w, &v->flight, p->phase, emitted, color_mul(t, throughput_whole(w, &p->b), dL),
+                         arrived);
 }
 
-ir_ref replay_vertex(walk *w, replay_state *p, color dL)
+walk replay_walk(const walk *w, const replay_state *p)
 {
-    w->again = p->phase, w->seen = p->seen;
-    if (detour_any(w))
-        detour_enter(w, &p->detour, p->stream);
+    walk own = *w;
+    own.known.again = p->phase, own.known.seen = p->seen;
+    return own;
+}
+
+ir_ref replay_vertex(const walk *kernel, replay_state *p, color dL)
+{
+    walk own = replay_walk(kernel, p), *w = &own;
+    if (drt_any(w))
+        drt_enter(w, &p->drt_path);
     dL = walk_weigh(w, p->at, dL);
-    crossed_recall(w, p->lane, &p->at, p->phase);
+    transmittance_recall(w, p->lane, &p->at, p->phase);
     walk_vertex v = walk_visit(w, p->at);
     arrivals arrived = arrivals_start(w, p, &v);
-    crossed_keep(w, p->lane, &p->at, &v.shadow);
-    if (w->media && glow_any(w))
-        glow(w, p, &v, dL, &arrived);
+    transmittance_remember(w, p->lane, &p->at, &v.shadow);
+    if (w->media && emission_any(w))
+        emission(w, p, &v, dL, &arrived);
     if (w->media && w->pass != RENDER_REPLAY)
         adjoint_flight(w, p, &v, dL, &arrived);
-    if (detour_any(w))
-        detour_offer(w, &p->detour, &v, &p->at, &p->b, p->phase);
+    if (drt_any(w))
+        drt_offer(w, &p->drt_path, &v, &p->at, &p->b, p->phase);
     throughput_fly(w, &v, &p->b);
     contribution k = contribute(w, &v, &p->at);
     account(w, p, color_add(&w->t, k.hit, k.light), p->phase);
@@ -297,8 +287,8 @@ ir_ref replay_vertex(walk *w, replay_state *p, color dL)
     passage onward = throughput_pass(w, p->at.depth, &v, k.for_sample, &p->b);
     replay_note(w, p, &v, onward.alive);
     p->at = walk_next(w, p->at, &v, onward.alive);
-    if (detour_any(w))
-        detour_passed(w, &p->detour);
+    if (drt_any(w))
+        drt_passed(w, &p->drt_path);
     return onward.alive;
 }
 
@@ -311,25 +301,24 @@ bl_result kernel_gradient(walk *w, ir_module *m)
     lane l = kernel_lane(w, m);
     color dL = gradient ? replay_sample_adjoint(w, &l) : color_all(t_f32(&w->t, 0));
     replay_state p = start(w, &l);
-    const ir_ref stream = w->stream; /* walk.stream is that of where the path is */
-    chain_places places = w->follows ? chain_make_places(w) : (chain_places){0};
+    chain_rows rows = w->motion->chains ? chain_make_rows(w) : (chain_rows){0};
     if (image)
         p.sum = kernel_load_sum(w, l.film, l.inside);
+    p.lane = &l, p.rows = &rows;
     loop_state state = {0}, next = {0};
-    pack(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack(w, &state);
-    p.stream = stream, p.lane = &l, p.places = &places;
+    state_replay(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_replay(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
-    ir_ref fresh = w->follows ? chain_fresh(w, &p) : walk_begins(w, &p.at);
+    ir_ref fresh = w->motion->chains ? chain_fresh(w, &p) : walk_begins(w, &p.at);
     p.at = walk_start(w, fresh, p.at);
-    if (w->follows)
+    if (w->motion->chains)
         chain_begin(w, &p, fresh);
     if (w->pass == RENDER_ADJOINT)
         begin_adjoint(w, &l, &p, fresh);
     if (method != METHOD_REPLAY)
         radiative_begin(w, &p, fresh);
-    ir_ref alive = w->follows                ? chain_vertex(w, &p, dL)
+    ir_ref alive = w->motion->chains         ? chain_vertex(w, &p, dL)
                    : method != METHOD_REPLAY ? radiative_vertex(w, &p, dL)
                                              : replay_vertex(w, &p, dL);
     if (method != METHOD_REPLAY)
@@ -340,13 +329,14 @@ bl_result kernel_gradient(walk *w, ir_module *m)
         finish_replay(w, &l, &p, alive);
     else
         finish_adjoint(w, &p, dL, alive);
-    pack(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
+    state_replay(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
     if (gradient)
         ir_flush(f, BUFFER_GRADIENT, l.inside);
-    state.cursor = 0;
+    state_replay(w, &state, &p);
+    state_end(&state);
     if (image)
-        kernel_store_sum(w, l.film, l.inside, unpack(w, &state).sum);
+        kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }

@@ -6,7 +6,7 @@
  * The image is summed in the kernel's accumulation buffer as 64-bit fixed point (opt/accumulate.c), so it
  * is the same whatever the order. All is divided by the number of samples per pixel, because there are as
  * many paths as samples in the whole image and importance is relative to its mean. */
-#include "render/integrator/path/light_path.h"
+#include "render/integrator/kernels/kernels.h"
 
 typedef struct footprint {
     const filter_class *filter;

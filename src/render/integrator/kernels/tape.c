@@ -39,7 +39,7 @@ static void value(tape *p, ir_type type, ir_ref *r)
 {
     BL_ASSERT(p->word < TAPE_VERTEX_WORDS, "%u words of a vertex on the tape", p->word);
     ir_func *f = p->w->t.f;
-    ir_ref at = replay_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
+    ir_ref at = kernel_sample_word(p->w, p->l, p->sample, t_offset(&p->w->t, p->plane, p->word++));
     if (p->writes)
         ir_store(f, BUFFER_SAMPLES, at, type == IR_BOOL ? ir_to_u32(f, *r) : *r);
     else if (type == IR_BOOL)
@@ -128,18 +128,10 @@ typedef struct forth {
     color L, sum;
 } forth;
 
-static void pack_forth(const walk *w, loop_state *s, const forth *p)
+static void state_forth(walk *w, loop_state *s, forth *p)
 {
-    state_put_position(w, s, &p->at), state_put_throughput(s, &p->b);
-    state_put_color(s, p->L), state_put_color(s, p->sum);
-}
-
-static forth unpack_forth(walk *w, loop_state *s)
-{
-    forth p;
-    p.at = state_get_position(w, s), p.b = state_get_throughput(s);
-    p.L = state_get_color(s), p.sum = state_get_color(s);
-    return p;
+    state_position(w, s, &p->at), state_throughput(s, &p->b);
+    state_color(s, &p->L), state_color(s, &p->sum);
 }
 
 /* One vertex, walked and written down; whether the path goes on. */
@@ -168,7 +160,7 @@ static void finish_forth(walk *w, const lane *l, forth *p, ir_ref alive)
     color weighed = walk_weigh(w, p->at, p->L);
     kernel_count(w, ir_and(f, ended, ir_not(f, finite)), STATUS_NON_FINITE);
     ir_if(f, ended);
-    ir_store(f, BUFFER_SAMPLES, replay_sample_word(w, l, p->at.sample, t_u32(t, 0)),
+    ir_store(f, BUFFER_SAMPLES, kernel_sample_word(w, l, p->at.sample, t_u32(t, 0)),
              ir_select(f, finite, p->at.depth, t_u32(t, 0)));
     ir_else(f);
     ir_endif(f);
@@ -189,17 +181,18 @@ bl_result kernel_tape(walk *w, ir_module *m)
     forth p = {.at = walk_before(w, l.first), .b = throughput_start(w), .L = color_all(t_f32(t, 0))};
     p.sum = kernel_load_sum(w, l.film, l.inside);
     loop_state state = {0}, next = {0};
-    pack_forth(w, &state, &p);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    p = unpack_forth(w, &state);
+    state_forth(w, &state, &p);
+    ir_ref loop = state_loop(f, &state);
+    state_forth(w, &state, &p);
     ir_while(f, ir_lt(f, p.at.sample, l.last));
     p.at = walk_start(w, walk_begins(w, &p.at), p.at);
     ir_ref alive = record(w, &l, &p);
     finish_forth(w, &l, &p, alive);
-    pack_forth(w, &next, &p);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    kernel_store_sum(w, l.film, l.inside, unpack_forth(w, &state).sum);
+    state_forth(w, &next, &p);
+    state_endloop(f, loop, &state, &next);
+    state_forth(w, &state, &p);
+    state_end(&state);
+    kernel_store_sum(w, l.film, l.inside, p.sum);
     ir_return(f, NULL, 0);
     return BL_OK;
 }
@@ -235,7 +228,7 @@ bl_result kernel_tape_adjoint(walk *w, ir_module *m)
     ir_ref state[5] = {l.first, zero, none.c[0], none.c[1], none.c[2]};
     ir_ref loop = ir_loop(f, state, 5);
     ir_while(f, ir_lt(f, state[0], l.last));
-    ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, replay_sample_word(w, &l, state[0], zero));
+    ir_ref count = ir_load(f, IR_U32, BUFFER_SAMPLES, kernel_sample_word(w, &l, state[0], zero));
     ir_ref left = ir_select(f, ir_eq(f, state[1], zero), count, state[1]), there = ir_gt(f, left, zero);
     ir_ref vertex = ir_select(f, there, ir_sub(f, left, one), zero);
     color come = {{state[2], state[3], state[4]}};

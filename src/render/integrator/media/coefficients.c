@@ -109,7 +109,7 @@ static void area_functions(walk *w)
 
 /* Whether some extinction that is wanted is that of a heterogeneous medium. The checks of replay walk
  * replay's paths. */
-static bool use_detours(const walk *w)
+static bool use_drt(const walk *w)
 {
     bool checks = w->pass == RENDER_FROZEN || w->pass == RENDER_UNROLLED, wanted = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++)
@@ -117,12 +117,12 @@ static bool use_detours(const walk *w)
                   !medium_of(w->plan->media.data[i])->homogeneous;
     for (uint32_t i = 0; i < w->plan->phases.count; i++)
         wanted |= phase_of(w->plan->phases.data[i])->area && plan_requests(w->plan->phases.data[i]);
-    return w->plan->detours && wanted && !checks && media_any(w, false) && !plan_sways(w->plan);
+    return w->plan->drt && wanted && !checks && media_any(w, false) && !plan_moves_segments(w->plan);
 }
 
 void flight_functions(walk *w)
 {
-    w->detours = use_detours(w);
+    w->drt = use_drt(w);
     area_functions(w);
     const plan *p = w->plan;
     arena *a = &w->t.f->module->arena;
@@ -132,7 +132,7 @@ void flight_functions(walk *w)
     w->fn.albedo = arena_alloc(a, size), w->fn.albedo_tracked = arena_alloc(a, size),
     w->fn.bounds = arena_alloc(a, size);
     w->fn.into = arena_alloc(a, size), w->fn.cell = arena_alloc(a, size);
-    if (glow_any(w))
+    if (emission_any(w))
         w->fn.emission = arena_alloc(a, size), w->fn.emission_tracked = arena_alloc(a, size);
     for (uint32_t i = 0; i < n; i++) {
         const class_node *medium = p->media.data[i];
@@ -140,7 +140,7 @@ void flight_functions(walk *w)
         w->fn.extinction_tracked[i] = make_colour(w, medium, "extinction_tracked", medium_extinction, true);
         w->fn.albedo[i] = make_colour(w, medium, "albedo", medium_albedo, false);
         w->fn.albedo_tracked[i] = make_colour(w, medium, "albedo_tracked", medium_albedo, true);
-        if (glow_any(w)) {
+        if (emission_any(w)) {
             w->fn.emission[i] = make_colour(w, medium, "emission", medium_emission, false);
             w->fn.emission_tracked[i] = make_colour(w, medium, "emission_tracked", medium_emission, true);
         }
@@ -151,10 +151,10 @@ void flight_functions(walk *w)
     }
 }
 
-/* Places are where they are, whatever the parameters, but where they sway. */
+/* Places are where they are, whatever the parameters, but where they move with stretches. */
 static color call_colour(walk *w, const walk_stretch *s, ir_func *const *functions, vec3 p, bool tracked)
 {
-    if (!w->sways || !tracked)
+    if (!w->motion->moves_stretches || !tracked)
         p = v3_detach(&w->t, p);
     ir_ref in[4] = {s->record, p.x, p.y, p.z};
     color c;
@@ -166,20 +166,20 @@ static ir_ref stretch_area(walk *w, const walk_stretch *s, vec3 p, bool tracked)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, s->d);
-    if (w->sways && tracked)
+    if (w->motion->moves_stretches && tracked)
         d = v3_normalize(t, v3_add(t, d, s->motion.turn));
     else
         p = v3_detach(t, p);
-    ir_ref in[7] = {t_word(t, s->place, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
-    ir_call(t->f, t_word(t, s->place, MEDIUM_PHASE_CLASS), tracked ? w->fn.area_tracked : w->fn.area,
+    ir_ref in[7] = {t_word(t, s->medium, MEDIUM_PHASE_RECORD), d.x, d.y, d.z, p.x, p.y, p.z}, area;
+    ir_call(t->f, t_word(t, s->medium, MEDIUM_PHASE_CLASS), tracked ? w->fn.area_tracked : w->fn.area,
             w->plan->phases.count, in, 7, &area);
     return area;
 }
 
 ir_ref stretch_most_area(walk *w, const walk_stretch *s)
 {
-    ir_ref record = t_word(&w->t, s->place, MEDIUM_PHASE_RECORD), most;
-    ir_call(w->t.f, t_word(&w->t, s->place, MEDIUM_PHASE_CLASS), w->fn.most_area, w->plan->phases.count,
+    ir_ref record = t_word(&w->t, s->medium, MEDIUM_PHASE_RECORD), most;
+    ir_call(w->t.f, t_word(&w->t, s->medium, MEDIUM_PHASE_CLASS), w->fn.most_area, w->plan->phases.count,
             &record, 1, &most);
     return most;
 }
@@ -211,7 +211,7 @@ bool media_any(const walk *w, bool homogeneous)
 
 bool media_want_extinction(const walk *w)
 {
-    bool any = plan_sways(w->plan); /* ways through it change */
+    bool any = plan_moves_segments(w->plan); /* ways through it change */
     for (uint32_t i = 0; i < w->plan->media.count; i++)
         any |= medium_wants_extinction(w->plan->media.data[i]);
     for (uint32_t i = 0; i < w->plan->phases.count; i++) /* the area of flakes is a factor of it */
@@ -237,7 +237,7 @@ walk_stretch stretch_in(walk *w, ir_ref medium, vec3 o, vec3 d, ir_ref limit, ir
     o = v3_detach(t, o), d = v3_detach(t, d), limit = ir_detach(f, limit);
     walk_stretch s = {
         .there = there,
-        .place = place,
+        .medium = place,
         .cls = t_word(t, place, MEDIUM_CLASS),
         .record = t_word(t, place, MEDIUM_RECORD),
         .homogeneous = ir_bool(f, false),
@@ -272,14 +272,14 @@ vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance)
     return v3_add(t, s->o, v3_scale(t, s->d, distance));
 }
 
-vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance)
+vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     vec3 p = stretch_point(t, s, distance);
-    if (!w->sways)
+    if (!w->motion->moves_stretches)
         return p;
-    const walk_motion *m = &s->motion;
+    const stretch_motion *m = &s->motion;
     p = v3_detach(t, p), distance = ir_detach(f, distance);
     ir_ref slides =
         t_mad(t, ir_mul(f, distance, t_ratio(t, t_f32(t, 1), m->end)), ir_sub(f, m->far, m->near), m->near);
@@ -291,34 +291,49 @@ ir_ref stretch_growth(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     ir_ref one = t_f32(t, 1);
-    if (!w->sways)
+    if (!w->motion->moves_stretches)
         return one;
     ir_ref slides =
         t_mad(t, ir_sub(t->f, s->motion.far, s->motion.near), t_ratio(t, one, s->motion.end), one);
     return ir_mul(t->f, v3_length(t, v3_add(t, s->d, s->motion.turn)), slides);
 }
 
+ir_ref flight_growth(walk *w, const walk_flight *fl)
+{
+    return w->motion->moves_stretches ? fl->growth : t_f32(&w->t, 1);
+}
+
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance)
 {
-    return w->sways ? ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s)) : distance;
+    if (!w->motion->moves_stretches)
+        return distance;
+    return ir_mul(w->t.f, ir_detach(w->t.f, distance), stretch_growth(w, s));
+}
+
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked)
+{
+    return tracked && w->motion->moves_stretches ? stretch_moved_point(w, s, t_f32(&w->t, 0)) : s->o;
+}
+
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked)
+{
+    return tracked && w->motion->moves_stretches ? stretch_length(w, s, s->limit) : s->limit;
 }
 
 /* Grey extinction whose gradient nobody wants: what tracking multiplies with at each step is what it divides
  * by. */
 bool media_exact(const walk *w) { return !w->spectral && !media_want_extinction(w); }
-bool media_track_exact(const walk *w) { return !w->spectral && (w->detours || !media_want_extinction(w)); }
+bool media_track_exact(const walk *w) { return !w->spectral && (w->drt || !media_want_extinction(w)); }
 
-/* Values that are one number where no extinction differs by channel. */
-void channels_put(const walk *w, loop_state *state, color c)
+void state_channels(const walk *w, loop_state *s, color *c)
 {
-    if (w->spectral)
-        state_put_color(state, c);
-    else
-        state_put(state, c.c[0]);
-}
-color channels_get(const walk *w, loop_state *state)
-{
-    return w->spectral ? state_get_color(state) : color_all(state_get(state));
+    if (w->spectral) {
+        state_color(s, c);
+        return;
+    }
+    state_ref(s, &c->c[0]);
+    if (s->reads)
+        *c = color_all(c->c[0]);
 }
 
 /* sum of share * chance */

@@ -11,36 +11,33 @@
  * (1 - sigma/mu) ... / mu, is a candidate, and a reservoir keeps one of them.
  *
  * One reservoir serves the whole path: all its stretches offer their candidates, with the path's weight
- * before them. When the sample has been walked (and, in reverse mode, replayed), the path goes back to the
- * one that was kept, as if it had collided there, and walks on from there with random numbers of its own; the
- * light that this detour finds estimates Li. So a sample costs one path more, however long it is.
+ * before them. When the sample has been walked (and, in reverse mode, replayed), a *DRT path* starts at the
+ * kept candidate, as if the path had collided there, with random numbers of its own. The light that it finds
+ * estimates Li. So a sample costs one more path, however long it is.
  *
- * The paths' own collisions are there all the same, and where the medium is dense they are many more than one
- * detour of a path. So either finds a share of the derivative that goes by the place (track_detour_part).
+ * The path's own collisions find the derivative too, and in a dense medium there are many of them, but only
+ * one DRT path. So each of the two finds a share of the derivative, by the point (track_drt_share).
  *
  * What attenuates (null collisions on the way to a collision, or to a light) needs no such care, since 1 -
  * sigma/mu stays away from 0, and is replayed as ever; so is the albedo. Since no collision has to be there
  * for the sake of the gradient, paths are those of the image: no least chance of a collision (tracking.c). */
-#include "render/integrator/media/differential_ratio_tracking.h"
-
 #include "render/integrator/media/free_flight.h"
 
 static const float diagonal_parts = 4; /* candidates along the box's diagonal, at least, on average */
 static const uint32_t own_numbers = 0x1B56C4E9u, own_stream = 0x5851F42Du;
 
-bool detour_any(const walk *w)
+bool drt_any(const walk *w)
 {
-    return w->detours &&
-           (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT || w->pass == RENDER_FORWARD);
+    return w->drt && (w->pass == RENDER_GRADIENT || w->pass == RENDER_ADJOINT || w->pass == RENDER_FORWARD);
 }
 
 /* ---- state ---- */
 
-detour detour_none(walk *w)
+drt_path drt_none(walk *w)
 {
     tracer *t = &w->t;
     ir_ref zero = t_f32(t, 0), none = t_u32(t, 0), no = ir_bool(t->f, false);
-    return (detour){
+    return (drt_path){
         .on = no,
         .first = no,
         .t = t_f32(t, -1),
@@ -54,35 +51,27 @@ detour detour_none(walk *w)
     };
 }
 
-void state_put_detour(const walk *w, loop_state *s, const detour *k)
+void state_drt(walk *w, loop_state *s, drt_path *k)
 {
-    state_put(s, k->on), state_put(s, k->first), state_put(s, k->t), state_put(s, k->sum);
-    state_put_vec3(s, k->o), state_put_vec3(s, k->d);
-    state_put(s, k->medium), state_put(s, k->depth);
-    state_put_color(s, k->beta);
+    if (s->reads && !w->spectral)
+        k->share = color_all(t_f32(&w->t, 1.0f / 3));
+    state_ref(s, &k->on), state_ref(s, &k->first), state_ref(s, &k->t), state_ref(s, &k->sum);
+    state_vec3(s, &k->o), state_vec3(s, &k->d);
+    state_ref(s, &k->medium), state_ref(s, &k->depth);
+    state_color(s, &k->beta);
     if (w->spectral)
-        state_put_color(s, k->share);
+        state_color(s, &k->share);
 }
 
-detour state_get_detour(walk *w, loop_state *s)
+static drt_path drt_select(walk *w, ir_ref condition, const drt_path *a, const drt_path *b)
 {
-    detour k = {.share = color_all(t_f32(&w->t, 1.0f / 3))};
-    k.on = state_get(s), k.first = state_get(s), k.t = state_get(s), k.sum = state_get(s);
-    k.o = state_get_vec3(s), k.d = state_get_vec3(s);
-    k.medium = state_get(s), k.depth = state_get(s);
-    k.beta = state_get_color(s);
-    if (w->spectral)
-        k.share = state_get_color(s);
-    return k;
-}
-
-static detour detour_select(walk *w, ir_ref condition, const detour *a, const detour *b)
-{
-    loop_state from = {0}, old = {0};
-    state_put_detour(w, &from, a), state_put_detour(w, &old, b);
-    for (uint32_t i = 0; i < from.count; i++)
-        from.r[i] = ir_select(w->t.f, condition, from.r[i], old.r[i]);
-    return state_get_detour(w, &from);
+    drt_path r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_drt(w, &state, &r), state_drt(w, &others, &other);
+    state_select(w->t.f, condition, &state, &others);
+    state_drt(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 /* ---- candidates ---- */
@@ -90,24 +79,15 @@ static detour detour_select(walk *w, ir_ref condition, const detour *a, const de
 /* Along one stretch. */
 typedef struct search {
     ir_ref distance, step, going;
-    ir_ref sum, t;          /* as detour's; t negative: none of this stretch was chosen */
+    ir_ref sum, t;          /* as DRT path's; t negative: none of this stretch was chosen */
     color left, left_there; /* what ratio tracking leaves: so far; at t */
 } search;
 
-static void put_search(const walk *w, loop_state *s, const search *k)
+static void state_search(const walk *w, loop_state *s, search *k)
 {
-    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->sum),
-        state_put(s, k->t);
-    channels_put(w, s, k->left), channels_put(w, s, k->left_there);
-}
-
-static search get_search(walk *w, loop_state *s)
-{
-    search k;
-    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.sum = state_get(s),
-    k.t = state_get(s);
-    k.left = channels_get(w, s), k.left_there = channels_get(w, s);
-    return k;
+    state_ref(s, &k->distance), state_ref(s, &k->step), state_ref(s, &k->going), state_ref(s, &k->sum),
+        state_ref(s, &k->t);
+    state_channels(w, s, &k->left), state_channels(w, s, &k->left_there);
 }
 
 static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_ref when)
@@ -128,13 +108,13 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
         .left_there = one,
     };
     loop_state state = {0}, next = {0};
-    put_search(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_search(w, &state);
+    state_search(w, &state, &now);
+    ir_ref loop = state_loop(f, &state);
+    state_search(w, &state, &now);
     ir_while(f, now.going);
     tentative c = track_next(w, s, &line, now.distance, now.step);
     color sigma = stretch_extinction(w, s, c.p, false);
-    ir_ref value = ir_mul(f, color_max(t, color_mul(t, beta, now.left)), track_detour_part(w, &line, sigma)),
+    ir_ref value = ir_mul(f, color_max(t, color_mul(t, beta, now.left)), track_drt_share(w, &line, sigma)),
            weight = ir_mul(f, value, c.mean);
     ir_ref sum_with = ir_add(f, now.sum, weight),
            chosen = ir_and(f, c.collides, ir_lt(f, ir_mul(f, c.u, sum_with), weight));
@@ -148,17 +128,17 @@ static search look(walk *w, const walk_stretch *s, color beta, ir_ref sum, ir_re
         .left = color_select(t, c.collides, behind, now.left),
         .left_there = color_select(t, chosen, now.left, now.left_there),
     };
-    put_search(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    now = get_search(w, &state);
+    state_search(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
+    state_search(w, &state, &now);
+    state_end(&state);
     now.sum =
         ir_select(f, track_exhausted(w, s, now.step), t_f32(t, 1e36f), now.sum); /* too many: not finite */
     return now;
 }
 
-void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position *at, const throughput *b,
-                  ir_ref when)
+void drt_offer(walk *w, drt_path *k, const walk_vertex *v, const walk_position *at, const throughput *b,
+               ir_ref when)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -174,7 +154,7 @@ void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position 
             ir_lt(f, ir_add(f, at->depth, t_u32(t, 1)), t_u32(t, (uint32_t)w->plan->scene->max_depth)));
     search found = look(w, &s, whole, k->sum, when);
     color there = color_mul(t, whole, found.left_there);
-    detour here = {
+    drt_path here = {
         .on = k->on,
         .first = k->first,
         .t = found.t,
@@ -188,27 +168,27 @@ void detour_offer(walk *w, detour *k, const walk_vertex *v, const walk_position 
     };
     ir_ref chosen = ir_ge(f, found.t, t_f32(t, 0));
     k->sum = found.sum;
-    *k = detour_select(w, chosen, &here, k);
+    *k = drt_select(w, chosen, &here, k);
 }
 
 /* ---- there and back ---- */
 
-void detour_enter(walk *w, const detour *k, ir_ref stream)
+void drt_enter(walk *w, const drt_path *k)
 {
     tracer *t = &w->t;
-    w->stream = ir_select(t->f, k->on, ir_xor(t->f, stream, t_u32(t, own_stream)), stream);
-    w->forces = true, w->forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
+    w->stream = ir_select(t->f, k->on, ir_xor(t->f, w->stream, t_u32(t, own_stream)), w->stream);
+    w->known.forces = true, w->known.forced = ir_detach(t->f, ir_select(t->f, k->first, k->t, t_f32(t, -1)));
 }
 
-void detour_passed(walk *w, detour *k) { k->first = ir_bool(w->t.f, false); }
+void drt_passed(walk *w, drt_path *k) { k->first = ir_bool(w->t.f, false); }
 
-ir_ref detour_waits(walk *w, const detour *k)
+ir_ref drt_waits(walk *w, const drt_path *k)
 {
     return ir_and(w->t.f, ir_not(w->t.f, k->on), ir_ge(w->t.f, k->t, t_f32(&w->t, 0)));
 }
 
 /* Events go on counting, so that it is not taken for a path that begins. */
-void detour_begin(walk *w, detour *k, walk_position *at, throughput *b, ir_ref when)
+void drt_begin(walk *w, drt_path *k, walk_position *at, throughput *b, ir_ref when)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -224,13 +204,13 @@ void detour_begin(walk *w, detour *k, walk_position *at, throughput *b, ir_ref w
     k->sum = ir_select(f, when, t_ratio(t, k->sum, color_max(t, k->beta)), k->sum);
 }
 
-void detour_forget(walk *w, detour *k, ir_ref when)
+void drt_forget(walk *w, drt_path *k, ir_ref when)
 {
-    detour none = detour_none(w);
-    *k = detour_select(w, when, &none, k);
+    drt_path none = drt_none(w);
+    *k = drt_select(w, when, &none, k);
 }
 
-color detour_value(walk *w, const detour *k)
+color drt_value(walk *w, const drt_path *k)
 {
     tracer *t = &w->t;
     ir_ref any = t_u32(t, 0);

@@ -18,7 +18,7 @@ static const float diagonal_parts = 4; /* collisions along the box's diagonal, a
 static const float thin = 1e-2f;       /* optical thickness below which the closed form is a series */
 static const uint32_t own_numbers = 0x68E31DA4u;
 
-bool glow_any(const walk *w)
+bool emission_any(const walk *w)
 {
     bool any = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++)
@@ -31,8 +31,8 @@ static bool is_wanted(const walk *w)
     bool wanted = false;
     for (uint32_t i = 0; i < w->plan->media.count; i++) {
         const class_node *n = w->plan->media.data[i];
-        wanted |=
-            medium_emits(n) && (media_want_extinction(w) || plan_wants(n, "emission") || plan_sways(w->plan));
+        wanted |= medium_emits(n) &&
+                  (media_want_extinction(w) || plan_wants(n, "emission") || plan_moves_segments(w->plan));
     }
     return wanted;
 }
@@ -52,9 +52,8 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, thin);
-    bool moves = tracked && w->sways;
-    vec3 p = moves ? stretch_place(w, s, t_f32(t, 0)) : s->o;
-    ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+    vec3 p = stretch_begin(w, s, tracked);
+    ir_ref length = stretch_extent(w, s, tracked);
     color sigma = stretch_extinction(w, s, p, tracked), emission = stretch_emission(w, s, p, tracked), r;
     for (int c = 0; c < 3; c++) {
         ir_ref x = ir_mul(f, sigma.c[c], length), is_thin = ir_lt(f, x, least), small = ir_min(f, x, least);
@@ -68,7 +67,7 @@ static color closed_form(walk *w, const walk_stretch *s, bool tracked)
 
 /* ---- heterogeneous ---- */
 
-static track glow_track(walk *w, const walk_stretch *s)
+static track emission_track(walk *w, const walk_stretch *s)
 {
     tracer *t = &w->t;
     track k = track_begin(w, s);
@@ -79,9 +78,9 @@ static track glow_track(walk *w, const walk_stretch *s)
 /* What a collision adds, but for the transmittance up to it. */
 static color term(walk *w, const walk_stretch *s, const tentative *at, bool tracked)
 {
-    if (!tracked || !w->sways)
+    if (!tracked || !w->motion->moves_stretches)
         return color_scale(&w->t, stretch_emission(w, s, at->p, tracked), at->mean);
-    return color_scale(&w->t, stretch_emission(w, s, stretch_place(w, s, at->distance), true),
+    return color_scale(&w->t, stretch_emission(w, s, stretch_moved_point(w, s, at->distance), true),
                        stretch_length(w, s, at->mean));
 }
 
@@ -104,7 +103,7 @@ static void collect(walk *w, const tentative *at, collisions *c)
 
 static color collected(walk *w, const walk_stretch *s, bool tracked)
 {
-    track k = glow_track(w, s);
+    track k = emission_track(w, s);
     collisions c = {.s = s, .k = &k, .tracked = tracked, .two = true, .other = color_all(t_f32(&w->t, 0))};
     c = track_collisions(w, c, collect);
     return collisions_found(w, &c, c.other);
@@ -112,7 +111,7 @@ static color collected(walk *w, const walk_stretch *s, bool tracked)
 
 /* ---- either ---- */
 
-color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
+color emission_radiance(walk *w, const walk_flight *fl, bool tracked)
 {
     tracer *t = &w->t;
     color black = color_all(t_f32(t, 0)), closed = black, sum = black;
@@ -127,45 +126,55 @@ color glow_radiance(walk *w, const walk_flight *fl, bool tracked)
 
 /* ---- adjoint ---- */
 
+/* Along the stretch: what the collisions so far have left, and what those to come emit. */
+typedef struct collecting {
+    ir_ref distance, step, going;
+    color left, to_come;
+} collecting;
+
+static void state_collecting(const walk *w, loop_state *s, collecting *c, arrivals *sum)
+{
+    state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_channels(w, s, &c->left), state_color(s, &c->to_come);
+    state_arrivals(s, sum);
+}
+
 static void collected_adjoint(walk *w, const walk_stretch *s, ir_ref when, color emitted, color seed,
                               arrivals *sum)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    track k = glow_track(w, s);
+    track k = emission_track(w, s);
     loop_state state = {0}, next = {0};
-    state_put(&state, k.near), state_put(&state, s->step),
-        state_put(&state, ir_and(f, when, ir_not(f, s->homogeneous)));
-    channels_put(w, &state, color_all(t_f32(t, 1)));
-    state_put_color(&state, emitted);
-    uint32_t first_arrival = state.count;
-    state_put_arrivals(&state, sum);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    ir_ref distance = state_get(&state), step = state_get(&state), going = state_get(&state);
-    color left = channels_get(w, &state), to_come = state_get_color(&state);
-    state_get_arrivals(&state, sum);
-    ir_while(f, going);
-    tentative at = track_next(w, s, &k, distance, step);
-    color null = left_by(w, s, &at, false), own = color_mul(t, left, term(w, s, &at, false)), rest, seeds[2];
+    collecting now = {.distance = k.near, .step = s->step, .to_come = emitted};
+    now.going = ir_and(f, when, ir_not(f, s->homogeneous));
+    now.left = color_all(t_f32(t, 1));
+    state_collecting(w, &state, &now, sum);
+    ir_ref loop = state_loop(f, &state);
+    state_collecting(w, &state, &now, sum);
+    ir_while(f, now.going);
+    tentative at = track_next(w, s, &k, now.distance, now.step);
+    color null = left_by(w, s, &at, false), own = color_mul(t, now.left, term(w, s, &at, false)), rest,
+          seeds[2];
     for (int c = 0; c < 3; c++) {
-        rest.c[c] = ir_sub(f, to_come.c[c], own.c[c]);
-        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], left.c[c]), zero);
+        rest.c[c] = ir_sub(f, now.to_come.c[c], own.c[c]);
+        seeds[0].c[c] = ir_select(f, at.collides, ir_mul(f, seed.c[c], now.left.c[c]), zero);
         seeds[1].c[c] =
             ir_select(f, at.collides, ir_mul(f, seed.c[c], t_ratio(t, rest.c[c], null.c[c])), zero);
     }
     color_backward_into(t, term(w, s, &at, true), seeds[0], sum);
     color_backward_into(t, left_by(w, s, &at, true), seeds[1], sum);
-    state_put(&next, at.distance), state_put(&next, ir_add(f, step, t_u32(t, 1))),
-        state_put(&next, at.inside);
-    channels_put(w, &next, color_select(t, at.collides, color_mul(t, left, null), left));
-    state_put_color(&next, color_select(t, at.collides, rest, to_come)), state_put_arrivals(&next, sum);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = first_arrival;
-    state_get_arrivals(&state, sum);
+    now.distance = at.distance, now.step = ir_add(f, now.step, t_u32(t, 1)), now.going = at.inside;
+    now.left = color_select(t, at.collides, color_mul(t, now.left, null), now.left);
+    now.to_come = color_select(t, at.collides, rest, now.to_come);
+    state_collecting(w, &next, &now, sum);
+    state_endloop(f, loop, &state, &next);
+    state_collecting(w, &state, &now, sum);
+    state_end(&state);
 }
 
-void glow_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
+void emission_adjoint(walk *w, const walk_flight *fl, ir_ref when, color emitted, color seed, arrivals *sum)
 {
     if (!is_wanted(w))
         return;

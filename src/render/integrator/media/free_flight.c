@@ -95,8 +95,9 @@ static walk_flight free_flight(walk *w, const walk_stretch *s, color share)
 /* albedo * extinction where the flight ends, tracked */
 static color free_scattering(walk *w, const walk_flight *fl, color sigma)
 {
-    color value = color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_place(w, &fl->s, fl->t), true), sigma);
-    return w->sways ? color_scale(&w->t, value, fl->growth) : value;
+    color value =
+        color_mul(&w->t, stretch_albedo(w, &fl->s, stretch_moved_point(w, &fl->s, fl->t), true), sigma);
+    return color_scale(&w->t, value, flight_growth(w, fl));
 }
 
 static color free_weight(walk *w, const walk_flight *fl, color share)
@@ -108,7 +109,7 @@ static color free_weight(walk *w, const walk_flight *fl, color share)
     color rate = sampling_rates(w, s, stretch_extinction(w, s, s->o, false)),
           chance = end_chance(w, rate, fl->t, fl->collides);
     ir_ref inverse = t_ratio(t, one, share_mixture(w, share, chance));
-    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true),
+    color sigma = stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true),
           scattering = free_scattering(w, fl, sigma);
     ir_ref length = stretch_length(w, s, fl->t);
     COLOR_EACH(r, ir_select(f, s->there,
@@ -143,8 +144,8 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
     walk_stretch s = stretch_in(w, at->medium, at->o, at->d, limit, at->sample, stretch_key(w, at->event, 0));
     s.there = ir_and(w->t.f, s.there, ir_gt(w->t.f, at->tmax, t_f32(&w->t, 0)));
     ir_ref forced = ir_bool(w->t.f, false);
-    if (w->forces) { /* which is a flight of weight 1 through nothing */
-        forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->forced, t_f32(&w->t, 0)));
+    if (w->known.forces) { /* which is a flight of weight 1 through nothing */
+        forced = ir_and(w->t.f, s.there, ir_ge(w->t.f, w->known.forced, t_f32(&w->t, 0)));
         s.there = ir_and(w->t.f, s.there, ir_not(w->t.f, forced));
     }
     walk_flight free_one = {0}, tracked_one = {0}, fl;
@@ -156,8 +157,9 @@ walk_flight flight_start(walk *w, const walk_position *at, ir_ref limit)
         fl = flight_select(w, s.homogeneous, &free_one, &tracked_one);
     else
         fl = media_any(w, true) ? free_one : tracked_one;
-    if (w->forces)
-        fl.collides = ir_or(w->t.f, fl.collides, forced), fl.t = ir_select(w->t.f, forced, w->forced, fl.t);
+    if (w->known.forces)
+        fl.collides = ir_or(w->t.f, fl.collides, forced),
+        fl.t = ir_select(w->t.f, forced, w->known.forced, fl.t);
     return fl;
 }
 
@@ -184,9 +186,8 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
     tracer *t = &w->t;
     color one = color_all(t_f32(t, 1)), closed = one, product = one;
     if (media_any(w, true)) {
-        bool moves = tracked && w->sways;
-        color sigma = stretch_extinction(w, s, moves ? stretch_place(w, s, t_f32(t, 0)) : s->o, tracked);
-        ir_ref length = moves ? stretch_length(w, s, s->limit) : s->limit;
+        color sigma = stretch_extinction(w, s, stretch_begin(w, s, tracked), tracked);
+        ir_ref length = stretch_extent(w, s, tracked);
         for (int c = 0; c < 3; c++)
             closed.c[c] = exponential(t, sigma.c[c], length);
     }
@@ -202,7 +203,7 @@ color stretch_transmittance(walk *w, walk_stretch *s, bool tracked)
 static color thickness(walk *w, const walk_stretch *s, ir_ref distance)
 {
     tracer *t = &w->t;
-    color sigma = stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true);
+    color sigma = stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true);
     ir_ref length = stretch_length(w, s, distance);
     COLOR_EACH(r, ir_neg(t->f, ir_mul(t->f, sigma.c[c], length)));
     return r;
@@ -220,7 +221,8 @@ static void free_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_c
         color_backward_into(&w->t, thickness(w, s, fl->t), to_come, &inside);
     vec3 p = stretch_point(t, s, fl->t);
     color value = color_mul(t, stretch_albedo(w, s, p, false), stretch_extinction(w, s, s->o, false));
-    color tracked = free_scattering(w, fl, stretch_extinction(w, s, stretch_place(w, s, t_f32(t, 0)), true)),
+    color tracked =
+              free_scattering(w, fl, stretch_extinction(w, s, stretch_moved_point(w, s, t_f32(t, 0)), true)),
           zero = color_all(t_f32(t, 0));
     color_backward_into(&w->t, tracked,
                         color_select(t, fl->collides, channels_seed(w, value, to_come, missing), zero),

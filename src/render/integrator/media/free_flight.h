@@ -3,7 +3,7 @@
 #ifndef BL_RENDER_FLIGHT_H
 #define BL_RENDER_FLIGHT_H
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/media/media.h"
 
 /* ---- coefficients.c ---- */
 
@@ -15,18 +15,22 @@ bool media_track_exact(const walk *w); /* the same of heterogeneous ones; also w
                                           what the gradient is found at */
 color stretch_extinction(walk *w, const walk_stretch *s, vec3 p, bool tracked);
 color stretch_albedo(walk *w, const walk_stretch *s, vec3 p, bool tracked);
-color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where glow_any */
+color stretch_emission(walk *w, const walk_stretch *s, vec3 p, bool tracked); /* only where emission_any */
 vec3 stretch_point(tracer *t, const walk_stretch *s, ir_ref distance);
-/* Where walk.sways, tracked: the place that a point at that distance moves to, and by what the stretch grows;
- * else the point, and 1. */
-vec3 stretch_place(walk *w, const walk_stretch *s, ir_ref distance);
+/* Where walk.motion moves stretches, tracked: the place that a point at that distance moves to, and by what
+ * the stretch grows; else the point, and 1. */
+vec3 stretch_moved_point(walk *w, const walk_stretch *s, ir_ref distance);
+/* The same of where it begins and of how long it is, tracked or not. */
+vec3 stretch_begin(walk *w, const walk_stretch *s, bool tracked);
+ir_ref stretch_extent(walk *w, const walk_stretch *s, bool tracked);
 ir_ref stretch_growth(walk *w, const walk_stretch *s);
+ir_ref flight_growth(walk *w,
+                     const walk_flight *fl); /* of the measure of the way that its end is a share of */
 ir_ref stretch_length(walk *w, const walk_stretch *s, ir_ref distance); /* a distance along it, as it grows */
 
 /* Loop state of values that are one number where no extinction differs by channel. */
-void channels_put(const walk *w, loop_state *state, color c);
-color channels_get(const walk *w, loop_state *state);
-/* Seeds for a factor of this value (flight_adjoint, walk.h). */
+void state_channels(const walk *w, loop_state *s, color *c);
+/* Seeds for a factor of this value (flight_adjoint, media.h). */
 color channels_seed(walk *w, color value, color to_come, color missing);
 
 /* sum of share * chance; and share * chance over that. */
@@ -71,11 +75,11 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p,
                  bool tracked); /* extinction over majorant */
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean,
                    ir_ref distance); /* the same, tracked, as a collision that is passed has it */
-/* Of the extinction's derivative at collisions, the share that detours are to find; the paths' own collisions
- * find the rest. Where sigma is small they are rare and count much, where it is large they are many and know
- * more than one detour of a path (the balance heuristic, with one place in the box for a detour). Any
- * function of the place is right. */
-ir_ref track_detour_part(walk *w, const track *k, color sigma);
+/* The share of the extinction's derivative at collisions that DRT paths find; the paths' own collisions find
+ * the rest. Where sigma is small, collisions are rare and their weights large; where it is large, they are
+ * many and find more than one DRT path can. The share is the balance heuristic for one candidate in the whole
+ * box. Any function of the point is unbiased. */
+ir_ref track_drt_share(walk *w, const track *k, color sigma);
 color track_null(walk *w, color real); /* what a collision that changes nothing leaves */
 
 /* What a walk over the collisions of a stretch has found. */
@@ -97,7 +101,7 @@ collisions track_collisions(walk *w, collisions c, collision_step *each);
 /* A value that the walk has found; not finite where it is over. */
 color collisions_found(walk *w, const collisions *c, color value);
 
-/* ---- tracking.c: heterogeneous media, as the functions of walk.h ---- */
+/* ---- tracking.c: heterogeneous media, as the functions of media.h ---- */
 
 walk_flight track_flight(walk *w, const walk_stretch *s, color share);
 color track_weight(walk *w, const walk_flight *fl, color share);

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What reaches a vertex of its sampled light through heterogeneous media takes a walk of its own, and path
- * replay needs it three times: where the path is walked, where it is walked again, and, to divide factors out
- * of it one by one, for the nested replay. So the first walk notes it (for vertices whose walk_number is
- * below plan_notes_crossed; to later lights it crosses again) behind what else RENDER_REPLAY leaves in
- * BUFFER_SAMPLES, and the second only looks it up. Where there is room for all, which is so for short paths
- * whatever the media, the second kernel does not even have the code, which would cost time: CPU devices run
- * all code of a loop's body for one lane that may want it, or for none. The fused kernel, which keeps nothing
- * per sample, crosses again.
+ * Transmittance toward sampled lights, remembered between the two walks of a sample.
  *
- * One number per channel says all of a walk_shadow's factors (whether it is open walk.seen knows): the
- * product of those that are not 0, with the other sign where one is 0, and 0 where more are. A fourth word is
- * its count of stages. */
-#include "render/integrator/kernels/replay.h"
+ * In heterogeneous media, the transmittance from a vertex to its sampled light takes ratio tracking. Path
+ * replay needs it three times: in the first walk, in the second, and once more in the second to divide its
+ * factors out one by one (the nested replay). So the first walk (RENDER_REPLAY) writes it to BUFFER_SAMPLES,
+ * behind the sample's other words, and the second (RENDER_ADJOINT) reads it. There is room for the vertices
+ * whose walk_number is below plan_remembers_transmittance; for later ones it is tracked again. Where all have
+ * room (short paths), the second kernel does not contain the tracking at all. That saves time: a CPU device
+ * runs all code of a loop's body as soon as one lane needs it. The fused kernel keeps nothing per sample and
+ * tracks again.
+ *
+ * One number per channel holds the product of a walk_shadow's factors that are not 0. Its sign says whether
+ * one factor is 0; the number is 0 where more are. A fourth word counts the stages. Whether the light is
+ * visible at all is known from walk.seen. */
+#include "render/integrator/media/media.h"
 
-static bool notes(const walk *w)
+static bool remembers(const walk *w)
 {
     bool separate = w->pass == RENDER_REPLAY || w->pass == RENDER_ADJOINT;
-    return separate && w->volumetric && plan_notes_crossed(w->plan) > 0 && w->next_event &&
+    return separate && w->volumetric && plan_remembers_transmittance(w->plan) > 0 && w->next_event &&
            w->plan->scene->emitters.count > 0;
 }
 
-/* bool: there is a place for what is crossed from this vertex. */
-static ir_ref has_place(walk *w, const walk_position *at)
+/* bool: there is room for this vertex's transmittance. */
+static ir_ref has_room(walk *w, const walk_position *at)
 {
-    return ir_lt(w->t.f, walk_number(w, at), t_u32(&w->t, plan_notes_crossed(w->plan)));
+    return ir_lt(w->t.f, walk_number(w, at), t_u32(&w->t, plan_remembers_transmittance(w->plan)));
 }
 
-/* Word c of those of a vertex's number. */
-static ir_ref place(walk *w, const lane *l, const walk_position *at, ir_ref number, uint32_t c)
+/* Address of word c of the vertex with this number. */
+static ir_ref word(walk *w, const lane *l, const walk_position *at, ir_ref number, uint32_t c)
 {
     tracer *t = &w->t;
-    return replay_sample_word(w, l, at->sample,
-                              t_offset(t, ir_mul(t->f, number, t_u32(t, CROSSED_WORDS)), SAMPLE_WORDS + c));
+    return kernel_sample_word(
+        w, l, at->sample, t_offset(t, ir_mul(t->f, number, t_u32(t, REMEMBERED_WORDS)), SAMPLE_WORDS + c));
 }
 
 static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
@@ -42,49 +44,50 @@ static ir_ref number_of(walk *w, ir_ref product, ir_ref zeros)
     return ir_select(f, ir_eq(f, zeros, t_u32(t, 0)), product, one_lost);
 }
 
-void crossed_keep(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow)
+void transmittance_remember(walk *w, const lane *l, const walk_position *at, const walk_shadow *shadow)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    if (!notes(w) || w->pass != RENDER_REPLAY)
+    if (!remembers(w) || w->pass != RENDER_REPLAY)
         return;
-    ir_if(f, has_place(w, at));
+    ir_if(f, has_room(w, at));
     for (uint32_t c = 0; c < 3; c++)
-        ir_store(f, BUFFER_SAMPLES, place(w, l, at, walk_number(w, at), c),
+        ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), c),
                  number_of(w, shadow->product.c[c], shadow->zeros[c]));
-    ir_store(f, BUFFER_SAMPLES, place(w, l, at, walk_number(w, at), 3), shadow->stages);
+    ir_store(f, BUFFER_SAMPLES, word(w, l, at, walk_number(w, at), 3), shadow->stages);
     ir_else(f);
     ir_endif(f);
 }
 
-void crossed_recall(walk *w, const lane *l, const walk_position *at, ir_ref again)
+void transmittance_recall(walk *w, const lane *l, const walk_position *at, ir_ref again)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    if (!notes(w) || w->pass != RENDER_ADJOINT)
+    if (!remembers(w) || w->pass != RENDER_ADJOINT)
         return;
-    ir_ref noted = ir_and(f, again, has_place(w, at)),
-           number = ir_select(f, noted, walk_number(w, at), t_u32(t, 0));
-    w->recalls = true, w->recalled = plan_notes_all_crossed(w->plan)
-                                         ? again
-                                         : noted; /* where there is no place, no light is wanted */
+    ir_ref known = ir_and(f, again, has_room(w, at)),
+           number = ir_select(f, known, walk_number(w, at), t_u32(t, 0));
+    w->known.recalls = true,
+    /* Where all have room, vertices without room have no light to look for. */
+        w->known.recalled = plan_remembers_all_transmittance(w->plan) ? again : known;
     for (uint32_t c = 0; c < 3; c++)
-        w->crossed.c[c] = ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, place(w, l, at, number, c)));
-    w->crossed_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, place(w, l, at, number, 3));
+        w->known.transmittance.c[c] =
+            ir_detach(f, ir_load(f, IR_F32, BUFFER_SAMPLES, word(w, l, at, number, c)));
+    w->known.transmittance_stages = ir_load(f, IR_U32, BUFFER_SAMPLES, word(w, l, at, number, 3));
 }
 
-void crossed_use(walk *w, walk_shadow *shadow, ir_ref wanted)
+void transmittance_use(walk *w, walk_shadow *shadow, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    shadow->open = ir_select(f, w->recalled, wanted, shadow->open);
-    shadow->stages = ir_select(f, w->recalled, w->crossed_stages, shadow->stages);
+    shadow->open = ir_select(f, w->known.recalled, wanted, shadow->open);
+    shadow->stages = ir_select(f, w->known.recalled, w->known.transmittance_stages, shadow->stages);
     for (int c = 0; c < 3; c++) {
-        ir_ref number = w->crossed.c[c], none = ir_eq(f, number, zero),
+        ir_ref number = w->known.transmittance.c[c], none = ir_eq(f, number, zero),
                product = ir_select(f, none, t_f32(t, 1), ir_abs(f, number));
         ir_ref zeros = ir_select(f, none, t_u32(t, 2), ir_to_u32(f, ir_lt(f, number, zero)));
-        shadow->product.c[c] = ir_select(f, w->recalled, product, shadow->product.c[c]);
-        shadow->zeros[c] = ir_select(f, w->recalled, zeros, shadow->zeros[c]);
+        shadow->product.c[c] = ir_select(f, w->known.recalled, product, shadow->product.c[c]);
+        shadow->zeros[c] = ir_select(f, w->known.recalled, zeros, shadow->zeros[c]);
     }
 }

@@ -14,7 +14,7 @@ enum { UNROLLED_STEPS = 16 };
 static const float endless = 1e36f;
 
 static const float detour_optical =
-    1.0f; /* optical thickness along the box's diagonal for which detours find as much as collisions */
+    1.0f; /* optical thickness along the box's diagonal for which DRT paths find as much as collisions */
 
 /* ---- tentative collisions ---- */
 
@@ -99,8 +99,8 @@ color track_real(walk *w, const walk_stretch *s, ir_ref mean, vec3 p, bool track
 
 color track_passed(walk *w, const walk_stretch *s, ir_ref mean, ir_ref distance)
 {
-    color real = track_real(w, s, mean, stretch_place(w, s, distance), true);
-    return w->sways ? color_scale(&w->t, real, stretch_growth(w, s)) : real;
+    color real = track_real(w, s, mean, stretch_moved_point(w, s, distance), true);
+    return color_scale(&w->t, real, stretch_growth(w, s));
 }
 
 color track_null(walk *w, color real)
@@ -111,7 +111,7 @@ color track_null(walk *w, color real)
     return r;
 }
 
-ir_ref track_detour_part(walk *w, const track *k, color sigma)
+ir_ref track_drt_share(walk *w, const track *k, color sigma)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -122,29 +122,23 @@ ir_ref track_detour_part(walk *w, const track *k, color sigma)
 
 /* ---- walks over all of them ---- */
 
-static void put_collisions(const walk *w, loop_state *s, const collisions *c)
+static void state_collisions(const walk *w, loop_state *s, collisions *c)
 {
-    state_put(s, c->distance), state_put(s, c->step), state_put(s, c->going);
-    channels_put(w, s, c->product);
+    state_ref(s, &c->distance), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_channels(w, s, &c->product);
     if (c->two)
-        state_put_color(s, c->other);
-}
-
-static collisions get_collisions(const walk *w, loop_state *s, collisions c)
-{
-    c.distance = state_get(s), c.step = state_get(s), c.going = state_get(s);
-    c.product = channels_get(w, s);
-    if (c.two)
-        c.other = state_get_color(s);
-    return c;
+        state_color(s, &c->other);
 }
 
 static collisions collisions_select(walk *w, ir_ref condition, const collisions *a, const collisions *b)
 {
-    loop_state from = {0}, old = {0};
-    put_collisions(w, &from, a), put_collisions(w, &old, b);
-    state_select(&w->t, condition, &from, &old);
-    return get_collisions(w, &from, *a);
+    collisions r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_collisions(w, &state, &r), state_collisions(w, &others, &other);
+    state_select(w->t.f, condition, &state, &others);
+    state_collisions(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 static ir_ref goes_on(walk *w, const collisions *c)
@@ -176,13 +170,13 @@ collisions track_collisions(walk *w, collisions c, collision_step *each)
         return c;
     }
     loop_state state = {0}, next = {0};
-    put_collisions(w, &state, &c);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get_collisions(w, &state, c);
+    state_collisions(w, &state, &c);
+    ir_ref loop = state_loop(f, &state);
+    state_collisions(w, &state, &c);
     ir_while(f, goes_on(w, &c));
     collisions then = next_collision(w, c, each);
-    put_collisions(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
+    state_collisions(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
     c.over = c.fl ? ir_bool(f, false) : track_exhausted(w, c.s, c.step); /* of a flight it has been seen */
     return c;
 }
@@ -194,11 +188,11 @@ color collisions_found(walk *w, const collisions *c, color value)
 
 /* ---- flights ---- */
 
-/* Probability with which each channel would call a collision real. Detours find what is 0 without that. */
+/* Probability with which each channel would call a collision real. DRT paths find what is 0 without that. */
 static color real_chance(walk *w, color real)
 {
     tracer *t = &w->t;
-    if (w->detours || !media_want_extinction(w))
+    if (w->drt || !media_want_extinction(w))
         return real;
     COLOR_EACH(r, ir_max(t->f, real.c[c], t_f32(t, LEAST_REAL_CHANCE)));
     return r;
@@ -223,28 +217,15 @@ typedef struct tracking {
     bool exact; /* the weight is 1 whatever happens, and no state */
 } tracking;
 
-static void put_tracking(const walk *w, loop_state *s, const tracking *k)
+static void state_tracking(const walk *w, loop_state *s, tracking *k)
 {
-    state_put(s, k->distance), state_put(s, k->step), state_put(s, k->going), state_put(s, k->real);
+    state_ref(s, &k->distance), state_ref(s, &k->step), state_ref(s, &k->going), state_ref(s, &k->real);
     if (!k->exact)
-        channels_put(w, s, k->weight);
+        state_channels(w, s, &k->weight);
     if (w->spectral)
-        state_put_color(s, k->share);
+        state_color(s, &k->share);
     if (w->cells)
-        state_put(s, k->mean);
-}
-
-static tracking get_tracking(walk *w, loop_state *s, const tracking *before)
-{
-    tracking k = *before;
-    k.distance = state_get(s), k.step = state_get(s), k.going = state_get(s), k.real = state_get(s);
-    if (!k.exact)
-        k.weight = channels_get(w, s);
-    if (w->spectral)
-        k.share = state_get_color(s);
-    if (w->cells)
-        k.mean = state_get(s);
-    return k;
+        state_ref(s, &k->mean);
 }
 
 /* Delta tracking up to a real collision or the end. */
@@ -263,9 +244,9 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
         .exact = media_track_exact(w),
     };
     loop_state state = {0}, next = {0};
-    put_tracking(w, &state, &now);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    now = get_tracking(w, &state, &now);
+    state_tracking(w, &state, &now);
+    ir_ref loop = state_loop(f, &state);
+    state_tracking(w, &state, &now);
     ir_while(f, now.going);
     tracking then = now;
     tentative c = track_next(w, s, k, now.distance, now.step);
@@ -278,13 +259,14 @@ static tracking track_loop(walk *w, const walk_stretch *s, const track *k, color
     then.weight = color_select(t, null, then.weight, now.weight);
     then.share = color_select(t, null, then.share, now.share);
     then.step = ir_add(f, now.step, ir_to_u32(f, then.going));
-    put_tracking(w, &next, &then);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    return get_tracking(w, &state, &now);
+    state_tracking(w, &next, &then);
+    state_endloop(f, loop, &state, &next);
+    state_tracking(w, &state, &now);
+    state_end(&state);
+    return now;
 }
 
-/* Extinction over majorant where a path has collided: with walk.detours, these are to find what is left of
+/* Extinction over majorant where a path has collided: with walk.drt, these are to find what is left of
  * its derivative (free_flight.h). */
 static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
 {
@@ -292,13 +274,12 @@ static color collided(walk *w, const walk_flight *fl, const track *k, vec3 p)
     ir_func *f = t->f;
     const walk_stretch *s = &fl->s;
     ir_ref mean = fl->mean;
-    color tracked = track_real(w, s, mean, stretch_place(w, s, fl->t), true), value, own;
-    if (w->sways)
-        tracked = color_scale(t, tracked, fl->growth);
-    if (!w->detours)
+    color tracked = track_real(w, s, mean, stretch_moved_point(w, s, fl->t), true), value, own;
+    tracked = color_scale(t, tracked, flight_growth(w, fl));
+    if (!w->drt)
         return tracked;
     value = track_real(w, s, mean, p, false);
-    ir_ref part = ir_sub(f, t_f32(t, 1), track_detour_part(w, k, stretch_extinction(w, s, p, false)));
+    ir_ref part = ir_sub(f, t_f32(t, 1), track_drt_share(w, k, stretch_extinction(w, s, p, false)));
     for (int c = 0; c < 3; c++)
         own.c[c] = t_mad(t, ir_sub(f, tracked.c[c], ir_detach(f, value.c[c])), ir_detach(f, part),
                          ir_detach(f, value.c[c]));
@@ -363,8 +344,8 @@ color track_weight(walk *w, const walk_flight *fl, color share)
     color weight = collisions_found(w, &c, c.product);
     vec3 p_end = stretch_point(t, s, fl->t);
     color last_chance = real_chance(w, track_real(w, s, fl->mean, p_end, false));
-    color value =
-        color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), collided(w, fl, &k, p_end));
+    color value = color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true),
+                            collided(w, fl, &k, p_end));
     ir_ref inverse = t_ratio(t, t_f32(t, 1), share_mixture(w, c.other, last_chance));
     return color_mul(t, weight,
                      color_select(t, fl->collides, color_scale(t, value, inverse), color_all(t_f32(t, 1))));
@@ -447,9 +428,10 @@ static ir_ref collisions_adjoint(walk *w, const walk_stretch *s, const track *k,
             seed.c[c] = ir_select(f, ir_eq(f, state[1], fl->steps), seed_real.c[c], seed.c[c]);
         seed.c[c] = ir_select(f, at.collides, seed.c[c], t_f32(t, 0));
     }
-    color real =
-        track_real(w, s, at.mean, w->sways ? stretch_place(w, s, ir_detach(f, state[0])) : at.p, true);
-    if (w->sways) {
+    color real = track_real(
+        w, s, at.mean, w->motion->moves_stretches ? stretch_moved_point(w, s, ir_detach(f, state[0])) : at.p,
+        true);
+    if (w->motion->moves_stretches) {
         ir_ref growth = stretch_growth(w, s);
         real = color_scale(t, real,
                            fl ? ir_select(f, ir_eq(f, state[1], fl->steps),
@@ -479,16 +461,16 @@ void track_adjoint(walk *w, const walk_flight *fl, ir_ref when, color to_come, c
     color seed = channels_seed(w, color_mul(t, albedo, real), to_come, missing);
     if (media_want_extinction(w)) {
         color seed_real = color_mul(t, albedo, seed);
-        if (w->detours) /* are to find the rest */
+        if (w->drt) /* are to find the rest */
             seed_real = color_scale(
                 t, seed_real,
-                ir_sub(f, t_f32(t, 1), track_detour_part(w, &k, stretch_extinction(w, s, p, false))));
+                ir_sub(f, t_f32(t, 1), track_drt_share(w, &k, stretch_extinction(w, s, p, false))));
         collisions_adjoint(w, s, &k, when, to_come, fl, seed_real, sum);
     }
     ir_ref branch = ir_if(f, ir_and(f, when, fl->collides));
     arrivals inside = *sum;
-    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_place(w, s, fl->t), true), real), seed,
-                        &inside);
+    color_backward_into(t, color_mul(t, stretch_albedo(w, s, stretch_moved_point(w, s, fl->t), true), real),
+                        seed, &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(t, branch, &inside, sum);

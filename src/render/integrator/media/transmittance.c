@@ -7,7 +7,7 @@
  * Its derivative is path replay within path replay (PRB section 4.4): with the product known, a second walk
  * divides out one factor after another. A factor that is 0 is left out of the product and counted instead. */
 #include "render/integrator/media/free_flight.h"
-#include "render/integrator/motion/local_volume.h"
+#include "render/integrator/vertex/vertex.h"
 
 enum { UNROLLED_STAGES = 4 };
 
@@ -16,7 +16,7 @@ typedef struct crossing {
     ir_ref medium, step;
     ir_ref going;
     ir_ref stages;    /* u32: so far, where counts_stages */
-    walk_border last; /* where walk.sways: the surface that was gone through last */
+    walk_border last; /* where walk.motion moves stretches: the surface that was gone through last */
     walk_shadow sum;
 } crossing;
 
@@ -39,7 +39,7 @@ static bool wants_surfaces(const walk *w)
 
 bool shadow_is_wanted(const walk *w)
 {
-    return plan_sways(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
+    return plan_moves_segments(w->plan) || (w->media && media_want_extinction(w)) || wants_surfaces(w);
 }
 
 /* Passes that may want shadow_adjoint, and so know how many stages it needs. */
@@ -49,35 +49,19 @@ static bool counts_stages(const walk *w)
     return gradient && shadow_is_wanted(w);
 }
 
-static void put(const walk *w, loop_state *s, const crossing *c)
+static void state_crossing(walk *w, loop_state *s, crossing *c)
 {
-    state_put_vec3(s, c->o);
-    state_put(s, c->medium), state_put(s, c->step), state_put(s, c->going);
-    state_put(s, c->sum.open);
-    state_put_color(s, c->sum.product);
-    for (int k = 0; k < 3; k++)
-        state_put(s, c->sum.zeros[k]);
+    state_vec3(s, &c->o);
+    state_ref(s, &c->medium), state_ref(s, &c->step), state_ref(s, &c->going);
+    state_ref(s, &c->sum.open);
+    state_color(s, &c->sum.product);
+    state_refs(s, c->sum.zeros, 3);
     if (counts_stages(w))
-        state_put(s, c->stages), state_put(s, c->sum.stages);
-    if (w->sways)
-        state_put_border(w, s, &c->last);
-}
-
-static crossing get(walk *w, loop_state *s)
-{
-    crossing c = {0};
-    c.o = state_get_vec3(s);
-    c.medium = state_get(s), c.step = state_get(s), c.going = state_get(s);
-    c.sum.open = state_get(s);
-    c.sum.product = state_get_color(s);
-    for (int k = 0; k < 3; k++)
-        c.sum.zeros[k] = state_get(s);
-    c.stages = c.sum.stages = t_u32(&w->t, 0);
-    if (counts_stages(w))
-        c.stages = state_get(s), c.sum.stages = state_get(s);
-    if (w->sways)
-        c.last = state_get_border(w, s);
-    return c;
+        state_ref(s, &c->stages), state_ref(s, &c->sum.stages);
+    else if (s->reads)
+        c->stages = c->sum.stages = t_u32(&w->t, 0);
+    if (w->motion->moves_stretches)
+        state_border(w, s, &c->last);
 }
 
 /* One stretch and the surface at its end. */
@@ -88,14 +72,14 @@ typedef struct stage {
     vec3 wi;
     ir_ref passable; /* bool: there is no surface, or one of a class that lets light through */
     walk_hit hit;
-    walk_border border; /* where walk.sways, as is this: how the ray moves there */
-    walk_sway sway;
+    walk_border border; /* where walk.motion moves stretches: how the ray moves there */
+    segment_motion motion;
 } stage;
 
 /* The shadow ray, from where it starts to the point on the light; and how it moves with these. */
 typedef struct shadow_line {
     vec3 start, end;
-    sway_line sways;
+    ray_motion motion;
 } shadow_line;
 
 /* Arguments of a surface that is met along d. */
@@ -108,20 +92,20 @@ static uint32_t through_arguments(walk *w, const interaction *si, frame fr, vec3
 }
 
 /* The same, as the surface and the ray move. */
-static void moved_arguments_of(walk *w, const stage *g, ir_ref *in, uint32_t count)
+static void stage_arguments(walk *w, const stage *g, ir_ref *in, uint32_t count)
 {
     tracer *t = &w->t;
     vec3 d = v3_detach(t, g->hit.d);
-    two_surfaces x = sway_surface(w, &g->hit, &g->sway);
+    two_surfaces x = w->motion->surface(w, &g->hit, &g->motion);
     frame now_frame = surface_frame(t, &x.now), before_frame = surface_frame(t, &x.before);
     ir_ref now[6 + SURFACE_ARGS], before[6 + SURFACE_ARGS];
     through_arguments(w, &x.now, now_frame,
-                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->sway.turn)))),
+                      frame_to_local(t, now_frame, v3_neg(t, v3_normalize(t, v3_add(t, d, g->motion.turn)))),
                       now);
     through_arguments(w, &x.before, before_frame, frame_to_local(t, before_frame, v3_neg(t, d)), before);
     for (uint32_t k = 1; k < count; k++)
         if (ir_type_of(t->f, in[k]) == IR_F32)
-            in[k] = follow_number(w, g->si.valid, in[k], now[k], before[k]);
+            in[k] = walk_shifted(w, g->si.valid, in[k], now[k], before[k]);
 }
 
 static color surface_through(walk *w, const stage *g, bool tracked)
@@ -133,8 +117,8 @@ static color surface_through(walk *w, const stage *g, bool tracked)
     color c = color_all(t_f32(t, 1));
     for (uint32_t k = 0; tracked && k < count; k++)
         in[k] = ir_detach(t->f, in[k]);
-    if (tracked && w->sways && walk_moves(w, MOVE_SURFACE))
-        moved_arguments_of(w, g, in, count);
+    if (tracked && w->motion->moves_stretches && (w->moves & MOVE_SURFACE))
+        stage_arguments(w, g, in, count);
     if (w->plan->bsdfs.count == 0)
         return c;
     ir_call(t->f, t_word(t, si->shape, SHAPE_BSDF_CLASS),
@@ -187,17 +171,17 @@ static stage next_stage(walk *w, const crossing *c, const shadow_line *l, ir_ref
 }
 
 /* How a stage moves: between the surface before and its own, or up to the light, all of it where that is. */
-static void stage_sways(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
+static void stage_moves(walk *w, const crossing *c, const shadow_line *l, stage *g, bool tracked)
 {
     g->border = c->last;
-    if (!w->sways || !tracked)
+    if (!w->motion->moves_stretches || !tracked)
         return;
     g->border = border_of(w, &g->hit, g->si.ng, l->start, g->hit.d);
     ir_ref origin = ir_detach(w->t.f, v3_dot(&w->t, v3_sub(&w->t, c->o, l->start), g->hit.d));
-    walk_motion m = sway_between(w, &l->sways, &c->last, &g->border, l->start, g->hit.d, origin,
-                                 w->media ? g->s.limit : g->si.t);
+    stretch_motion m = w->motion->between(w, &l->motion, &c->last, &g->border, l->start, g->hit.d, origin,
+                                          w->media ? g->s.limit : g->si.t);
     g->s.motion = m;
-    g->sway = (walk_sway){.shift = l->sways.shift, .turn = l->sways.turn, .origin = origin};
+    g->motion = (segment_motion){.shift = l->motion.shift, .turn = l->motion.turn, .origin = origin};
 }
 
 /* To behind the surface; whether there is anything further. */
@@ -206,8 +190,7 @@ static void advance(walk *w, crossing *c, const stage *g, const shadow_line *l)
     tracer *t = &w->t;
     ir_func *f = t->f;
     c->o = ray_offset(t, g->si.p, g->si.ng, g->hit.d);
-    if (w->sways)
-        c->last = g->border;
+    c->last = g->border;
     c->medium = medium_behind(w, &g->si, g->hit.d, c->medium);
     c->sum.open = ir_and(f, c->sum.open, ir_or(f, g->passable, ir_not(f, c->going)));
     ir_ref ahead = ir_gt(f, v3_dot(t, v3_sub(t, l->end, c->o), g->hit.d), t_f32(t, 0));
@@ -241,10 +224,9 @@ static crossing begin(walk *w, const walk_vertex *v, const walk_position *at, ir
         .stages = t_u32(t, 0),
     };
     *l = (shadow_line){.start = v3_detach(t, c.o), .end = v3_detach(t, end)};
-    if (w->sways && tracked)
-        l->sways = sway_to_light(w, v);
-    if (w->sways)
-        c.last = border_none(w);
+    if (tracked)
+        l->motion = w->motion->to_light(w, v);
+    c.last = border_none(w);
     c.medium = at->medium;
     ir_ref left;
     if (w->media)
@@ -263,7 +245,7 @@ static void count_stage(walk *w, crossing *c, const stage *g)
 {
     ir_func *f = w->t.f;
     ir_ref counts = w->media ? g->s.there : ir_bool(f, false);
-    if (wants_surfaces(w) || plan_sways(w->plan))
+    if (wants_surfaces(w) || plan_moves_segments(w->plan))
         counts = ir_or(f, counts, ir_and(f, c->going, g->si.valid));
     c->stages = ir_add(f, c->stages, t_u32(&w->t, 1));
     c->sum.stages = ir_select(f, counts, c->stages, c->sum.stages);
@@ -272,7 +254,7 @@ static void count_stage(walk *w, crossing *c, const stage *g)
 static void cross_stage(walk *w, crossing *c, const shadow_line *l, ir_ref sample, ir_ref key, bool tracked)
 {
     stage g = next_stage(w, c, l, sample, key);
-    stage_sways(w, c, l, &g, tracked);
+    stage_moves(w, c, l, &g, tracked);
     if (counts_stages(w))
         count_stage(w, c, &g);
     if (w->media) {
@@ -297,9 +279,9 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
         return c.sum;
     }
     loop_state state = {0}, next = {0};
-    put(w, &state, &c);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(w, &state);
+    state_crossing(w, &state, &c);
+    ir_ref loop = state_loop(f, &state);
+    state_crossing(w, &state, &c);
     ir_while(f, c.going);
     cross_stage(w, &c, &l, at->sample, key, tracked);
     if (w->pass == RENDER_PRIMAL ||
@@ -309,10 +291,11 @@ walk_shadow shadow_cross(walk *w, const walk_vertex *v, const walk_position *at,
             black = ir_and(f, black, ir_ne(f, c.sum.zeros[k], t_u32(t, 0)));
         c.going = ir_and(f, c.going, ir_not(f, black));
     }
-    put(w, &next, &c);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    return get(w, &state).sum;
+    state_crossing(w, &next, &c);
+    state_endloop(f, loop, &state, &next);
+    state_crossing(w, &state, &c);
+    state_end(&state);
+    return c.sum;
 }
 
 /* ---- derivative ---- */
@@ -332,16 +315,23 @@ static void adjoint_surface(walk *w, const stage *g, ir_ref going, const walk_sh
     color_backward_into(t, tracked, seeds, sum);
 }
 
+enum { LINE_NUMBERS = 6 };
+static uint32_t line_pack(const ray_motion *l, ir_ref out[LINE_NUMBERS])
+{
+    vec3_put(l->shift, out), vec3_put(l->turn, out + 3);
+    return LINE_NUMBERS;
+}
+
 /* What has arrived at the shadow ray goes on to what that goes by. */
 static void adjoint_line(walk *w, const shadow_line *l, const arrivals *arrived, ir_ref when, arrivals *sum)
 {
     ir_func *f = w->t.f;
-    if (!w->sways)
+    if (arrived->count == 0)
         return;
-    ir_ref numbers[SWAY_LINE_NUMBERS], branch = ir_if(f, when);
+    ir_ref numbers[LINE_NUMBERS], branch = ir_if(f, when);
     arrivals inside = *sum;
-    sway_line_pack(&l->sways, numbers);
-    backward_into(&w->t, numbers, arrived->sum, SWAY_LINE_NUMBERS, &inside);
+    line_pack(&l->motion, numbers);
+    backward_into(&w->t, numbers, arrived->sum, LINE_NUMBERS, &inside);
     ir_else(f);
     ir_endif(f);
     arrivals_join(&w->t, branch, &inside, sum);
@@ -355,7 +345,7 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     ir_ref key = stretch_key(w, at->event, 1);
     shadow_line l;
     crossing c = begin(w, v, at, ir_and(f, when, v->shadow.open), true, &l);
-    arrivals arrived = {.count = w->sways ? sway_line_pack(&l.sways, arrived.at) : 0};
+    arrivals arrived = {.count = w->motion->moves_stretches ? line_pack(&l.motion, arrived.at) : 0};
     for (uint32_t k = 0; k < arrived.count; k++)
         arrived.sum[k] = t_f32(t, 0);
     color to_come;
@@ -364,12 +354,12 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
         to_come.c[k] = ir_select(f, clean, ir_mul(f, seed.c[k], v->shadow.product.c[k]), t_f32(t, 0));
     }
     loop_state state = {0}, next = {0};
-    put(w, &state, &c), state_put_arrivals(&state, &arrived);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    c = get(w, &state), state_get_arrivals(&state, &arrived);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
+    ir_ref loop = state_loop(f, &state);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
     ir_while(f, ir_and(f, c.going, ir_lt(f, c.stages, v->shadow.stages)));
     stage g = next_stage(w, &c, &l, at->sample, key);
-    stage_sways(w, &c, &l, &g, true);
+    stage_moves(w, &c, &l, &g, true);
     if (w->media) {
         stretch_adjoint(w, &g.s, c.going, to_come, &arrived);
         c.step = g.s.step;
@@ -377,9 +367,9 @@ void shadow_adjoint(walk *w, const walk_vertex *v, const walk_position *at, ir_r
     adjoint_surface(w, &g, ir_and(f, c.going, ir_and(f, g.si.valid, g.passable)), &v->shadow, seed, &arrived);
     advance(w, &c, &g, &l);
     c.stages = ir_add(f, c.stages, t_u32(t, 1));
-    put(w, &next, &c), state_put_arrivals(&next, &arrived);
-    ir_endloop(f, loop, next.r, next.count);
-    state.cursor = 0;
-    get(w, &state), state_get_arrivals(&state, &arrived);
+    state_crossing(w, &next, &c), state_arrivals(&next, &arrived);
+    state_endloop(f, loop, &state, &next);
+    state_crossing(w, &state, &c), state_arrivals(&state, &arrived);
+    state_end(&state);
     adjoint_line(w, &l, &arrived, when, sum);
 }

@@ -27,23 +27,30 @@ bool attached_wanted(const walk *w)
            w->pass != RENDER_VARIANCE;
 }
 
-void attached_choose(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
+void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_ref u2)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    ir_ref near = ir_lt(f, v->attached_before, t_u32(t, w->plan->scene->look_ahead)),
+    if (!w->attaches)
+        return;
+    v->attached.u1 = u1, v->attached.u2 = u2;
+    if (ir_is_none(roughness)) { /* there is no material */
+        v->attached.weighs = v->attached.sampled = v->attached.density_only = ir_bool(f, false);
+        return;
+    }
+    ir_ref near = ir_lt(f, v->attached.count, t_u32(t, w->plan->scene->look_ahead)),
            sampled = ir_gt(f, v->sample.pdf, t_f32(t, 0));
-    v->attaches = ir_and(f, bsdf_smooth_enough(t, roughness), near);
-    v->attached = ir_and(f, v->attaches, ir_and(f, sampled, ir_not(f, v->sample.delta)));
-    v->held = w->holds ? ir_and(f, v->attached, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
-    v->u1 = u1, v->u2 = u2;
+    v->attached.weighs = ir_and(f, bsdf_smooth_enough(t, roughness), near);
+    v->attached.sampled = ir_and(f, v->attached.weighs, ir_and(f, sampled, ir_not(f, v->sample.delta)));
+    v->attached.density_only =
+        w->holds ? ir_and(f, v->attached.sampled, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
 }
 
-ir_ref attached_next(walk *w, const walk_vertex *v)
+ir_ref attached_next_count(walk *w, const walk_vertex *v)
 {
     ir_func *f = w->t.f;
-    ir_ref count = ir_add(f, v->attached_before, ir_to_u32(f, v->attached));
-    return ir_select(f, follow_link(w, v->onward, LINK_FIXED), t_u32(&w->t, 0), count);
+    ir_ref count = ir_add(f, v->attached.count, ir_to_u32(f, v->attached.sampled));
+    return ir_select(f, link_is(w, v->attached.onward, LINK_FIXED), t_u32(&w->t, 0), count);
 }
 
 /* Weight of what was sampled with density a against b. */
@@ -64,25 +71,28 @@ static ir_ref light_density(walk *w, const walk_light *light, vec3 ref, vec3 d, 
 }
 
 /* Of the light that the ray has met. */
-static ir_ref density_met(walk *w, const walk_vertex *v, const place *x)
+static ir_ref density_met(walk *w, const walk_vertex *v, const ray_vertex *x)
 {
     tracer *t = &w->t;
-    ir_ref there = v->way.hit.valid;
+    ir_ref there = v->attached.arrival.hit.valid;
     vec3 along = v3_select(t, there, v3_sub(t, x->si.p, x->o), x->d), n = v3_select(t, there, x->si.ng, x->d);
     return light_density(w, &v->hit, x->o, x->d, v3_length(t, along), n,
                          light_emission_uv(w, there, x->si.uv, x->d));
 }
 
-ir_ref attached_hit_mis(walk *w, const walk_vertex *v)
+bool attached_hit_mis(walk *w, const walk_vertex *v, ir_ref *mis)
 {
     tracer *t = &w->t;
-    two_places x = follow_look(w, &v->way);
-    ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->way.link, t_u32(t, LINK_ATTACHED)));
-    ir_ref changed = follow_relative(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
-    ir_ref hit_pdf = ir_detach(t->f, v->hit_pdf);
-    ir_ref now = weight(t, v->way.now.pdf, ir_mul(t->f, hit_pdf, changed)),
-           before = weight(t, v->way.pdf, hit_pdf);
-    return follow_number(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+    if (!w->attaches || !w->next_event)
+        return false;
+    two_vertices x = attached_look(w, &v->attached.arrival);
+    ir_ref moves = ir_and(t->f, v->hit.there, ir_eq(t->f, v->attached.arrival.link, t_u32(t, LINK_ATTACHED)));
+    ir_ref changed = attached_ratio(w, moves, density_met(w, v, &x.now), density_met(w, v, &x.before));
+    ir_ref hit_pdf = ir_detach(t->f, v->attached.hit_pdf);
+    ir_ref now = weight(t, v->attached.arrival.now.pdf, ir_mul(t->f, hit_pdf, changed)),
+           before = weight(t, v->attached.arrival.pdf, hit_pdf);
+    *mis = walk_shifted(w, moves, ir_detach(t->f, v->hit_mis), now, before);
+    return true;
 }
 
 ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *light, ir_ref pdf_now,
@@ -91,12 +101,13 @@ ir_ref attached_light_factor(walk *w, const walk_vertex *v, const walk_light *li
     tracer *t = &w->t;
     ir_func *f = t->f;
     const walk_light *was = &v->light;
-    ir_ref weighed = ir_and(f, ir_and(f, v->attaches, was->there), ir_not(f, light_is_delta(w, was->cls)));
+    ir_ref weighed =
+        ir_and(f, ir_and(f, v->attached.weighs, was->there), ir_not(f, light_is_delta(w, was->cls)));
     vec3 n = v3_detach(t, was->n);
-    ir_ref changed = follow_relative(
+    ir_ref changed = attached_ratio(
         w, weighed, light_density(w, light, light->ref, light->d, light->distance, n, light->uv),
         light_density(w, was, was->ref, was->d, was->distance, n, was->uv));
-    ir_ref pdf = ir_detach(f, v->light_pdf);
-    return follow_relative(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
-                           weight(t, pdf, pdf_before));
+    ir_ref pdf = ir_detach(f, v->attached.light_pdf);
+    return attached_ratio(w, weighed, weight(t, ir_mul(f, pdf, changed), pdf_now),
+                          weight(t, pdf, pdf_before));
 }

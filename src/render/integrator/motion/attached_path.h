@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Vertices as functions of the rays that lead to them: what attached_path.c and attached_lobe.c share. */
-#ifndef BL_RENDER_FOLLOW_H
-#define BL_RENDER_FOLLOW_H
+#ifndef BL_RENDER_ATTACHED_PATH_H
+#define BL_RENDER_ATTACHED_PATH_H
 
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/motion/motion.h"
 
 /* A vertex as a function of its ray. */
-typedef struct place {
+typedef struct ray_vertex {
     interaction si;
     vec3 o, d; /* the ray; of links that are not RAY, d is detached */
-} place;
+} ray_vertex;
 
 /* As the values that are differentiated (or frozen) have it, and as those have it that decide the path, which
  * is the same but for frozen evaluations. */
-typedef struct two_places {
-    place now, before;
-} two_places;
+typedef struct two_vertices {
+    ray_vertex now, before;
+} two_vertices;
 
-two_places follow_look(walk *w, const walk_way *way);
+two_vertices attached_look(walk *w, const walk_arrival *way);
 
-/* `at` (detached, but for what it follows already), moved as far as `now` is from `before`; only where
- * condition. In derivatives that is the value of `at` with the derivative of `now`. */
-ir_ref follow_number(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before);
-vec3 follow3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before);
-vec2 follow2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before); /* detaches `at` */
+/* As walk_shifted (walk.h). */
+vec3 shifted3(walk *w, ir_ref condition, vec3 at, vec3 now, vec3 before);
+vec2 shifted2(walk *w, ir_ref condition, vec2 at, vec2 now, vec2 before); /* detaches `at` */
 /* now / before, where condition and `before` is not 0; else 1. */
-ir_ref follow_relative(walk *w, ir_ref condition, ir_ref now, ir_ref before);
+ir_ref attached_ratio(walk *w, ir_ref condition, ir_ref now, ir_ref before);
 
 #endif

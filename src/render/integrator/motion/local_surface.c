@@ -18,35 +18,7 @@
  * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
  * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
  * at, the camera's and those behind a discrete lobe, slide along their ray. */
-#include "render/integrator/walk/walk.h"
-
-bool walk_moves(const walk *w, uint32_t what)
-{
-    uint32_t moves = w->plan->moves |
-                     (w->volumetric && w->plan->sensor ? MOVE_POSITIONS
-                                                       : 0u); /* a camera moves hits there (local_volume.c) */
-    return !w->follows && (moves & what) != 0;
-}
-
-bool walk_tracks(const walk *w)
-{
-    return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
-           w->pass != RENDER_TAPE;
-}
-
-ir_ref moved_solid_angle(tracer *t, vec3 from, vec3 point, vec3 n)
-{
-    ir_func *f = t->f;
-    vec3 to = v3_sub(t, point, from);
-    ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
-    return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
-}
-
-void moved_with(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
-{
-    affine_map motion = place_motion_within(t, shape, level);
-    *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
-}
+#include "render/integrator/motion/none.h"
 
 static walk_hit detached(tracer *t, const walk_hit *hit)
 {
@@ -59,7 +31,7 @@ static walk_hit detached(tracer *t, const walk_hit *hit)
     return h;
 }
 
-vec3 moved_point(walk *w, const walk_hit *hit)
+static vec3 local_point(walk *w, const walk_hit *hit)
 {
     walk_hit h = detached(&w->t, hit);
     return v3_select(&w->t, h.valid, walk_surface(w, &h, w->fn.interact_tracked).p, h.p);
@@ -71,9 +43,11 @@ static vec2 select2(tracer *t, ir_ref c, vec2 a, vec2 b)
     return (vec2){ir_select(t->f, c, a.x, b.x), ir_select(t->f, c, a.y, b.y)};
 }
 
-void moved_emission(walk *w, walk_light *light)
+static bool local_emission(walk *w, walk_light *light)
 {
     tracer *t = &w->t;
+    if (!(w->moves & MOVE_PLACES))
+        return false;
     walk_hit h = detached(t, &light->seen_from);
     ir_ref there = ir_and(t->f, h.valid, h.slides);
     interaction si = walk_surface(w, &h, w->fn.interact_tracked);
@@ -81,6 +55,7 @@ void moved_emission(walk *w, walk_light *light)
     light->on.b = select2(t, there, si.b, detached2(t, light->on.b));
     light->on.p =
         v3_select(t, h.valid, si.p, v3_detach(t, light->on.p)); /* goes along where it does not slide */
+    return true;
 }
 
 /* From x(i) to x(i-1): that of the ray, turned by how both have slid. The ray began a little off the surface,
@@ -88,13 +63,13 @@ void moved_emission(walk *w, walk_light *light)
 static vec3 back_direction(walk *w, const walk_vertex *v, const walk_hit *here, vec3 point)
 {
     tracer *t = &w->t;
-    walk_hit last = detached(t, &v->last), before = *here;
+    walk_hit last = detached(t, &v->local_surface.last), before = *here;
     /* where there is none, this surface stands in, so that nothing is divided by zero; and is left out */
     ir_ref there = last.valid;
     before.entry = ir_select(t->f, there, last.entry, here->entry);
     if (w->plan->scene->has_groups)
         before.level = ir_select(t->f, there, last.level, here->level);
-    if (walk_moves(w, MOVE_PLACES))
+    if ((w->moves & MOVE_PLACES))
         before.slides = ir_select(t->f, there, last.slides, here->slides);
     before.o = v3_select(t, there, last.o, here->o), before.d = v3_select(t, there, last.d, here->d);
     before.t = ir_select(t->f, there, last.t, here->t);
@@ -113,35 +88,40 @@ static vec3 next_direction(walk *w, const walk_vertex *v, const walk_hit *here, 
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->next.p), n = v3_detach(t, v->next.ng),
-         kept = v3_detach(t, v->next_d);
-    ir_ref follows = ir_and(f, ir_and(f, v->goes_on, v->next.valid), ir_not(f, v->sample.delta));
+    vec3 from = v3_detach(t, v->next_o), target = v3_detach(t, v->local_surface.next.p),
+         n = v3_detach(t, v->local_surface.next.ng), kept = v3_detach(t, v->next_d);
+    ir_ref follows =
+        ir_and(f, ir_and(f, v->goes_on, v->local_surface.next.valid), ir_not(f, v->sample.delta));
     target = v3_select(t, follows, target, v3_add(t, from, kept));
     n = v3_select(t, follows, n, kept);
     vec3 moved = v3_add(t, from, v3_sub(t, point, here->p));
-    ir_ref before = ir_detach(f, moved_solid_angle(t, from, target, n)),
+    ir_ref before = ir_detach(f, solid_angle_of_area(t, from, target, n)),
            usable = ir_and(f, follows, ir_ne(f, before, t_f32(t, 0)));
     before = ir_select(f, usable, before, t_f32(t, 1));
-    if (walk_moves(w, MOVE_PLACES)) {
+    if ((w->moves & MOVE_PLACES)) {
         tracer reads = walk_tracked(w);
-        ir_ref shape = ir_select(f, follows, v->next.shape, walk_shape_of(t, here->entry));
-        moved_with(&reads, shape,
-                   w->plan->scene->has_groups ? ir_select(f, follows, v->next.level, here->level)
-                                              : (ir_ref){0},
-                   &target, &n);
+        ir_ref shape = ir_select(f, follows, v->local_surface.next.shape, walk_shape_of(t, here->entry));
+        carried_with_shape(&reads, shape,
+                           w->plan->scene->has_groups
+                               ? ir_select(f, follows, v->local_surface.next.level, here->level)
+                               : (ir_ref){0},
+                           &target, &n);
     }
-    ir_ref j = ir_div(f, moved_solid_angle(t, moved, target, n), before);
+    ir_ref j = ir_div(f, solid_angle_of_area(t, moved, target, n), before);
     *factor = ir_select(f, usable, j, t_f32(t, 1));
     return v3_select(t, follows, v3_normalize(t, v3_sub(t, target, moved)), kept);
 }
 
-void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, uint32_t count,
-                     ir_ref *sample_factor)
+static void local_arguments(walk *w, const walk_vertex *v, const walk_light *light, ir_ref *in,
+                            uint32_t count, motion_factors *by)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    bool slides = walk_moves(w, MOVE_HITS);
-    walk_hit here = detached(t, &v->hit_place);
+    vec3 to_light = light->d;
+    if (!(w->moves & MOVE_SURFACE))
+        return;
+    bool slides = (w->moves & MOVE_HITS);
+    walk_hit here = detached(t, &v->met);
     interaction si = walk_surface(w, &here, w->fn.interact_tracked);
     frame fr = surface_frame(t, &si);
     vec3 wi = v3_neg(t, here.d), wo = v3_detach(t, v->next_d);
@@ -159,5 +139,89 @@ void moved_arguments(walk *w, const walk_vertex *v, vec3 to_light, ir_ref *in, u
          k++) /* where there is no surface nothing moves, were it by a division by zero */
         if (k != 12 && k != 13 && ir_type_of(f, in[k]) == IR_F32)
             in[k] = ir_select(f, v->goes_on, moved[k], in[k]);
-    *sample_factor = ir_select(f, v->goes_on, factor, t_f32(t, 1));
+    by->measure = ir_select(f, v->goes_on, factor, t_f32(t, 1));
 }
+
+/* ---- as one of the ways to move ---- */
+
+static void state_last(walk *w, loop_state *s, walk_position *at)
+{
+    if (w->moves & MOVE_HITS)
+        state_hit(w, s, &at->local_surface.last);
+}
+
+static void local_begun(walk *w, ir_ref fresh, walk_position *at)
+{
+    if (w->moves & MOVE_HITS)
+        at->local_surface.last.valid = ir_and(w->t.f, at->local_surface.last.valid, ir_not(w->t.f, fresh));
+}
+
+static void local_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                       walk_position *next)
+{
+    ir_func *f = w->t.f;
+    (void)at;
+    if (!(w->moves & MOVE_HITS))
+        return;
+    next->local_surface.last = v->met;
+    next->local_surface.last.valid =
+        ir_and(f, ir_and(f, next->local_surface.last.valid, alive), ir_not(f, v->sample.delta));
+}
+
+static void local_met(walk *w, walk_vertex *v, const walk_position *at)
+{
+    ir_func *f = w->t.f;
+    v->local_surface.last = at->local_surface.last;
+    if (w->moves & MOVE_PLACES)
+        v->met.slides = ir_and(f, v->met.valid, ir_not(f, at->local_surface.last.valid));
+    v->hit.seen_from = v->met;
+}
+
+static void local_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+{
+    if (w->moves & MOVE_HITS)
+        v->light.n = normal, v->light.seen_from = v->met;
+}
+
+/* What the ray that goes on meets. */
+static void local_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
+{
+    tracer *t = &w->t;
+    (void)at;
+    if (!(w->moves & MOVE_HITS))
+        return;
+    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
+    v->local_surface.next =
+        walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
+}
+
+static void local_light_reference(walk *w, walk_light *light, ir_ref *in)
+{
+    if (!(w->moves & MOVE_HITS))
+        return;
+    light->ref = local_point(w, &light->seen_from);
+    vec3_put(light->ref, in + 1);
+}
+
+const walk_motion_class motion_local_surface = {
+    .name = "local surface",
+    .state = state_last,
+    .before = none_before,
+    .camera = none_camera,
+    .join = none_join,
+    .begun = local_begun,
+    .next = local_next,
+    .met = local_met,
+    .stands = none_visit,
+    .light_chosen = local_light_chosen,
+    .sampled = none_sampled,
+    .look_ahead = local_look_ahead,
+    .light_reference = local_light_reference,
+    .emission = local_emission,
+    .arguments = local_arguments,
+    .hit_mis = none_hit_mis,
+    .to_light = none_to_light,
+    .inputs = none_inputs,
+    .onward = none_onward,
+    .adjoint = none_adjoint,
+};

@@ -17,122 +17,69 @@
  *     swings.
  *
  * Motion that goes on is linear in what began it, so that nothing has to be visited twice. The camera's: in
- * two vectors of its ray, by matrices that the path carries (walk_carry). A surface's: in how far it slides
+ * two vectors of its ray, by matrices that the path carries (motion_carry). A surface's: in how far it slides
  * along the ray that it crosses. Of these there are two more at every segment. So the path carries one of
- * them all (walk_anchor), chosen with probability in proportion to by how much it moves the vertex, over
+ * them all (motion_anchor), chosen with probability in proportion to by how much it moves the vertex, over
  * which it is divided: what is chosen is right in the mean, and moves the vertex by as much whichever it is.
  * A point that has gone along with its shape is one of three more, by axis.
  *
  * The transmittance between two vertices is that between the places they have moved to: what a point at a
- * distance along a stretch does is linear in a few numbers (struct walk_sway), all that the tracking in
+ * distance along a stretch does is linear in a few numbers (struct segment_motion), all that the tracking in
  * tracking.c has to know. Slides are taken to first order, which is what derivatives are.
  *
  * Next to a discrete lobe directions stay as they are; that is part of what params calls incomplete. */
 #include "render/integrator/motion/local_volume.h"
 
-bool sway_wanted(const walk *w) { return w->volumetric && walk_tracks(w) && plan_sways(w->plan); }
+#include "render/integrator/motion/none.h"
+#include "spirv_gen/ad/ad.h"
+
+bool local_volume_wanted(const walk *w)
+{
+    return w->volumetric && walk_tracks(w) && plan_moves_segments(w->plan);
+}
 
 static bool surfaces_slide(const walk *w) { return w->plan->moves & MOVE_HITS; }
 
 /* ---- as loop state ---- */
 
-void state_put_border(const walk *w, loop_state *s, const walk_border *b)
+static void state_carry(loop_state *s, motion_carry *c)
 {
-    state_put(s, b->valid), state_put(s, b->entry), state_put(s, b->t), state_put(s, b->b.x),
-        state_put(s, b->b.y), state_put(s, b->distance);
-    state_put_vec3(s, b->n);
-    if (w->plan->scene->has_groups)
-        state_put(s, b->level);
-}
-
-walk_border state_get_border(const walk *w, loop_state *s)
-{
-    walk_border b = {.valid = state_get(s), .entry = state_get(s), .t = state_get(s)};
-    b.b.x = state_get(s), b.b.y = state_get(s), b.distance = state_get(s);
-    b.n = state_get_vec3(s);
-    if (w->plan->scene->has_groups)
-        b.level = state_get(s);
-    return b;
-}
-
-static void put_carry(loop_state *s, const walk_carry *c)
-{
-    state_put(s, c->there);
+    state_ref(s, &c->there);
     for (int k = 0; k < 3; k++)
-        state_put_vec3(s, c->shift[k]), state_put_vec3(s, c->turn[k]);
+        state_vec3(s, &c->shift[k]), state_vec3(s, &c->turn[k]);
 }
 
-static walk_carry get_carry(loop_state *s)
+static void state_anchor(const walk *w, loop_state *s, motion_anchor *a)
 {
-    walk_carry c = {.there = state_get(s)};
-    for (int k = 0; k < 3; k++)
-        c.shift[k] = state_get_vec3(s), c.turn[k] = state_get_vec3(s);
-    return c;
+    state_ref(s, &a->there), state_ref(s, &a->axis), state_border(w, s, &a->on);
+    state_vec3(s, &a->o), state_vec3(s, &a->d), state_vec3(s, &a->by);
 }
 
-static void put_anchor(const walk *w, loop_state *s, const walk_anchor *a)
+static void state_local_volume(walk *w, loop_state *s, walk_position *at)
 {
-    state_put(s, a->there), state_put(s, a->axis), state_put_border(w, s, &a->on);
-    state_put_vec3(s, a->o), state_put_vec3(s, a->d), state_put_vec3(s, a->by);
-}
-
-static walk_anchor get_anchor(const walk *w, loop_state *s)
-{
-    walk_anchor a = {.there = state_get(s), .axis = state_get(s)};
-    a.on = state_get_border(w, s);
-    a.o = state_get_vec3(s), a.d = state_get_vec3(s), a.by = state_get_vec3(s);
-    return a;
-}
-
-void state_put_sway(const walk *w, loop_state *s, const walk_position *at)
-{
-    state_put_border(w, s, &at->border), state_put(s, at->reach);
+    state_border(w, s, &at->local_volume.border), state_ref(s, &at->local_volume.reach);
     if (w->plan->sensor)
-        put_carry(s, &at->carry);
+        state_carry(s, &at->local_volume.carry);
     if (surfaces_slide(w))
-        put_anchor(w, s, &at->anchor), state_put(s, at->target);
+        state_anchor(w, s, &at->local_volume.anchor), state_ref(s, &at->local_volume.target);
 }
 
-void state_get_sway(const walk *w, loop_state *s, walk_position *at)
-{
-    at->border = state_get_border(w, s), at->reach = state_get(s);
-    if (w->plan->sensor)
-        at->carry = get_carry(s);
-    if (surfaces_slide(w))
-        at->anchor = get_anchor(w, s), at->target = state_get(s);
-}
-
-walk_border border_none(walk *w)
-{
-    tracer *t = &w->t;
-    ir_ref none = t_u32(t, 0), zero = t_f32(t, 0);
-    return (walk_border){
-        .valid = ir_bool(t->f, false),
-        .entry = none,
-        .level = none,
-        .t = zero,
-        .b = {zero, zero},
-        .n = v3(zero, zero, zero),
-        .distance = zero,
-    };
-}
-
-static walk_carry carry_none(walk *w)
+static motion_carry carry_none(walk *w)
 {
     vec3 zero = v3_zero(&w->t);
-    return (walk_carry){
+    return (motion_carry){
         .there = ir_bool(w->t.f, false), .shift = {zero, zero, zero}, .turn = {zero, zero, zero}};
 }
 
-void sway_none(walk *w, walk_position *at)
+static void volume_before(walk *w, walk_position *at)
 {
-    at->border = border_none(w), at->reach = t_f32(&w->t, -1);
-    at->carry = carry_none(w);
-    at->target = t_u32(&w->t, 0);
-    at->anchor = (walk_anchor){
+    at->local_volume.border = border_none(w), at->local_volume.reach = t_f32(&w->t, -1);
+    at->local_volume.carry = carry_none(w);
+    at->local_volume.target = t_u32(&w->t, 0);
+    at->local_volume.anchor = (motion_anchor){
         .there = ir_bool(w->t.f, false),
-        .axis = at->target,
-        .on = at->border,
+        .axis = at->local_volume.target,
+        .on = at->local_volume.border,
         .o = at->o,
         .d = at->d,
         .by = v3_zero(&w->t),
@@ -140,22 +87,6 @@ void sway_none(walk *w, walk_position *at)
 }
 
 /* ---- slides ---- */
-
-walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    walk_border b = {
-        .valid = hit->valid,
-        .entry = hit->entry,
-        .level = hit->level,
-        .t = ir_detach(f, hit->t),
-        .n = v3_detach(t, n),
-    };
-    b.b = (vec2){ir_detach(f, hit->b.x), ir_detach(f, hit->b.y)};
-    b.distance = ir_detach(f, ir_add(f, v3_dot(t, v3_sub(t, hit->o, start), d), hit->t));
-    return b;
-}
 
 static walk_border border_detached(tracer *t, walk_border b)
 {
@@ -166,16 +97,16 @@ static walk_border border_detached(tracer *t, walk_border b)
 }
 
 /* What `now` has moved by from what it was, which is 0 in derivatives. */
-static ir_ref moved_by(walk *w, ir_ref now, ir_ref was)
+static ir_ref displacement(walk *w, ir_ref now, ir_ref was)
 {
     ir_func *f = w->t.f;
     return w->pass == RENDER_FROZEN ? ir_sub(f, now, ir_detach(f, was))
                                     : ir_replace_grad(f, t_f32(&w->t, 0), now);
 }
 
-static vec3 moved3(walk *w, vec3 now, vec3 was)
+static vec3 displacement3(walk *w, vec3 now, vec3 was)
 {
-    return v3(moved_by(w, now.x, was.x), moved_by(w, now.y, was.y), moved_by(w, now.z, was.z));
+    return v3(displacement(w, now.x, was.x), displacement(w, now.y, was.y), displacement(w, now.z, was.z));
 }
 
 /* How far a surface slides along a ray that is held, by its own motion. */
@@ -199,7 +130,7 @@ static ir_ref own_slide(walk *w, const walk_border *b, vec3 start, vec3 d)
     ir_ref branch = ir_if(f, b->valid); /* another surface may have no derivative there */
     vec3 p = walk_surface(w, &hit, w->fn.interact_tracked).p,
          was = w->pass == RENDER_FROZEN ? walk_surface(w, &hit, w->fn.slide_before).p : p;
-    ir_ref by = moved_by(w, v3_dot(t, p, d), v3_dot(t, was, d));
+    ir_ref by = displacement(w, v3_dot(t, p, d), v3_dot(t, was, d));
     ir_else(f);
     ir_endif(f);
     return ir_phi(f, branch, by, zero);
@@ -217,10 +148,10 @@ static vec3 normal_over_cosine(tracer *t, const walk_border *b, vec3 d)
 }
 
 /* How far a surface slides along a ray from start along d, by its own motion and by the ray's. */
-static ir_ref slide(walk *w, const sway_line *l, const walk_border *b, vec3 start, vec3 d)
+static ir_ref slide(walk *w, const ray_motion *l, const walk_border *b, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
-    vec3 by = sway_along(t, l->shift, l->turn, b->distance);
+    vec3 by = motion_along(t, l->shift, l->turn, b->distance);
     return ir_sub(t->f, own_slide(w, b, start, d), v3_dot(t, by, normal_over_cosine(t, b, d)));
 }
 
@@ -234,17 +165,17 @@ static ir_ref between(walk *w, const walk_border *far, ir_ref near_slide, ir_ref
 
 /* ---- points that go along with their shapes ---- */
 
-vec3 sway_target_moved(walk *w, ir_ref target, vec3 point, vec3 *n)
+vec3 target_displacement(walk *w, ir_ref target, vec3 point, vec3 *n)
 {
     tracer *t = &w->t, reads = walk_tracked(w);
     ir_func *f = t->f;
     ir_ref there = ir_ne(f, target, t_u32(t, 0));
     vec3 now = point, normal = n ? *n : point;
-    moved_with(&reads, ir_select(f, there, target, t_word(t, t_u32(t, 0), HEADER_SHAPES)), (ir_ref){0}, &now,
-               &normal);
+    carried_with_shape(&reads, ir_select(f, there, target, t_word(t, t_u32(t, 0), HEADER_SHAPES)),
+                       (ir_ref){0}, &now, &normal);
     if (n)
-        *n = v3_select(t, there, v3_add(t, *n, moved3(w, normal, *n)), *n);
-    return v3_select(t, there, moved3(w, now, point), v3_zero(t));
+        *n = v3_select(t, there, v3_add(t, *n, displacement3(w, normal, *n)), *n);
+    return v3_select(t, there, displacement3(w, now, point), v3_zero(t));
 }
 
 static ir_ref component(tracer *t, vec3 v, ir_ref axis)
@@ -254,26 +185,26 @@ static ir_ref component(tracer *t, vec3 v, ir_ref axis)
 }
 
 /* Of a point of an anchor, along its axis. */
-static ir_ref point_moved(walk *w, const walk_anchor *a, const walk_border *on, vec3 o, vec3 d)
+static ir_ref point_displacement(walk *w, const motion_anchor *a, const walk_border *on, vec3 o, vec3 d)
 {
     tracer *t = &w->t;
     return component(
         t,
-        sway_target_moved(w, walk_shape_of(t, on->entry), v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
+        target_displacement(w, walk_shape_of(t, on->entry), v3_add(t, o, v3_scale(t, d, on->distance)), NULL),
         a->axis);
 }
 
 /* ---- the segment ---- */
 
-static sway_line still(tracer *t) { return (sway_line){v3_zero(t), v3_zero(t)}; }
+static ray_motion still(tracer *t) { return (ray_motion){v3_zero(t), v3_zero(t)}; }
 
 /* Of the sample's camera ray. */
-static sway_line camera_swing(walk *w, const walk_position *at)
+static ray_motion motion_of_camera(walk *w, const walk_position *at)
 {
     walk own = *w;
     own.t = walk_tracked(w);
     walk_position now = walk_camera(&own, at->sample), was = walk_camera(w, at->sample);
-    return (sway_line){moved3(w, now.o, was.o), moved3(w, now.d, was.d)};
+    return (ray_motion){displacement3(w, now.o, was.o), displacement3(w, now.d, was.d)};
 }
 
 /* The rows of a matrix times a vector. */
@@ -284,44 +215,44 @@ static vec3 rows_times(tracer *t, const vec3 row[3], vec3 v)
 }
 
 /* What the vertex before has moved by. */
-static vec3 start_moved(walk *w, const walk_position *at, sway_line camera)
+static vec3 start_displacement(walk *w, const walk_position *at, ray_motion camera)
 {
     tracer *t = &w->t;
     vec3 moved = v3_zero(t);
     if (w->plan->sensor) {
-        vec3 carried = v3_add(t, rows_times(t, at->carry.shift, camera.shift),
-                              rows_times(t, at->carry.turn, camera.turn));
-        moved = v3_select(t, at->carry.there, carried, moved);
+        vec3 carried = v3_add(t, rows_times(t, at->local_volume.carry.shift, camera.shift),
+                              rows_times(t, at->local_volume.carry.turn, camera.turn));
+        moved = v3_select(t, at->local_volume.carry.there, carried, moved);
     }
     if (surfaces_slide(w)) {
-        walk_border on = border_detached(t, at->anchor.on);
-        vec3 o = v3_detach(t, at->anchor.o), d = v3_detach(t, at->anchor.d);
+        walk_border on = border_detached(t, at->local_volume.anchor.on);
+        vec3 o = v3_detach(t, at->local_volume.anchor.o), d = v3_detach(t, at->local_volume.anchor.d);
         ir_ref by = own_slide(w, &on, o, d);
         if (w->plan->moves & MOVE_PLACES)
-            by = ir_select(t->f, ir_ne(t->f, at->anchor.axis, t_u32(t, 0)),
-                           point_moved(w, &at->anchor, &on, o, d), by);
-        vec3 slid = v3_scale(t, v3_detach(t, at->anchor.by), by);
-        moved = v3_add(t, moved, v3_select(t, at->anchor.there, slid, v3_zero(t)));
+            by = ir_select(t->f, ir_ne(t->f, at->local_volume.anchor.axis, t_u32(t, 0)),
+                           point_displacement(w, &at->local_volume.anchor, &on, o, d), by);
+        vec3 slid = v3_scale(t, v3_detach(t, at->local_volume.anchor.by), by);
+        moved = v3_add(t, moved, v3_select(t, at->local_volume.anchor.there, slid, v3_zero(t)));
     }
     return moved;
 }
 
-static sway_line segment_swing(walk *w, const walk_position *at)
+static ray_motion motion_of_segment(walk *w, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    sway_line camera = w->plan->sensor ? camera_swing(w, at) : still(t);
-    vec3 moved = start_moved(w, at, camera);
-    ir_ref swings = ir_gt(f, at->reach, t_f32(t, 0)),
-           reach = ir_select(f, swings, ir_detach(f, at->reach), t_f32(t, 1));
+    ray_motion camera = w->plan->sensor ? motion_of_camera(w, at) : still(t);
+    vec3 moved = start_displacement(w, at, camera);
+    ir_ref swings = ir_gt(f, at->local_volume.reach, t_f32(t, 0)),
+           reach = ir_select(f, swings, ir_detach(f, at->local_volume.reach), t_f32(t, 1));
     vec3 turned = v3_neg(t, moved);
     if (w->plan->moves & MOVE_PLACES) {
         vec3 end = v3_add(t, v3_detach(t, at->scattered), v3_scale(t, v3_detach(t, at->d), reach));
-        turned = v3_add(t, turned, sway_target_moved(w, at->target, end, NULL));
+        turned = v3_add(t, turned, target_displacement(w, at->local_volume.target, end, NULL));
     }
     vec3 turn = v3_select(t, swings, v3_scale(t, turned, ir_div(f, t_f32(t, 1), reach)), v3_zero(t));
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
-    return (sway_line){v3_select(t, first, camera.shift, moved), v3_select(t, first, camera.turn, turn)};
+    return (ray_motion){v3_select(t, first, camera.shift, moved), v3_select(t, first, camera.turn, turn)};
 }
 
 /* How surfaces hold a vertex whose segment keeps its direction d: the one it has gone through by `rest` and
@@ -346,7 +277,7 @@ static hold hold_between(tracer *t, const walk_border *near, const walk_border *
 /* bool: what moves the vertex before moves this one */
 static ir_ref goes_on(tracer *t, const walk_position *at, ir_ref there)
 {
-    return ir_and(t->f, there, ir_le(t->f, at->reach, t_f32(t, 0)));
+    return ir_and(t->f, there, ir_le(t->f, at->local_volume.reach, t_f32(t, 0)));
 }
 
 /* (1 - d g^T) m, by rows */
@@ -361,8 +292,8 @@ static void slid_rows(tracer *t, vec3 d, vec3 g, const vec3 row[3], vec3 out[3])
 
 /* The carry of a vertex, from that of the one before, whose segment keeps its direction; of the first, from
  * the camera's ray. */
-static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                           const walk_border *far, vec3 d, ir_ref distance)
+static motion_carry carry_on(walk *w, const walk_position *at, const hold *by, const walk_border *near,
+                             const walk_border *far, vec3 d, ir_ref distance)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -371,10 +302,11 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
     const vec3 unit[3] = {v3(one, zero, zero), v3(zero, one, zero), v3(zero, zero, one)};
     const ir_ref along_d[3] = {d.x, d.y, d.z};
     ir_ref first = ir_eq(f, at->depth, t_u32(t, 0));
-    walk_carry c = {.there = ir_or(f, first, goes_on(t, at, at->carry.there))};
+    motion_carry c = {.there = ir_or(f, first, goes_on(t, at, at->local_volume.carry.there))};
     vec3 camera[3], shift[3], turn[3];
     slid_rows(t, d, by->g, unit, camera);
-    slid_rows(t, d, by->g, at->carry.shift, shift), slid_rows(t, d, by->g, at->carry.turn, turn);
+    slid_rows(t, d, by->g, at->local_volume.carry.shift, shift),
+        slid_rows(t, d, by->g, at->local_volume.carry.turn, turn);
     for (int k = 0; k < 3; k++) {
         c.shift[k] = v3_select(t, first, camera[k], shift[k]);
         c.turn[k] = v3_select(t, first, v3_sub(t, v3_scale(t, unit[k], distance), v3_scale(t, h, along_d[k])),
@@ -383,12 +315,15 @@ static walk_carry carry_on(walk *w, const walk_position *at, const hold *by, con
     return c;
 }
 
-static walk_anchor anchor_select(walk *w, ir_ref first, const walk_anchor *a, const walk_anchor *b)
+static motion_anchor anchor_select(walk *w, ir_ref first, const motion_anchor *a, const motion_anchor *b)
 {
-    loop_state from = {0}, other = {0};
-    put_anchor(w, &from, a), put_anchor(w, &other, b);
-    state_select(&w->t, first, &from, &other);
-    return get_anchor(w, &from);
+    motion_anchor r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_anchor(w, &state, &r), state_anchor(w, &others, &other);
+    state_select(w->t.f, first, &state, &others);
+    state_anchor(w, &state, &r);
+    state_end(&state);
+    return r;
 }
 
 /* One of the three axes, times 3, and which. */
@@ -404,20 +339,20 @@ static vec3 any_axis(tracer *t, ir_ref u, ir_ref *axis)
 
 /* What the vertex is to be anchored to: what the one before is, or one of the two surfaces of the segment,
  * which begins at `start`. */
-static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *by, const walk_border *near,
-                                 const walk_border *far, vec3 start, vec3 d)
+static motion_anchor anchor_choose(walk *w, const walk_position *at, const hold *by, const walk_border *near,
+                                   const walk_border *far, vec3 start, vec3 d)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     random4 r =
         random_block(t, w->pixel, at->sample, stretch_key(w, at->event, 0), w->stream, t_u32(t, 0xFFFFFFFFu));
-    walk_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
-                behind = ahead, kept = at->anchor;
+    motion_anchor ahead = {.there = far->valid, .axis = t_u32(t, 0), .on = *far, .o = start, .d = d, .by = d},
+                  behind = ahead, kept = at->local_volume.anchor;
     if (w->plan->moves & MOVE_PLACES) {
         ir_ref axis,
-            goes_along = ir_ne(f, at->target, t_u32(t, 0)); /* then this is the surface that the segment
-                                                               swings about, if it ends here at all */
+            goes_along = ir_ne(f, at->local_volume.target, t_u32(t, 0)); /* then this is the surface that the
+                                                               segment swings about, if it ends here at all */
         vec3 along = any_axis(t, r.u[1], &axis);
         ahead.axis = ir_select(f, goes_along, axis, ahead.axis),
         ahead.by = v3_select(t, goes_along, along, d);
@@ -441,28 +376,28 @@ static walk_anchor anchor_choose(walk *w, const walk_position *at, const hold *b
     return ahead;
 }
 
-void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
+static void volume_stands(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 start = v3_detach(t, at->scattered), d = v3_detach(t, at->d);
-    walk_border near = border_detached(t, at->border),
-                far = border_of(w, &v->hit_place, v->hit_normal, start, d);
+    walk_border near = border_detached(t, at->local_volume.border),
+                far = border_of(w, &v->met, v->local_volume.hit_normal, start, d);
     ir_ref collides = w->media ? v->flight.collides : ir_bool(f, false);
-    sway_line by = segment_swing(w, at);
+    ray_motion by = motion_of_segment(w, at);
     ir_ref near_slide = slide(w, &by, &near, start, d), far_slide = slide(w, &by, &far, start, d);
     ir_ref begins = ir_select(f, near.valid, near.distance, zero), length = ir_sub(f, far.distance, begins);
     ir_ref good = ir_and(f, far.valid, ir_gt(f, length, zero)),
            inverse = ir_div(f, one, ir_select(f, good, length, one));
-    ir_ref origin = ir_detach(f, v3_dot(t, v3_sub(t, v->hit_place.o, start), d)), stands = far.distance;
+    ir_ref origin = ir_detach(f, v3_dot(t, v3_sub(t, v->met.o, start), d)), stands = far.distance;
     if (w->media)
         stands = ir_select(f, collides, ir_detach(f, ir_add(f, origin, v->flight.t)), stands);
     ir_ref share = ir_select(f, collides, ir_mul(f, ir_sub(f, stands, begins), inverse), one);
     ir_ref inside = between(w, &far, near_slide, far_slide, share),
            end = ir_select(f, collides, inside, ir_select(f, far.valid, far_slide, near_slide));
     ir_ref growth = ir_select(f, good, t_mad(t, ir_sub(f, far_slide, near_slide), inverse, one), one);
-    v->sway = (walk_sway){
+    v->local_volume.motion = (segment_motion){
         .shift = by.shift,
         .turn = by.turn,
         .near = near_slide,
@@ -470,60 +405,56 @@ void sway_visit(walk *w, walk_vertex *v, const walk_position *at)
         .growth = growth,
         .origin = origin,
     };
-    v->sway.moved = v3_add(t, sway_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
-    v->border = far;
+    v->local_volume.motion.displacement =
+        v3_add(t, motion_along(t, by.shift, by.turn, stands), v3_scale(t, d, end));
+    v->local_volume.border = far;
     hold held = hold_between(t, &near, &far, d, share);
     if (w->plan->sensor)
-        v->carry = carry_on(w, at, &held, &near, &far, d, stands);
+        v->local_volume.carry = carry_on(w, at, &held, &near, &far, d, stands);
     if (surfaces_slide(w))
-        v->anchor = anchor_choose(w, at, &held, &near, &far, start, d);
+        v->local_volume.anchor = anchor_choose(w, at, &held, &near, &far, start, d);
     if (w->media) {
         v->flight.s.motion =
-            (walk_motion){sway_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
-                          ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
+            (stretch_motion){motion_along(t, by.shift, by.turn, origin), by.turn, near_slide, end,
+                             ir_detach(f, ir_select(f, collides, v->flight.t, v->flight.s.limit))};
         v->flight.growth = growth;
     }
-    v->hit.sway = v->sway, v->hit.seen_from = v->hit_place;
+    v->hit.local_volume.motion = v->local_volume.motion, v->hit.seen_from = v->met;
 }
 
-uint32_t sway_pack(const walk_sway *s, ir_ref out[SWAY_NUMBERS])
+uint32_t segment_pack(const segment_motion *s, ir_ref out[SEGMENT_NUMBERS])
 {
-    vec3_put(s->shift, out), vec3_put(s->turn, out + 3), vec3_put(s->moved, out + 6);
+    vec3_put(s->shift, out), vec3_put(s->turn, out + 3), vec3_put(s->displacement, out + 6);
     out[9] = s->near, out[10] = s->far, out[11] = s->growth;
-    return SWAY_NUMBERS;
+    return SEGMENT_NUMBERS;
 }
 
 /* ---- toward lights ---- */
 
-uint32_t sway_line_pack(const sway_line *l, ir_ref out[SWAY_LINE_NUMBERS])
-{
-    vec3_put(l->shift, out), vec3_put(l->turn, out + 3);
-    return SWAY_LINE_NUMBERS;
-}
-
-sway_line sway_to_light(walk *w, const walk_vertex *v)
+static ray_motion volume_to_light(walk *w, const walk_vertex *v)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     walk_light light = v->light;
     ir_ref factor, distance = ir_detach(f, v->light.distance);
-    sway_line l = {.shift = v->sway.moved, .turn = still(t).turn};
-    if (!walk_place_light(w, &light, &factor))
+    ray_motion l = {.shift = v->local_volume.motion.displacement, .turn = still(t).turn};
+    if (!walk_move_light(w, &light, &factor))
         return l;
     ir_ref inverse = t_ratio(t, t_f32(t, 1), distance);
     vec3 to = v3_scale(t, light.d, light.distance), was = v3_scale(t, v3_detach(t, v->light.d), distance);
-    l.turn = v3_scale(t, moved3(w, to, was), inverse);
+    l.turn = v3_scale(t, displacement3(w, to, was), inverse);
     return l;
 }
 
-walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, const walk_border *far,
-                         vec3 start, vec3 d, ir_ref origin, ir_ref length)
+static stretch_motion volume_between(walk *w, const ray_motion *l, const walk_border *near,
+                                     const walk_border *far, vec3 start, vec3 d, ir_ref origin, ir_ref length)
 {
     tracer *t = &w->t;
     walk_border first = border_detached(t, *near), last = border_detached(t, *far);
     d = v3_detach(t, d);
-    return (walk_motion){sway_along(t, l->shift, l->turn, origin), l->turn, slide(w, l, &first, start, d),
-                         slide(w, l, &last, start, d), ir_detach(t->f, length)};
+    return (stretch_motion){motion_along(t, l->shift, l->turn, origin), l->turn,
+                            slide(w, l, &first, start, d), slide(w, l, &last, start, d),
+                            ir_detach(t->f, length)};
 }
 
 /* ---- ahead ---- */
@@ -531,75 +462,162 @@ walk_motion sway_between(walk *w, const sway_line *l, const walk_border *near, c
 /* bool: the vertex may move */
 static ir_ref may_move(walk *w, const walk_vertex *v)
 {
-    return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->carry.there;
+    return surfaces_slide(w) ? ir_bool(w->t.f, true) : v->local_volume.carry.there;
 }
 
-void sway_ahead(walk *w, walk_vertex *v, const walk_position *at)
+/* The walk ahead, from surface to surface that lets through. */
+typedef struct way_ahead {
+    walk_position at;
+    ir_ref going;         /* bool */
+    ir_ref reach, target; /* of walk_vertex: next_reach, next_target, */
+    vec3 n;               /* next_n */
+} way_ahead;
+
+static void state_ahead(walk *w, loop_state *s, way_ahead *x)
+{
+    state_position(w, s, &x->at);
+    state_ref(s, &x->going), state_ref(s, &x->reach), state_ref(s, &x->target), state_vec3(s, &x->n);
+}
+
+static void volume_look_ahead(walk *w, walk_vertex *v, const walk_position *at)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
-    v->next_reach = t_f32(t, -1), v->next_n = v3_zero(t), v->next_target = t_u32(t, 0);
+    v->local_volume.next_reach = t_f32(t, -1), v->local_volume.next_n = v3_zero(t),
+    v->local_volume.next_target = t_u32(t, 0);
     if (!surfaces_slide(w) && !w->plan->sensor) /* normals and lights move no vertex */
         return;
     walk own = *w;
-    own.sways = false; /* what lies ahead is decided, not moved */
+    own.motion = &motion_none; /* what lies ahead is decided, not moved */
     ir_ref no = ir_bool(f, false), from_surface = w->media ? ir_not(f, v->flight.collides) : ir_bool(f, true);
     ir_ref wanted =
         ir_and(f, ir_and(f, v->goes_on, may_move(w, v)), ir_not(f, ir_or(f, v->through, v->sample.delta)));
-    walk_position x = walk_next(&own, *at, v, wanted);
     vec3 d = v->next_d;
+    way_ahead x = {walk_next(&own, *at, v, wanted), wanted, v->local_volume.next_reach,
+                   v->local_volume.next_target, v->local_volume.next_n};
     loop_state state = {0}, next = {0};
-    state_put_position(&own, &state, &x);
-    state_put(&state, wanted), state_put(&state, v->next_reach), state_put(&state, v->next_target),
-        state_put_vec3(&state, v->next_n);
-    ir_ref loop = ir_loop(f, state.r, state.count);
-    x = state_get_position(&own, &state);
-    ir_ref going = state_get(&state), reach = state_get(&state), target = state_get(&state);
-    vec3 n = state_get_vec3(&state);
-    ir_while(f, going);
-    interaction si = walk_intersect(&own, x, NULL);
+    state_ahead(&own, &state, &x);
+    ir_ref loop = state_loop(f, &state);
+    state_ahead(&own, &state, &x);
+    ir_while(f, x.going);
+    interaction si = walk_intersect(&own, x.at, NULL);
     walk_flight flight = {.collides = no};
     ir_ref distance = si.t;
     if (w->media) {
-        flight = flight_start(&own, &x, si.t);
+        flight = flight_start(&own, &x.at, si.t);
         distance = ir_select(f, flight.collides, flight.t, si.t);
     }
-    bsdf_sample sample = walk_sample_at(&own, &si, &x, t_offset(t, ir_mul(f, x.event, t_u32(t, 2)), 2));
+    bsdf_sample sample = walk_sample_at(&own, &si, &x.at, t_offset(t, ir_mul(f, x.at.event, t_u32(t, 2)), 2));
     ir_ref through = ir_and(f, walk_is_through(t, &si, &sample), ir_not(f, flight.collides)),
            ends = ir_and(f, ir_not(f, through), ir_or(f, si.valid, flight.collides));
-    ir_ref so_far = v3_dot(t, v3_sub(t, x.o, v->si.p), d);
+    ir_ref so_far = v3_dot(t, v3_sub(t, x.at.o, v->si.p), d);
     ir_ref on = ir_and(f, ends, ir_not(f, flight.collides)),
            shines = ir_ne(f, t_word(t, si.shape, SHAPE_EMITTER_CLASS), t_u32(t, PLAN_NONE));
     ir_ref swings = ir_and(f, on, ir_or(f, shines, from_surface));
-    walk_position y = x;
-    y.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.o);
-    y.event = ir_add(f, x.event, t_u32(t, 1));
+    x.at.o = v3_select(t, through, ray_offset(t, si.p, si.ng, d), x.at.o);
+    x.at.event = ir_add(f, x.at.event, t_u32(t, 1));
     if (w->media)
-        y.medium = medium_behind(&own, &si, d, x.medium), y.share = flight.share;
-    state_put_position(&own, &next, &y);
-    state_put(&next, through), state_put(&next, ir_select(f, swings, ir_add(f, so_far, distance), reach));
-    state_put(&next, ir_select(f, ir_and(f, swings, shines), si.shape, target));
-    state_put_vec3(&next, v3_select(t, swings, si.ng, n));
-    ir_endloop(f, loop, next.r, next.count);
-    v->next_reach = reach, v->next_n = n, v->next_target = target;
+        x.at.medium = medium_behind(&own, &si, d, x.at.medium), x.at.share = flight.share;
+    x.going = through;
+    x.reach = ir_select(f, swings, ir_add(f, so_far, distance), x.reach);
+    x.target = ir_select(f, ir_and(f, swings, shines), si.shape, x.target);
+    x.n = v3_select(t, swings, si.ng, x.n);
+    state_ahead(&own, &next, &x);
+    state_endloop(f, loop, &state, &next);
+    state_ahead(&own, &state, &x);
+    state_end(&state);
+    v->local_volume.next_reach = x.reach, v->local_volume.next_n = x.n,
+    v->local_volume.next_target = x.target;
 }
 
-void sway_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive, walk_position *next)
+static void volume_next(walk *w, const walk_position *at, const walk_vertex *v, ir_ref alive,
+                        walk_position *next)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
     ir_ref holds = ir_and(f, alive, ir_not(f, v->sample.delta));
     walk_position kept = *next, fresh = *next;
-    kept.anchor = at->anchor, kept.carry = at->carry, kept.border = v->border, kept.reach = at->reach,
-    kept.target = at->target;
-    fresh.border = border_none(w), fresh.reach = v->next_reach, fresh.target = v->next_target;
+    kept.local_volume.anchor = at->local_volume.anchor, kept.local_volume.carry = at->local_volume.carry,
+    kept.local_volume.border = v->local_volume.border, kept.local_volume.reach = at->local_volume.reach,
+    kept.local_volume.target = at->local_volume.target;
+    fresh.local_volume.border = border_none(w), fresh.local_volume.reach = v->local_volume.next_reach,
+    fresh.local_volume.target = v->local_volume.next_target;
     if (surfaces_slide(w))
-        fresh.anchor = v->anchor, fresh.anchor.there = ir_and(f, holds, v->anchor.there);
-    fresh.carry = v->carry;
+        fresh.local_volume.anchor = v->local_volume.anchor,
+        fresh.local_volume.anchor.there = ir_and(f, holds, v->local_volume.anchor.there);
+    fresh.local_volume.carry = v->local_volume.carry;
     if (w->plan->sensor)
-        fresh.carry.there = ir_and(f, holds, v->carry.there);
-    loop_state from = {0}, old = {0};
-    state_put_sway(w, &from, &kept), state_put_sway(w, &old, &fresh);
-    state_select(t, v->through, &from, &old);
-    state_get_sway(w, &from, next);
+        fresh.local_volume.carry.there = ir_and(f, holds, v->local_volume.carry.there);
+    loop_state state = {0}, others = {0};
+    state_local_volume(w, &state, &kept), state_local_volume(w, &others, &fresh);
+    state_select(f, v->through, &state, &others);
+    state_local_volume(w, &state, next);
+    state_end(&state);
 }
+
+/* ---- as one of the ways to move ---- */
+
+static void volume_begun(walk *w, ir_ref fresh, walk_position *at)
+{
+    at->local_volume.border.valid = ir_and(w->t.f, at->local_volume.border.valid, ir_not(w->t.f, fresh));
+}
+
+static void volume_light_chosen(walk *w, walk_vertex *v, vec3 normal)
+{
+    if (w->moves & MOVE_HITS)
+        v->light.n = normal;
+    v->light.seen_from = v->met, v->light.local_volume.motion = v->local_volume.motion;
+}
+
+static void volume_met(walk *w, walk_vertex *v, const walk_position *at)
+{
+    (void)w, (void)at;
+    v->local_volume.hit_normal = v->si.ng;
+}
+
+static uint32_t volume_inputs(walk *w, const walk_position *at, const walk_vertex *v,
+                              ir_ref out[ARRIVALS_MOST])
+{
+    (void)w, (void)at;
+    return segment_pack(&v->local_volume.motion, out);
+}
+
+/* What has arrived at how the vertex moves goes on to what moves it. */
+static void volume_adjoint(walk *w, const walk_position *at, const walk_vertex *v, ir_ref when,
+                           arrivals *arrived, ir_ref carried[RAY_MOST])
+{
+    ir_func *f = w->t.f;
+    ir_ref numbers[SEGMENT_NUMBERS];
+    (void)at, (void)carried;
+    ir_if(f, when);
+    segment_pack(&v->local_volume.motion, numbers);
+    ad_backward(f, numbers, arrived->sum, SEGMENT_NUMBERS, NULL, NULL, 0);
+    ir_else(f);
+    ir_endif(f);
+}
+
+const walk_motion_class motion_local_volume = {
+    .name = "local volume",
+    .moves_stretches = true,
+    .state = state_local_volume,
+    .before = volume_before,
+    .camera = none_camera,
+    .join = none_join,
+    .begun = volume_begun,
+    .next = volume_next,
+    .met = volume_met,
+    .stands = volume_stands,
+    .light_chosen = volume_light_chosen,
+    .sampled = none_sampled,
+    .look_ahead = volume_look_ahead,
+    .light_reference = volume_light_reference,
+    .emission = volume_emission,
+    .arguments = volume_arguments,
+    .hit_mis = none_hit_mis,
+    .to_light = volume_to_light,
+    .between = volume_between,
+    .surface = volume_surface,
+    .inputs = volume_inputs,
+    .onward = none_onward,
+    .adjoint = volume_adjoint,
+};

@@ -2,8 +2,7 @@
  * What one vertex contributes to a path, and the derivative of that: listings 1 and 2 of path replay, without
  * the walks. Where rays follow parameters, the derivative carries on the adjoint of the ray
  * (attached_path.c). */
-#include "render/integrator/kernels/replay.h"
-#include "render/integrator/motion/local_volume.h"
+#include "render/integrator/path/adjoint.h"
 #include "spirv_gen/ad/ad.h"
 
 contribution contribute(walk *w, const walk_vertex *v, const walk_position *at)
@@ -57,9 +56,8 @@ static void end_branch(walk *w, const branch *b, arrivals *arrived)
 
 arrivals arrivals_start(walk *w, const replay_state *p, const walk_vertex *v)
 {
-    arrivals a = {.count = w->follows ? follow_pack(w, p->at.now, a.at)
-                           : w->sways ? sway_pack(&v->sway, a.at)
-                                      : 0};
+    arrivals a = {0};
+    a.count = w->motion->inputs(w, &p->at, v, a.at);
     for (uint32_t k = 0; k < a.count; k++)
         a.sum[k] = t_f32(&w->t, 0);
     return a;
@@ -79,16 +77,17 @@ static void adjoint_hit(walk *w, const walk_vertex *v, const contribution *k, ir
 {
     color seed = color_scale(&w->t, seed_whole, v->hit_mis),
           whole = color_mul(&w->t, seed_whole, k->hit_radiance);
-    if (!w->attaches || !w->next_event) {
-        adjoint_light(w, v->hit, when, seed, arrived);
-        return;
-    }
     branch b = begin_branch(w, ir_and(w->t.f, when, v->hit.there), arrived);
     color radiance = walk_radiance(w, v->hit, true);
-    ir_ref sum = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
-    const ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2], attached_hit_mis(w, v)},
-                 seeds[4] = {seed.c[0], seed.c[1], seed.c[2], sum};
-    backward_into(&w->t, outputs, seeds, 4, &b.inside);
+    ir_ref outputs[4] = {radiance.c[0], radiance.c[1], radiance.c[2]},
+           seeds[4] = {seed.c[0], seed.c[1], seed.c[2]};
+    uint32_t count = 3;
+    if (w->attaches && w->next_event) {
+        seeds[3] = ir_add(w->t.f, whole.c[0], ir_add(w->t.f, whole.c[1], whole.c[2]));
+        w->motion->hit_mis(w, v, &outputs[3]);
+        count = 4;
+    }
+    backward_into(&w->t, outputs, seeds, count, &b.inside);
     end_branch(w, &b, arrived);
 }
 
@@ -127,22 +126,10 @@ static void adjoint_passage(walk *w, replay_state *p, const walk_vertex *v, cons
     branch b = begin_branch(w, ir_and(w->t.f, when, v->goes_on), arrived);
     ir_ref outputs[6 + RAY_MOST], seeds[6 + RAY_MOST];
     bsdf_outputs(w, p, v, k, seed_whole, dL, outputs, seeds);
-    uint32_t width = follow_pack(w, follow_next(w, v), outputs + 6);
+    uint32_t width = w->motion->onward(w, v, outputs + 6);
     memcpy(seeds + 6, p->chain.ray, sizeof p->chain.ray);
     backward_into(&w->t, outputs, seeds, 6 + width, &b.inside);
     end_branch(w, &b, arrived);
-}
-
-/* Of the parameters of the camera, where its ray is the one that leads here. */
-static void adjoint_camera(walk *w, const replay_state *p, ir_ref when)
-{
-    ir_func *f = w->t.f;
-    ir_ref arrived[RAY_MOST];
-    ir_if(f, ir_and(f, when, ir_eq(f, p->at.depth, t_u32(&w->t, 0))));
-    follow_pack(w, follow_camera(w, p->at.sample), arrived);
-    ad_backward(f, arrived, p->chain.ray, 6, NULL, NULL, 0);
-    ir_else(f);
-    ir_endif(f);
 }
 
 /* Of what lets light through between the vertex and the light it has sampled. */
@@ -167,18 +154,6 @@ void adjoint_flight(walk *w, const replay_state *p, const walk_vertex *v, color 
     flight_adjoint(w, &v->flight, p->phase, to_come, missing, arrived);
 }
 
-/* What has arrived at how the vertex moves goes on to what moves it. */
-static void adjoint_sway(walk *w, const walk_vertex *v, ir_ref when, const arrivals *arrived)
-{
-    ir_func *f = w->t.f;
-    ir_ref numbers[SWAY_NUMBERS];
-    ir_if(f, when);
-    sway_pack(&v->sway, numbers);
-    ad_backward(f, numbers, arrived->sum, SWAY_NUMBERS, NULL, NULL, 0);
-    ir_else(f);
-    ir_endif(f);
-}
-
 void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution *k, color dL, ir_ref when,
              arrivals *arrived)
 {
@@ -192,16 +167,6 @@ void adjoint(walk *w, replay_state *p, const walk_vertex *v, const contribution 
                       arrived);
     if (lights && w->next_event && w->volumetric && shadow_is_wanted(w))
         adjoint_shadow(w, p, v, k, seed_whole, arrived);
-    if (!w->follows) {
-        adjoint_bsdf(w, p, v, k, seed_whole, dL, when, arrived);
-        if (w->sways)
-            adjoint_sway(w, v, when, arrived);
-        return;
-    }
-    adjoint_passage(w, p, v, k, seed_whole, dL, when, arrived);
-    follow_drop_singular(w, when, p->at.depth, arrived->sum);
-    for (uint32_t c = 0; c < follow_width(w); c++)
-        p->chain.ray[c] = ir_select(t->f, when, arrived->sum[c], p->chain.ray[c]);
-    if (w->plan->sensor)
-        adjoint_camera(w, p, when);
+    (w->motion->chains ? adjoint_passage : adjoint_bsdf)(w, p, v, k, seed_whole, dL, when, arrived);
+    w->motion->adjoint(w, &p->at, v, when, arrived, p->chain.ray);
 }

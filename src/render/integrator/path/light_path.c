@@ -287,7 +287,7 @@ light_vertex light_visit(walk *w, const light_position *at)
     light_vertex l = {.begins = ir_eq(f, at->depth, t_u32(t, 0))};
     emission e = begin_emission(w, l.begins, at->sample);
     l.emission = emission_light(w, &e), l.radiance = e.radiance;
-    l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.hit_place);
+    l.v.si = walk_intersect(w, (walk_position){.o = at->o, .d = at->d, .tmax = at->tmax}, &l.v.met);
     vec3 p = v3_select(t, l.begins, e.ray.p, l.v.si.p), n = v3_select(t, l.begins, e.ray.n, l.v.si.ng);
     connection c = connect(w, at, p, &e);
     ir_ref facing = ir_gt(f, v3_dot(t, e.ray.ns, c.to), zero);

@@ -4,7 +4,7 @@
 #ifndef BL_RENDER_LIGHT_PATH_H
 #define BL_RENDER_LIGHT_PATH_H
 
-#include "render/integrator/walk/kernel.h"
+#include "render/integrator/path/path.h"
 
 /* Where a path stands before a vertex. Vertex 0 is the point on the light. */
 typedef struct light_position {
@@ -42,13 +42,5 @@ void light_values(walk *w, const light_vertex *v, bool tracked, color *for_senso
 ir_ref light_pass(walk *w, const light_vertex *v, light_position *at, throughput *b);
 /* The radiance of a light as the first factor of a throughput, where `begins`. */
 void light_emit(walk *w, const light_vertex *v, throughput *b);
-
-/* ---- splatting.c ---- */
-
-/* Adds a contribution to the image, in BUFFER_GRADIENT; its filter's weights over the pixels have the sum
- * 1 (Mitsuba). */
-void splat_add(walk *w, const light_splat *s, color contribution);
-/* Its adjoint: the derivative of the loss by the contribution. */
-color splat_read(walk *w, const light_splat *s);
 
 #endif

@@ -2,7 +2,7 @@
  * What carries derivatives at a decided path: radiance of lights, values of materials, transmittance toward
  * lights. Where a parameter moves the camera, a light, a mirror or a surface, directions and places follow it
  * by the local convention (docs/theory/moving_geometry.md; attached_path.c, local_surface.c). */
-#include "render/integrator/motion/local_volume.h"
+#include "render/integrator/path/path.h"
 
 /* Tracked values are functions of parameters at a path that stays where it is: what describes the path is
  * detached. */
@@ -12,10 +12,10 @@ static void detach_all(walk *w, ir_ref *values, uint32_t count)
         values[k] = ir_detach(w->t.f, values[k]);
 }
 
-bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
+bool walk_move_light(walk *w, walk_light *light, ir_ref *factor)
 {
-    bool positions = walk_moves(w, MOVE_HITS);
-    if (!light->sampled || !w->fn.emitter_place)
+    bool positions = (w->moves & MOVE_HITS);
+    if (!light->sampled || !w->fn.emitter_moved)
         return false;
     ir_ref in[16] = {light->record, light->ref.x, light->ref.y,    light->ref.z, light->d.x,
                      light->d.y,    light->d.z,   light->distance, light->uv.x,  light->uv.y},
@@ -23,14 +23,8 @@ bool walk_place_light(walk *w, walk_light *light, ir_ref *factor)
     if (positions)
         vec3_put(light->ref, in + 10), vec3_put(light->n, in + 13);
     detach_all(w, in, positions ? 16 : 10);
-    if (positions) {
-        light->ref = w->sways ? sway_reference(w, light) : moved_point(w, &light->seen_from);
-        vec3_put(light->ref, in + 1);
-    } else if (w->follows) {
-        follow_place_light(w, light);
-        vec3_put(light->ref, in + 1), vec3_put(light->d, in + 4), in[7] = light->distance;
-    }
-    ir_call(w->t.f, light->cls, w->fn.emitter_place, w->plan->emitters.count, in, positions ? 16 : 10, out);
+    w->motion->light_reference(w, light, in);
+    ir_call(w->t.f, light->cls, w->fn.emitter_moved, w->plan->emitters.count, in, positions ? 16 : 10, out);
     light->d = vec3_at(out), light->distance = out[3], light->uv = (vec2){out[4], out[5]};
     *factor = positions ? ir_select(w->t.f, light->there, out[6], t_f32(&w->t, 1)) : t_f32(&w->t, 1);
     return true;
@@ -40,11 +34,8 @@ color walk_radiance(walk *w, walk_light light, bool tracked)
 {
     tracer *t = &w->t;
     ir_ref factor;
-    bool placed = tracked && walk_place_light(w, &light, &factor);
-    bool slides =
-        tracked && !light.sampled && (w->follows || walk_moves(w, w->sways ? MOVE_SURFACE : MOVE_PLACES));
-    if (slides)
-        (w->follows ? follow_emission : w->sways ? sway_emission : moved_emission)(w, &light);
+    bool placed = tracked && walk_move_light(w, &light, &factor);
+    bool slides = tracked && !light.sampled && w->motion->emission(w, &light);
     if (light.sampled && w->plan->light_needs & NEED_POSITION)
         light.on.p = v3_add(t, light.ref, v3_scale(t, light.d, light.distance));
     ir_ref in[5 + LIGHT_ARGS] = {light.record, light.uv.x, light.uv.y, light.distance, light.facing};
@@ -72,32 +63,29 @@ void walk_values(walk *w, const walk_vertex *v, bool tracked, color *for_light, 
         *for_light = *for_sample = color_all(t_f32(t, 0));
         return;
     }
-    ir_ref light_factor = t_f32(t, 1), sample_factor = light_factor;
-    follow_factors by = {{0}, {0}};
+    ir_ref light_factor = t_f32(t, 1);
+    motion_factors by = {.measure = light_factor};
     if (tracked) {
         detach_all(w, in, count);
         walk_light light = v->light;
-        bool placed = walk_place_light(w, &light, &light_factor);
+        bool placed = walk_move_light(w, &light, &light_factor);
         if (!placed && light.sampled)
             light.d = v3_detach(t, light.d);
-        if (walk_moves(w, MOVE_SURFACE))
-            (w->sways ? sway_arguments : moved_arguments)(w, v, light.d, in, count, &sample_factor);
-        else if (placed)
+        if (placed && !(w->moves & MOVE_SURFACE))
             vec3_put(frame_to_local(t,
                                     (frame){v3_detach(t, v->frame.s), v3_detach(t, v->frame.t),
                                             v3_detach(t, v->frame.n)},
                                     light.d),
                      in + 6);
-        if (w->follows)
-            by = follow_values(w, v, &light, in, count);
+        w->motion->arguments(w, v, &light, in, count, &by);
     }
     ir_ref out[6];
     ir_call(t->f, v->bsdf_class, tracked ? w->fn.bsdf_value_tracked : w->fn.bsdf_value, walk_scatterers(w),
             in, count, out);
     for (int c = 0; c < 3; c++)
         for_light->c[c] = ir_mul(t->f, out[c], light_factor),
-        for_sample->c[c] = ir_mul(t->f, out[3 + c], sample_factor);
-    if (tracked && w->follows)
+        for_sample->c[c] = ir_mul(t->f, out[3 + c], by.measure);
+    if (!ir_is_none(by.light))
         *for_light = color_scale(t, *for_light, by.light),
         *for_sample = color_scale(t, *for_sample, by.sample);
 }

@@ -1,84 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One vertex of a path: camera ray, intersection, emission found, light sampling, material sampling.
+ * One vertex of a path: intersection, emission found, light sampling, material sampling.
  * Semantics are those of Mitsuba's path integrator (docs/mitsuba-semantics.md): depth counts segments from 0,
  * lights are sampled at every surface while depth + 1 < max_depth, MIS by the power heuristic.
  *
  * Everything in here is detached: it decides the path. What carries derivatives is evaluated separately at
  * the decided path (values.c). Light is found and sampled in emitter_sampling.c; the functions of classes are
  * traced in plugin_functions.c. */
-#include "render/integrator/motion/local_volume.h"
-
-#include "render/film/film.h"
-
-/* ---- camera ---- */
-
-random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
-{
-    const sampler_place at = {
-        .pixel = w->pixel,
-        .sample = sample,
-        .spp = w->spp,
-        .seed = w->seed,
-        .stream = w->stream,
-        .jittered = sampler_jitters(w->plan->scene),
-    };
-    return sampler_block(&w->t, w->sampler, &at, block, slots);
-}
-
-walk_position walk_camera(walk *w, ir_ref sample)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref zero = t_u32(t, 0), header = zero;
-    random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
-    ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
-    const filter_class *cls = (const filter_class *)w->plan->filter->cls;
-    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
-           half = t_f32(t, 0.5f);
-    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
-           filter = t_word(t, header, HEADER_FILTER);
-    if (cls->edges && !film_samples_border(w->plan->scene)) {
-        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
-        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
-    }
-    vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
-    vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
-                 ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
-    const class_node *node = w->plan->sensor;
-    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
-                              node};
-    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
-    walk_position at = {
-        .sample = sample,
-        .depth = zero,
-        .o = r0.o,
-        .d = r0.d,
-        .tmax = r0.tmax,
-        .pdf = t_f32(t, w->behind_null ? -1 : 1),
-        .delta = ir_bool(f, true),
-        .weight = weight,
-    };
-    if (w->volumetric) {
-        at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
-        at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
-    }
-    return at;
-}
-
-ir_ref walk_begins(walk *w, const walk_position *at)
-{
-    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
-}
-
-ir_ref walk_number(const walk *w, const walk_position *at)
-{
-    return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
-}
-
-color walk_weigh(walk *w, walk_position at, color c)
-{
-    return w->weighted ? color_scale(&w->t, c, at.weight) : c;
-}
+#include "render/integrator/path/path.h"
 
 /* ---- the vertex ---- */
 
@@ -92,7 +20,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
         tracer *t = &w->t;
         v->sample = (bsdf_sample){v->wi, t_f32(t, 0), t_f32(t, 1), ir_bool(t->f, false), t_u32(t, 0)};
         v->wo = v->wi;
-        v->attaches = v->attached = v->held = ir_bool(t->f, false), v->u1 = u1, v->u2 = u2;
+        w->motion->sampled(w, v, (ir_ref){0}, u1, u2);
         *light_pdf = t_f32(t, 0);
         return;
     }
@@ -103,8 +31,7 @@ void walk_sample_bsdf(walk *w, walk_vertex *v, ir_ref u_lobe, ir_ref u1, ir_ref 
     *light_pdf = out[0];
     v->sample = (bsdf_sample){vec3_at(out + 1), out[4], out[5], out[6], out[7]};
     v->wo = v->sample.wo;
-    if (w->attaches)
-        attached_choose(w, v, out[8], u1, u2);
+    w->motion->sampled(w, v, w->attaches ? out[8] : (ir_ref){0}, u1, u2);
 }
 
 static ir_ref mix_decisions(walk *w, const walk_vertex *v, ir_ref visible)
@@ -198,14 +125,6 @@ static void go_through(walk *w, walk_vertex *v, walk_position at)
             ir_select(f, v->flight.collides, at.medium, medium_behind(w, &v->si, v->next_d, at.medium));
 }
 
-/* What the ray that goes on meets. */
-static interaction next_surface(walk *w, const walk_vertex *v)
-{
-    tracer *t = &w->t;
-    ir_ref tmax = ir_select(t->f, v->goes_on, t_f32(t, 1e30f), t_f32(t, -1));
-    return walk_intersect(w, (walk_position){.o = v->next_o, .d = v->next_d, .tmax = tmax}, NULL);
-}
-
 bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *at, ir_ref block)
 {
     tracer *t = &w->t;
@@ -215,7 +134,7 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
         .si = *si,
         .frame = surface_frame(t, si),
         .to_light = at->d,
-        .attached_before = at->attached,
+        .attached.count = at->attached.count,
         .third = t_f32(t, 0),
     };
     v.bsdf_class = t_word(t, si->shape, SHAPE_BSDF_CLASS),
@@ -225,28 +144,6 @@ bsdf_sample walk_sample_at(walk *w, const interaction *si, const walk_position *
     return v.sample;
 }
 
-/* From a vertex that moves: where the ray that goes on will hit. */
-static void look_ahead(walk *w, walk_vertex *v, walk_position at)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref no = ir_bool(f, false), wanted = ir_and(f, ir_and(f, v->goes_on, ir_not(f, v->sample.delta)),
-                                                   follow_link(w, at.link, LINK_RAY));
-    if (w->attaches)
-        wanted = ir_and(f, wanted, ir_not(f, v->attached));
-    ir_ref branch = ir_if(f, wanted);
-    at.o = v->next_o, at.d = v->next_d, at.tmax = t_f32(t, 1e30f);
-    interaction si = walk_intersect(w, at, NULL);
-    ir_ref block = t_offset(t, ir_mul(f, at.depth, t_u32(t, 2)), 4); /* of the next vertex */
-    ir_ref delta = ir_and(f, si.valid, walk_sample_at(w, &si, &at, block).delta);
-    vec3 p = v3_select(t, si.valid, si.p, v3_add(t, at.o, at.d)), ng = v3_select(t, si.valid, si.ng, at.d);
-    ir_else(f);
-    vec3 anywhere = v3_add(t, v->next_o, v->next_d); /* from where nothing that is not finite can come */
-    ir_endif(f);
-    v->next_valid = ir_phi(f, branch, si.valid, no), v->next_delta = ir_phi(f, branch, delta, no);
-    v->next_p = v3_phi(t, branch, p, anywhere), v->next_ng = v3_phi(t, branch, ng, v->next_d);
-}
-
 walk_vertex walk_visit(walk *w, walk_position at)
 {
     tracer *t = &w->t;
@@ -254,23 +151,15 @@ walk_vertex walk_visit(walk *w, walk_position at)
     const render_scene *s = w->plan->scene;
     if (s->hide_emitters && s->emitters.count > 0)
         at = skip_lights(w, at);
-    walk_vertex v = {.last = at.last};
-    v.si = walk_intersect(w, at, &v.hit_place);
-    v.hit_normal = v.si.ng;
-    if (walk_moves(w, MOVE_PLACES) && walk_tracks(w) && !w->volumetric)
-        v.hit_place.slides = ir_and(f, v.hit_place.valid, ir_not(f, at.last.valid));
+    walk_vertex v = {0};
+    v.si = walk_intersect(w, at, &v.met);
+    w->motion->met(w, &v, &at);
     if (w->media)
         v.flight = flight_start(w, &at, v.si.t);
-    if (w->follows) {
-        v.way = (walk_way){.link = at.link, .hit = v.hit_place, .now = at.now, .pdf = at.pdf};
-        v.attached_before = at.attached;
-        v.hit.way = v.way;
-    }
     bool lights = s->emitters.count > 0;
     ir_ref zero = t_f32(t, 0), one = t_u32(t, 1), visible = ir_bool(f, false);
     if (lights)
         light_find_emission(w, &v, at);
-    v.hit.seen_from = v.hit_place;
     v.goes_on = w->media ? ir_or(f, v.si.valid, v.flight.collides) : v.si.valid;
     if (s->max_depth >= 0)
         v.goes_on =
@@ -281,8 +170,7 @@ walk_vertex walk_visit(walk *w, walk_position at)
         v.third = t_f32(t, 0);
     if (w->media)
         take_collision(w, &v, at);
-    if (w->sways)
-        sway_visit(w, &v, &at);
+    w->motion->stands(w, &v, &at);
     v.frame = walk_frame(w, &v, &v.si);
     v.wi = frame_to_local(t, v.frame, v3_neg(t, at.d));
     ir_ref block = ir_mul(f, w->volumetric ? at.event : at.depth, t_u32(t, 2));
@@ -311,29 +199,10 @@ walk_vertex walk_visit(walk *w, walk_position at)
     }
     v.next_d = v3_normalize(t, frame_to_world(t, v.frame, v.wo));
     v.next_o = ray_offset(t, v.si.p, v.si.ng, v.next_d);
-    if (walk_moves(w, MOVE_HITS) && walk_tracks(w) && !w->volumetric)
-        v.next = next_surface(w, &v);
     v.light_visible = visible;
     if (w->volumetric)
         go_through(w, &v, at);
-    if (w->sways)
-        sway_ahead(w, &v, &at);
-    if (w->follows) {
-        look_ahead(w, &v, at);
-        follow_onward(w, &v);
-    }
+    w->motion->look_ahead(w, &v, &at);
     v.decisions = mix_decisions(w, &v, visible);
     return v;
-}
-
-ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
-    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
-           deep = ir_ge(f, depth, from);
-    if (w->volumetric)
-        deep = ir_and(f, deep, ir_not(f, v->through));
-    return ir_select(f, deep, q, t_f32(t, 1));
 }

@@ -11,7 +11,7 @@
  *
  * Two triangles (a, b, c), (a, c, d) with a + c = b + d are one parallelogram: coordinates (r, s) along b - a
  * and d - a, the first triangle where r >= s. */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/vertex/vertex.h"
 
 typedef struct facet {
     double n[3], d;            /* plane */

@@ -2,7 +2,8 @@
  * Light at a vertex, detached: emission that the path's ray has met, with its weight against light sampling;
  * the choice of a light, whether it is seen, and its weight against the material's sample (power heuristic,
  * Veach 1997). */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/derived/derived.h"
+#include "render/integrator/vertex/vertex.h"
 
 /* a^2 / (a^2 + b^2). Along a light's own plane densities have no bound; squares must have one. */
 static ir_ref power_heuristic(tracer *t, ir_ref a, ir_ref b)
@@ -28,11 +29,11 @@ static ir_ref hit_pdf(walk *w, walk_vertex *v, walk_position at)
             in, 16, &pdf);
     const render_scene *s = w->plan->scene;
     if (!w->plan->lights_tabled)
-        return v->hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
+        return v->attached.hit_pdf = ir_mul(t->f, pdf, t_f32(t, 1.0f / (float)s->emitters.count));
     ir_ref light = t_word(t, si->shape, SHAPE_EMITTER_INDEX);
     if (s->environment != PLAN_NONE)
         light = ir_select(t->f, si->valid, light, t_u32(t, s->environment));
-    return v->hit_pdf = ir_mul(t->f, pdf, choice_probability(t, light));
+    return v->attached.hit_pdf = ir_mul(t->f, pdf, light_choice_probability(t, light));
 }
 
 static const class_node *environment_of(const plan *p)
@@ -71,7 +72,7 @@ void light_locate(walk *w, const walk_light *light, ir_ref uv[2])
     if (!walk_locates(w->plan) || !environment_turns(w->plan))
         return;
     tracer t = walk_tracked(w);
-    vec2 far = environment_uv(&t, w->follows && !light->sampled ? light->d : v3_detach(&t, light->d));
+    vec2 far = environment_uv(&t, light->d_moves ? light->d : v3_detach(&t, light->d));
     const ir_ref now[2] = {far.x, far.y}, is = light_is_environment(w, light->cls);
     for (int k = 0; k < 2; k++) /* of the path that was walked but for rounding */
         uv[k] = ir_select(t.f, is, t.frozen ? now[k] : ir_replace_grad(t.f, ir_detach(t.f, uv[k]), now[k]),
@@ -125,7 +126,7 @@ ir_ref light_occluded(walk *w, const ray *r)
     return ir_ray_any(w->t.f, w->fn.intersect, w->fn.kinds, args);
 }
 
-static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
+ir_ref light_unoccluded(walk *w, const interaction *si, vec3 d, ir_ref distance, ir_ref wanted)
 {
     tracer *t = &w->t;
     ir_func *f = t->f;
@@ -135,49 +136,6 @@ static ir_ref shadow_test(walk *w, const interaction *si, vec3 d, ir_ref distanc
     to = v3_scale(t, to, ir_div(f, t_f32(t, 1), length));
     ir_ref far = walk_far(w, length);
     return ir_not(f, light_occluded(w, &(ray){o, to, ir_select(f, wanted, far, t_f32(t, -1))}));
-}
-
-/* Volumetric: what is known to be dark from an earlier walk is not asked again. */
-static ir_ref light_crossed(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    if (w->notes) {
-        ir_ref number = walk_number(w, at),
-               noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, number), t_u32(t, 1)), t_u32(t, 0));
-        ir_ref known = ir_and(f, w->again, ir_lt(f, number, t_u32(t, SEEN_MOST)));
-        wanted = ir_and(f, wanted, ir_or(f, noted, ir_not(f, known)));
-    }
-    ir_ref unknown = w->recalls ? ir_and(f, wanted, ir_not(f, w->recalled)) : wanted;
-    v->shadow = shadow_cross(w, v, at, unknown, false);
-    if (w->recalls)
-        crossed_use(w, &v->shadow, wanted);
-    return v->shadow.open;
-}
-
-/* As shadow_test, but from the notes of an earlier walk of the same path where there are any. */
-static ir_ref light_noted(walk *w, const walk_vertex *v, ir_ref depth, vec3 d, ir_ref wanted)
-{
-    tracer *t = &w->t;
-    ir_func *f = t->f;
-    int most = w->plan->scene->max_depth;
-    bool complete = most >= 0 && most <= SEEN_MOST + 1; /* the last vertex samples no light */
-    if (!w->notes)
-        return ir_and(f, wanted, shadow_test(w, &v->si, d, v->light.distance, wanted));
-    ir_ref noted = ir_ne(f, ir_and(f, ir_shr(f, w->seen, depth), t_u32(t, 1)), t_u32(t, 0)), known = w->again;
-    if (!complete)
-        known = ir_and(f, known, ir_lt(f, depth, t_u32(t, SEEN_MOST)));
-    noted = ir_and(f, wanted, noted);
-    if (complete && w->pass == RENDER_ADJOINT)
-        return noted;
-    ir_ref unknown = ir_and(f, wanted, ir_not(f, known));
-    return ir_select(f, known, noted,
-                     ir_and(f, unknown, shadow_test(w, &v->si, d, v->light.distance, unknown)));
-}
-
-ir_ref light_visible(walk *w, walk_vertex *v, const walk_position *at, ir_ref wanted)
-{
-    return w->volumetric ? light_crossed(w, v, at, wanted) : light_noted(w, v, at->depth, v->light_d, wanted);
 }
 
 static bool is_delta(const emitter_class *e) { return e->delta; }
@@ -196,6 +154,7 @@ static ir_ref light_is(walk *w, ir_ref cls, bool (*kind)(const emitter_class *e)
 
 static bool is_environment(const emitter_class *e) { return e->environment; }
 ir_ref light_is_delta(walk *w, ir_ref cls) { return light_is(w, cls, is_delta); }
+ir_ref light_is_on_shape(walk *w, ir_ref cls) { return light_is(w, cls, is_on_shape); }
 ir_ref light_is_environment(walk *w, ir_ref cls) { return light_is(w, cls, is_environment); }
 
 ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
@@ -205,7 +164,7 @@ ir_ref light_pick(walk *w, ir_ref u, ir_ref *cls, ir_ref *record)
     uint32_t n = w->plan->scene->emitters.count;
     ir_ref index = t_u32(t, 0), probability = {0};
     if (w->plan->lights_tabled)
-        index = choice_sample(t, u, &probability);
+        index = light_choice_sample(t, u, &probability);
     else if (n > 1)
         index = ir_min(f, ir_to_u32(f, ir_mul(f, u, t_f32(t, (float)n))), t_u32(t, n - 1));
     ir_ref at = ir_add(f, t_word(t, t_u32(t, 0), HEADER_EMITTERS), ir_mul(f, index, t_u32(t, 2)));
@@ -223,18 +182,12 @@ void light_choose(walk *w, walk_vertex *v, const random4 *r, vec3 *d, ir_ref *pd
     *d = vec3_at(out);
     *pdf = out[4];
     if (w->smooth)
-        v->light_pdf = out[11];
+        v->attached.light_pdf = out[11];
     v->light.distance = out[3], v->light.uv = (vec2){out[5], out[6]}, v->light.facing = out[7];
     v->light.sampled = true, v->light.ref = v->si.p, v->light.d = *d;
     if (w->plan->light_needs & NEED_FACE)
         v->light.on.face = out[12], v->light.on.b = (vec2){out[13], out[14]};
-    if (w->follows)
-        v->light.n = vec3_at(out + 8), v->light.on_shape = light_is(w, v->light.cls, is_on_shape),
-        v->light.way = v->way;
-    if (walk_moves(w, MOVE_HITS))
-        v->light.n = vec3_at(out + 8), v->light.seen_from = v->hit_place;
-    if (w->sways)
-        v->light.sway = v->sway;
+    w->motion->light_chosen(w, v, vec3_at(out + 8));
 }
 
 /* mis / (pdf * probability of the choice) */
@@ -246,10 +199,10 @@ ir_ref light_weight(walk *w, walk_vertex *v, ir_ref light_pdf, ir_ref bsdf_pdf)
     bool tabled = w->plan->lights_tabled;
     ir_ref mis = t_f32(t, 1), both = ir_mul(f, light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->smooth)
-        v->light_bsdf_pdf = bsdf_pdf,
-        v->light_pdf = ir_mul(f, v->light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
+        v->attached.light_pdf =
+            ir_mul(f, v->attached.light_pdf, tabled ? v->light_probability : t_f32(t, 1 / n));
     if (w->bsdf_emission)
         mis = ir_select(f, light_is_delta(w, v->light.cls), mis,
-                        power_heuristic(t, w->smooth ? v->light_pdf : both, bsdf_pdf));
+                        power_heuristic(t, w->smooth ? v->attached.light_pdf : both, bsdf_pdf));
     return ir_mul(f, mis, tabled ? t_ratio(t, t_f32(t, 1), both) : t_ratio(t, t_f32(t, n), light_pdf));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rays against the scene, and the surface at a hit. A hit of an instance is looked at in its group's space
  * and brought into the world. */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/vertex/vertex.h"
 
 static vec3 map_point(tracer *t, ir_ref record, uint32_t map, vec3 p)
 {
@@ -27,13 +27,6 @@ static vec3 map_normal(tracer *t, ir_ref record, vec3 n)
          z = v3_load(t, record, LEVEL_TO_GROUP + 8);
     return v3_normalize(t,
                         v3_add(t, v3_scale(t, x, n.x), v3_add(t, v3_scale(t, y, n.y), v3_scale(t, z, n.z))));
-}
-
-ir_ref walk_shape_of(tracer *t, ir_ref entry)
-{
-    ir_func *f = t->f;
-    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES),
-                  ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
 }
 
 static affine_map level_motion(walk *w, ir_ref level)
@@ -74,7 +67,7 @@ interaction walk_surface(walk *w, const walk_hit *hit, ir_func **interact)
     tracer *t = &w->t;
     vec3 o = hit->o, d = hit->d;
     bool levels = w->plan->scene->has_groups,
-         places = interact == w->fn.interact_tracked && walk_moves(w, MOVE_PLACES);
+         places = interact == w->fn.interact_tracked && (w->moves & MOVE_PLACES);
     bool carries = places && place_moves_levels(w->plan);
     affine_map motion;
     if (carries) {

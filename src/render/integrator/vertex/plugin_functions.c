@@ -2,7 +2,7 @@
  * The functions that a kernel calls: one per kind of shape, class of material, phase function, light and
  * medium of the plan, traced when a walk begins. What each takes and returns stands at struct
  * walk_functions. */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/vertex/vertex.h"
 
 static void params_f32(ir_func *f, ir_ref *out, uint32_t n)
 {
@@ -85,7 +85,7 @@ static ir_func *make_interact(walk *w, const shape_kind_class *kind, bool tracke
     tracer t = sub_tracer(w, f, tracked);
     ir_ref entry = ir_param(f, IR_U32), data = ir_param(f, IR_U32), p[9], out[INTERACT_RESULTS];
     params_f32(f, p, 9);
-    if (tracked && walk_moves(w, MOVE_PLACES)) {
+    if (tracked && (w->moves & MOVE_PLACES)) {
         ir_ref given = ir_param(f, IR_BOOL), there = ir_param(f, IR_BOOL);
         if (kind_moves(w->plan, kind)) {
             interaction si =
@@ -131,7 +131,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     return f;
 }
 
-static bool some_mix(const plan *p)
+bool vertex_some_mix(const plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->bsdfs.count; i++)
@@ -261,10 +261,10 @@ static ir_func *make_emitter_sample(walk *w, const class_node *n)
     out[12] = on_mesh ? s.face : t_u32(&t, 0), out[13] = on_mesh ? s.b.x : zero,
     out[14] = on_mesh ? s.b.y : zero;
     ir_return(f, out,
-              w->plan->light_needs & NEED_FACE         ? 15
-              : w->smooth                              ? 12
-              : w->follows || walk_moves(w, MOVE_HITS) ? 11
-                                                       : 8);
+              w->plan->light_needs & NEED_FACE ? 15
+              : w->smooth                      ? 12
+              : w->wants.light_normal          ? 11
+                                               : 8);
     return f;
 }
 
@@ -320,15 +320,15 @@ static bool some_light_moves(const walk *w)
 /* docs/theory/moving_geometry.md: direction, distance and place on the image follow the light and the point
  * `ref` that is lit. A point on a light's surface stays where it is, or goes along with the shape, seen
  * before from ref0; the last result is by what the solid angle of a piece of surface there changes. */
-static ir_func *make_emitter_place(walk *w, const class_node *n)
+static ir_func *make_emitter_moved(walk *w, const class_node *n)
 {
     ir_func *f = ir_func_create(w->t.f->module, "emitter_place");
     tracer t = sub_tracer(w, f, true);
-    bool positions = walk_moves(w, MOVE_HITS);
+    bool positions = (w->moves & MOVE_HITS);
     ir_ref record = ir_param(f, IR_U32), p[15], *out = p + 3, one = t_f32(&t, 1);
     params_f32(f, p, positions ? 15 : 9);
     vec3 ref = vec3_at(p), d = vec3_at(p + 3);
-    if (moves(w, n) || (w->follows && emitter_of(n)->delta) ||
+    if (moves(w, n) || (w->wants.moving_reference && emitter_of(n)->delta) ||
         (positions && emitter_of(n)->delta && emitter_of(n)->place_params)) {
         emitter_sample s = emitter_of(n)->sample(&t, n, record, ref, t_f32(&t, 0), t_f32(&t, 0));
         vec3_put(s.d, out);
@@ -336,15 +336,15 @@ static ir_func *make_emitter_place(walk *w, const class_node *n)
     } else if (positions && emitter_of(n)->on_shape) {
         vec3 ref0 = vec3_at(p + 9), normal = vec3_at(p + 12), point = v3_add(&t, ref0, v3_scale(&t, d, p[6])),
              to = v3_sub(&t, point, ref);
-        ir_ref before = ir_detach(f, moved_solid_angle(&t, ref0, point, normal)),
+        ir_ref before = ir_detach(f, solid_angle_of_area(&t, ref0, point, normal)),
                seen = ir_ne(f, before, t_f32(&t, 0)); /* not by the light's own plane */
-        if (walk_moves(w, MOVE_PLACES) && !emitter_of(n)->delta) {
+        if ((w->moves & MOVE_PLACES) && !emitter_of(n)->delta) {
             ir_ref shape = t_word(&t, record, n->extra_word + AREA_SHAPE);
-            moved_with(&t, shape, (ir_ref){0}, &point, &normal);
+            carried_with_shape(&t, shape, (ir_ref){0}, &point, &normal);
             to = v3_sub(&t, point, ref);
         }
         ir_ref distance = v3_length(&t, to);
-        out[6] = ir_div(f, moved_solid_angle(&t, ref, point, normal), ir_select(f, seen, before, one));
+        out[6] = ir_div(f, solid_angle_of_area(&t, ref, point, normal), ir_select(f, seen, before, one));
         vec3_put(v3_scale(&t, to, ir_div(f, one, distance)), out), out[3] = distance;
     } else if (positions) {
         out[6] = one;
@@ -380,48 +380,25 @@ static ir_func **func_array(walk *w, uint32_t n)
     return arena_alloc(&w->t.f->module->arena, (n + 1) * sizeof(ir_func *));
 }
 
-/* Phase functions behind the materials, and what volumetric walks ask of either. */
-static void volumetric_functions(walk *w)
-{
-    const plan *p = w->plan;
-    walk_functions *fn = &w->fn;
-    uint32_t n = p->bsdfs.count;
-    for (uint32_t i = 0; i < p->phases.count; i++) {
-        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
-        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
-        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
-    }
-    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
-    for (uint32_t i = 0; i < n; i++) {
-        fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
-        fn->bsdf_through_tracked[i] =
-            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
-    }
-    if (w->media)
-        flight_functions(w);
-}
-
 static void add_interact(walk *w, const shape_kind_class *kind)
 {
     walk_functions *fn = &w->fn;
     if (fn->interact_tracked)
-        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->follows || w->sways);
+        fn->interact_tracked[fn->interacts] = make_interact(w, kind, true, w->wants.surface_anew);
     if (fn->slide_before)
         fn->slide_before[fn->interacts] = make_interact(w, kind, false, true);
     fn->interact[fn->interacts++] = make_interact(w, kind, false, false);
 }
 
-static void make_shapes(walk *w)
+void vertex_shape_functions(walk *w)
 {
     const render_scene *s = w->plan->scene;
     walk_functions *fn = &w->fn;
     bool shared = !(w->plan->off & PLAN_SHARE_SHAPES) || s->shapes.count == 0;
     uint32_t most = shared ? SHAPE_KIND_COUNT : s->shapes.count;
     fn->interact = func_array(w, most),
-    fn->interact_tracked = w->follows || walk_moves(w, MOVE_SURFACE) ? func_array(w, most) : NULL;
-    fn->slide_before = (w->follows || (w->sways && walk_moves(w, MOVE_SURFACE))) && w->pass == RENDER_FROZEN
-                           ? func_array(w, most)
-                           : NULL;
+    fn->interact_tracked = w->wants.surface_tracked ? func_array(w, most) : NULL;
+    fn->slide_before = w->wants.surface_before ? func_array(w, most) : NULL;
     for (uint32_t k = 0; k < SHAPE_KIND_COUNT; k++) {
         if (!s->kind_used[k] && !(k == 0 && s->primitives.count == 0))
             continue; /* an empty scene still needs one kind for its ray ops */
@@ -438,18 +415,9 @@ uint32_t walk_scatterers(const walk *w)
     return w->plan->bsdfs.count + (w->media ? w->plan->phases.count : 0);
 }
 
-void walk_begin(walk *w, ir_func *f)
+void vertex_bsdf_functions(walk *w)
 {
     const plan *p = w->plan;
-    w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
-    w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
-    w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
-    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
-    w->t = (tracer){.f = f, .plan = p};
-    w->follows = follow_wanted(w), w->sways = sway_wanted(w);
-    w->smooth = follow_planned(w) && attached_wanted(w), w->attaches = w->smooth && w->follows;
-    w->holds = w->attaches && some_mix(p);
-    make_shapes(w);
     walk_functions *fn = &w->fn;
     fn->bsdf_sample = func_array(w, walk_scatterers(w)), fn->bsdf_value = func_array(w, walk_scatterers(w));
     fn->bsdf_value_tracked = func_array(w, walk_scatterers(w));
@@ -467,12 +435,35 @@ void walk_begin(walk *w, ir_func *f)
         fn->attach[i] = make_bsdf_attach(w, p->bsdfs.data[i], true);
         fn->attach_before[i] = make_bsdf_attach(w, p->bsdfs.data[i], false);
     }
-    for (uint32_t i = 0; w->follows && !w->attaches && i < p->bsdfs.count; i++) {
+    for (uint32_t i = 0; w->wants.turned_lobes && i < p->bsdfs.count; i++) {
         fn->turn[i] = make_bsdf_turn(w, p->bsdfs.data[i], true);
         fn->turn_before[i] = make_bsdf_turn(w, p->bsdfs.data[i], false);
     }
-    if (w->volumetric)
-        volumetric_functions(w);
+}
+
+/* Phase functions behind the materials, and what volumetric walks ask of either. */
+void vertex_phase_functions(walk *w)
+{
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
+    uint32_t n = p->bsdfs.count;
+    for (uint32_t i = 0; i < p->phases.count; i++) {
+        fn->bsdf_sample[n + i] = make_phase_sample(w, p->phases.data[i]);
+        fn->bsdf_value[n + i] = make_phase_value(w, p->phases.data[i], false);
+        fn->bsdf_value_tracked[n + i] = make_phase_value(w, p->phases.data[i], true);
+    }
+    fn->bsdf_through = func_array(w, n), fn->bsdf_through_tracked = func_array(w, n);
+    for (uint32_t i = 0; i < n; i++) {
+        fn->bsdf_through[i] = make_bsdf_colour(w, p->bsdfs.data[i], false, bsdf_through, "bsdf_through");
+        fn->bsdf_through_tracked[i] =
+            make_bsdf_colour(w, p->bsdfs.data[i], true, bsdf_through, "bsdf_through_tracked");
+    }
+}
+
+void vertex_emitter_functions(walk *w)
+{
+    const plan *p = w->plan;
+    walk_functions *fn = &w->fn;
     fn->emitter_sample = func_array(w, p->emitters.count),
     fn->emitter_radiance = func_array(w, p->emitters.count);
     fn->emitter_radiance_tracked = func_array(w, p->emitters.count),
@@ -491,9 +482,9 @@ void walk_begin(walk *w, ir_func *f)
         for (uint32_t i = 0; i < p->emitters.count; i++)
             fn->emitter_ray[i] = make_emitter_ray(w, p->emitters.data[i]);
     }
-    if (w->next_event && (w->follows || walk_moves(w, MOVE_HITS) || some_light_moves(w))) {
-        fn->emitter_place = func_array(w, p->emitters.count);
+    if (w->next_event && (w->wants.light_normal || some_light_moves(w))) {
+        fn->emitter_moved = func_array(w, p->emitters.count);
         for (uint32_t i = 0; i < p->emitters.count; i++)
-            fn->emitter_place[i] = make_emitter_place(w, p->emitters.data[i]);
+            fn->emitter_moved[i] = make_emitter_moved(w, p->emitters.data[i]);
     }
 }

@@ -2,7 +2,7 @@
  * What describes the surface at a vertex, as results of `interact` and as arguments of materials: point,
  * normals and uv always; tangents and what materials may read besides (struct surface) only where some class
  * of the plan needs it (enum surface_need), so that other kernels stay as they are. */
-#include "render/integrator/walk/walk.h"
+#include "render/integrator/vertex/vertex.h"
 
 static bool needed(const tracer *t, uint32_t what) { return (t->plan->needs & what) != 0; }
 static bool light_needs(const tracer *t, uint32_t what) { return (t->plan->light_needs & what) != 0; }
@@ -141,4 +141,20 @@ surface surface_of_light(tracer *t, const interaction *si, ir_ref is)
     if (light_needs(t, NEED_FACE))
         on.face = ir_select(t->f, is, t_word(t, si->entry, 11), t_u32(t, 0));
     return on;
+}
+
+/* ---- where it moves ---- */
+
+ir_ref solid_angle_of_area(tracer *t, vec3 from, vec3 point, vec3 n)
+{
+    ir_func *f = t->f;
+    vec3 to = v3_sub(t, point, from);
+    ir_ref square = v3_dot(t, to, to), distance = ir_sqrt(f, square);
+    return ir_div(f, v3_dot(t, to, n), ir_mul(f, square, distance));
+}
+
+void carried_with_shape(tracer *t, ir_ref shape, ir_ref level, vec3 *point, vec3 *n)
+{
+    affine_map motion = place_motion_within(t, shape, level);
+    *point = affine_point(t, &motion, *point), *n = affine_normal(t, &motion, *n);
 }

@@ -1,47 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Around the walk: loop state, lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
+ * Around the walk: lanes, film. Lane = pixel * strips + strip, so that neighbouring lanes share a
  * pixel and walk alike; a strip is a fixed share of the pixel's samples, whatever the device and the slicing
  * (docs/architecture.md, Lanes). Gradient passes may have a list of lanes instead, each with a pixel and some
  * of its samples (enum lane_word). */
 #include "render/integrator/walk/kernel.h"
 #include "spirv_gen/ad/ad.h"
-
-/* ---- loop state ---- */
-
-void state_put(loop_state *s, ir_ref r)
-{
-    BL_ASSERT(s->count < STATE_MOST, "%u values of loop state", s->count);
-    s->r[s->count++] = r;
-}
-void state_put_vec3(loop_state *s, vec3 v) { state_put(s, v.x), state_put(s, v.y), state_put(s, v.z); }
-void state_put_color(loop_state *s, color v)
-{
-    for (int c = 0; c < 3; c++)
-        state_put(s, v.c[c]);
-}
-ir_ref state_get(loop_state *s)
-{
-    BL_ASSERT(s->cursor < s->count, "state %u of %u", s->cursor, s->count);
-    return s->r[s->cursor++];
-}
-vec3 state_get_vec3(loop_state *s)
-{
-    ir_ref x = state_get(s), y = state_get(s), z = state_get(s);
-    return v3(x, y, z);
-}
-color state_get_color(loop_state *s)
-{
-    color v;
-    for (int c = 0; c < 3; c++)
-        v.c[c] = state_get(s);
-    return v;
-}
-
-void state_select(tracer *t, ir_ref condition, loop_state *s, const loop_state *other)
-{
-    for (uint32_t k = 0; k < s->count; k++)
-        s->r[k] = ir_select(t->f, condition, s->r[k], other->r[k]);
-}
 
 /* ---- lane ---- */
 
@@ -89,6 +52,11 @@ static ir_ref share_listed(walk *w, ir_ref index, ir_ref lanes, lane *l, ir_ref 
     return word[LANE_SAMPLES];
 }
 
+bool render_lists_lanes(const plan *p, render_pass pass)
+{
+    return p->lists_lanes && (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT);
+}
+
 lane kernel_lane(walk *w, ir_module *m)
 {
     tracer *t = &w->t;
@@ -109,6 +77,13 @@ lane kernel_lane(walk *w, ir_module *m)
     if (w->plan->scene->max_depth == 0) /* not even the camera's segment: black */
         l.last = l.first;
     return l;
+}
+
+ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane)
+{
+    ir_func *f = w->t.f;
+    ir_ref slot = ir_add(f, l->slot, ir_mul(f, sample, ir_uniform(f, IR_U32, UNIFORM_TILE_LANES)));
+    return ir_add(f, slot, ir_mul(f, plane, ir_uniform(f, IR_U32, UNIFORM_TILE_SLOTS)));
 }
 
 /* ---- film ---- */
@@ -179,17 +154,7 @@ void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *s
         sum->sum[k] = ir_phi(t->f, branch, inside->sum[k], sum->sum[k]);
 }
 
-void state_put_arrivals(loop_state *s, const arrivals *a)
-{
-    for (uint32_t k = 0; k < a->count; k++)
-        state_put(s, a->sum[k]);
-}
-
-void state_get_arrivals(loop_state *s, arrivals *a)
-{
-    for (uint32_t k = 0; k < a->count; k++)
-        a->sum[k] = state_get(s);
-}
+void state_arrivals(loop_state *s, arrivals *a) { state_refs(s, a->sum, a->count); }
 
 void two_float_add(tracer *t, ir_ref *number, ir_ref *error, ir_ref v)
 {

@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every kernel does around the walk: lane to pixel and samples, loop state as a list, throughput and its
- * zeros. */
+ * What every kernel does around the walk: lane to pixel and samples, throughput and its zeros, sums in the
+ * film. */
 #ifndef BL_RENDER_KERNEL_H
 #define BL_RENDER_KERNEL_H
 
+#include "render/integrator/walk/loop_state.h"
 #include "render/integrator/walk/walk.h"
-
-/* Loop state: put in one order, got back in the same order. */
-enum { STATE_MOST = 160 };
-typedef struct loop_state {
-    ir_ref r[STATE_MOST];
-    uint32_t count, cursor;
-} loop_state;
-void state_put(loop_state *s, ir_ref r);
-void state_put_vec3(loop_state *s, vec3 v);
-void state_put_color(loop_state *s, color c);
-ir_ref state_get(loop_state *s);
-vec3 state_get_vec3(loop_state *s);
-color state_get_color(loop_state *s);
-void state_select(tracer *t, ir_ref condition, loop_state *s,
-                  const loop_state *other); /* `other` where the condition does not hold */
-void state_put_position(const walk *w, loop_state *s, const walk_position *at);
-walk_position state_get_position(walk *w, loop_state *s);
 
 typedef struct lane {
     ir_ref inside;      /* bool: within the range */
@@ -31,8 +15,8 @@ typedef struct lane {
     ir_ref slot; /* u32: slot of sample s in BUFFER_SAMPLES is this + s * UNIFORM_TILE_LANES, modulo 2^32 */
 } lane;
 
-/* Buffers in the order of enum render_buffer. */
-ir_module *kernel_module(const plan *p);
+/* Word of BUFFER_SAMPLES: the sample's in a plane, of which there are as many as a slot has words. */
+ir_ref kernel_sample_word(walk *w, const lane *l, ir_ref sample, ir_ref plane);
 /* Opens the entry function, sets the walk's pixel, seed and stream. */
 lane kernel_lane(walk *w, ir_module *m);
 
@@ -48,8 +32,7 @@ typedef struct throughput {
 throughput throughput_start(walk *w);
 void throughput_restart(walk *w, ir_ref alive, throughput *b); /* as at the start where a path has ended */
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b);
-void state_put_throughput(loop_state *s, const throughput *b);
-throughput state_get_throughput(loop_state *s);
+void state_throughput(loop_state *s, throughput *b); /* loop state: visits each field */
 /* beta where no factor was zero, else 0; and beta where exactly one was. */
 color throughput_whole(walk *w, const throughput *b);
 color throughput_but_one(walk *w, const throughput *b);
@@ -61,8 +44,17 @@ typedef struct passage {
 } passage;
 /* After a vertex at `depth` with material value f: decides whether the path goes on and updates b. */
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color f, throughput *b);
+/* Roulette after a vertex (Mitsuba's path and volpath): survival probability from the throughput's maximum; 1
+ * before rr_depth. */
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta);
 
-/* Before a lane's first sample; walk_start puts the camera's ray in its place. */
+/* position.c */
+/* The loop state of a position: visits each field that the walk has. What else there is of it must not be
+ * used behind that. */
+void state_position(walk *w, loop_state *s, walk_position *at);
+void state_border(const walk *w, loop_state *s, walk_border *b);
+void state_hit(const walk *w, loop_state *s, walk_hit *h);
+/* Before a lane's first sample; walk_start (path/camera.c) puts the camera's ray in its place. */
 walk_position walk_before(walk *w, ir_ref sample);
 /* Position at the next vertex. Where the path has ended, tmax is -1. */
 walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref alive);
@@ -70,8 +62,6 @@ walk_position walk_next(walk *w, walk_position at, const walk_vertex *v, ir_ref 
 walk_position position_select(walk *w, ir_ref condition, walk_position a,
                               walk_position b); /* condition ? a : b */
 walk_position walk_restart(walk *w, ir_ref alive, walk_position at);
-/* `fresh ? camera : at`, with the camera ray built only where needed. */
-walk_position walk_start(walk *w, ir_ref fresh, walk_position at);
 
 /* A lane's sums in the film, from `word` on: what earlier ranges left, and back. Lanes outside the range
  * touch nothing of others. */
@@ -91,30 +81,7 @@ void backward_into(tracer *t, const ir_ref *outputs, const ir_ref *seeds, uint32
 void color_backward_into(tracer *t, color value, color seed, arrivals *sum);
 /* After the end of a branch, `inside` being the sums there: those behind it. */
 void arrivals_join(tracer *t, ir_ref branch, const arrivals *inside, arrivals *sum);
-void state_put_arrivals(loop_state *s, const arrivals *a);
-void state_get_arrivals(loop_state *s, arrivals *a);
-
-bl_result kernel_primal(walk *w, ir_module *m);
-bl_result kernel_light(walk *w, ir_module *m); /* of light tracing: the image, or its gradient, by w->pass */
-/* count channels in the film, from BUFFER_FILM word lane * count on; squares: and their squares behind
- * them. */
-bl_result kernel_channels(walk *w, ir_module *m, const render_channel *channels, uint32_t count,
-                          bool squares);
-bl_result kernel_gradient(walk *w, ir_module *m); /* fused, replay or adjoint, by w->pass */
-bl_result kernel_tape(walk *w, ir_module *m);     /* both halves of METHOD_TAPE */
-bl_result kernel_tape_adjoint(walk *w, ir_module *m);
-bl_result kernel_forward(walk *w, ir_module *m);
-bl_result kernel_update(const plan *p, ir_module *m);
-bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
-bl_result kernel_tables(const plan *p, ir_module *m);
-bl_result kernel_geometry(const plan *p, ir_module *m);
-bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point);
-bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
-ir_ref gradient_number(tracer *t, ir_ref element,
-                       bool fixed_point); /* element of BUFFER_GRADIENT as a number (update.c) */
-ir_func *choice_step(ir_module *m, const plan *p,
-                     uint32_t step); /* light_choice.c; with the signature of a step of a class */
-bl_result kernel_update_tangent(const plan *p, ir_module *m);
-bl_result kernel_tracked(walk *w, ir_module *m, uint32_t unrolled_depth); /* frozen (0) or unrolled */
+/* The loop state of arrivals: the sums. Where they arrive stays. */
+void state_arrivals(loop_state *s, arrivals *a);
 
 #endif

@@ -11,20 +11,10 @@ replay_sums sums_start(tracer *t)
     return (replay_sums){none, none, none, none, none};
 }
 
-void state_put_sums(loop_state *s, const replay_sums *p)
+void state_sums(loop_state *s, replay_sums *p)
 {
-    state_put_color(s, p->L), state_put_color(s, p->L_error), state_put_color(s, p->M),
-        state_put_color(s, p->M_error);
-    state_put_color(s, p->size);
-}
-
-replay_sums state_get_sums(loop_state *s)
-{
-    replay_sums p;
-    p.L = state_get_color(s), p.L_error = state_get_color(s), p.M = state_get_color(s),
-    p.M_error = state_get_color(s);
-    p.size = state_get_color(s);
-    return p;
+    state_color(s, &p->L), state_color(s, &p->L_error), state_color(s, &p->M), state_color(s, &p->M_error);
+    state_color(s, &p->size);
 }
 
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes)

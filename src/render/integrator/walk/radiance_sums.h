@@ -15,8 +15,7 @@ typedef struct replay_sums {
 } replay_sums;
 
 replay_sums sums_start(tracer *t);
-void state_put_sums(loop_state *s, const replay_sums *p);
-replay_sums state_get_sums(loop_state *s);
+void state_sums(loop_state *s, replay_sums *p); /* loop state: visits each field */
 /* L and M lose `whole` and `but_one` where `takes`, else gain them. */
 void sums_add(tracer *t, replay_sums *s, color whole, color but_one, ir_ref takes);
 color sums_L(tracer *t, const replay_sums *s);

@@ -2,22 +2,11 @@
  * Throughput of a walk whose gradient is wanted, and its zeros (docs/theory/zero_factors.md). */
 #include "render/integrator/walk/kernel.h"
 
-void state_put_throughput(loop_state *s, const throughput *b)
+void state_throughput(loop_state *s, throughput *b)
 {
-    state_put(s, b->eta);
-    state_put_color(s, b->beta);
-    for (int c = 0; c < 3; c++)
-        state_put(s, b->zeros[c]);
-}
-
-throughput state_get_throughput(loop_state *s)
-{
-    throughput b;
-    b.eta = state_get(s);
-    b.beta = state_get_color(s);
-    for (int c = 0; c < 3; c++)
-        b.zeros[c] = state_get(s);
-    return b;
+    state_ref(s, &b->eta);
+    state_color(s, &b->beta);
+    state_refs(s, b->zeros, 3);
 }
 
 throughput throughput_start(walk *w)
@@ -39,10 +28,13 @@ void throughput_restart(walk *w, ir_ref alive, throughput *b)
 
 throughput throughput_select(walk *w, ir_ref condition, const throughput *a, const throughput *b)
 {
-    loop_state from = {0}, old = {0};
-    state_put_throughput(&from, a), state_put_throughput(&old, b);
-    state_select(&w->t, condition, &from, &old);
-    return state_get_throughput(&from);
+    throughput r = *a, other = *b;
+    loop_state state = {0}, others = {0};
+    state_throughput(&state, &r), state_throughput(&others, &other);
+    state_select(w->t.f, condition, &state, &others);
+    state_throughput(&state, &r);
+    state_end(&state);
+    return r;
 }
 
 static color where_zeros(walk *w, const throughput *b, uint32_t count)
@@ -61,6 +53,18 @@ void throughput_fly(walk *w, const walk_vertex *v, throughput *b)
         b->beta.c[c] = ir_mul(f, b->beta.c[c], v->flight.weight.c[c]);
         b->zeros[c] = ir_min(f, t_u32(&w->t, 2), ir_add(f, b->zeros[c], v->flight.zeros[c]));
     }
+}
+
+ir_ref walk_survival(walk *w, const walk_vertex *v, ir_ref depth, ir_ref throughput_max, ir_ref eta)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref q = ir_min(f, ir_mul(f, throughput_max, t_sqr(t, eta)), t_f32(t, 0.95f));
+    ir_ref from = t_u32(t, (uint32_t)w->plan->scene->rr_depth + (w->plan->scene->volumetric ? 1 : 0)),
+           deep = ir_ge(f, depth, from);
+    if (w->volumetric)
+        deep = ir_and(f, deep, ir_not(f, v->through));
+    return ir_select(f, deep, q, t_f32(t, 1));
 }
 
 passage throughput_pass(walk *w, ir_ref depth, const walk_vertex *v, color value, throughput *b)

@@ -45,9 +45,9 @@ bl_result render_trace(const plan *p, render_pass pass, const render_trace_optio
 
 /* ---- integrator/derived/light_choice.c: the table lights are chosen by ---- */
 
-enum { CHOICE_STEPS = 2 };
-uint32_t choice_words(const render_scene *s);
-uint32_t choice_lanes(const render_scene *s, uint32_t step);
+enum { LIGHT_CHOICE_STEPS = 2 };
+uint32_t light_choice_words(const render_scene *s);
+uint32_t light_choice_lanes(const render_scene *s, uint32_t step);
 
 /* ---- integrators.c ---- */
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is computed from parameters before and after passes: derived values, sampling tables, the table by
+ * which lights are chosen, geometry after a change. */
+#ifndef BL_RENDER_DERIVED_H
+#define BL_RENDER_DERIVED_H
+
+#include "render/integrator/walk/kernel.h"
+
+/* ---- update.c: derived values, their gradients and their tangents ---- */
+
+bl_result kernel_update(const plan *p, ir_module *m);
+bl_result kernel_update_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_update_tangent(const plan *p, ir_module *m);
+ir_ref gradient_number(tracer *t, ir_ref element,
+                       bool fixed_point); /* element of BUFFER_GRADIENT as a number */
+
+/* ---- sampling_tables.c ---- */
+
+bl_result kernel_tables(const plan *p, ir_module *m);
+
+/* ---- geometry.c: what follows from moved vertices ---- */
+
+bl_result kernel_geometry(const plan *p, ir_module *m);
+bl_result kernel_geometry_adjoint(const plan *p, ir_module *m, bool fixed_point);
+bl_result kernel_geometry_tangent(const plan *p, ir_module *m);
+
+/* ---- light_choice.c, where the plan's lights are tabled ---- */
+
+/* With the signature of a step of a class. */
+ir_func *light_choice_step(ir_module *m, const plan *p, uint32_t step);
+/* The light that u chooses, u32, and with which probability; that of a light. */
+ir_ref light_choice_sample(tracer *t, ir_ref u, ir_ref *probability);
+ir_ref light_choice_probability(tracer *t, ir_ref light);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How a walk begins: what kind of walk it is, and the functions that it calls. */
+#include "render/integrator/kernels/kernels.h"
+
+void walk_begin(walk *w, ir_func *f)
+{
+    const plan *p = w->plan;
+    w->media = plan_has_media(p), w->volumetric = plan_is_volumetric(p);
+    w->behind_null = p->scene->hide_emitters && plan_has_nulls(p) && !w->volumetric && p->scene->sees_through;
+    w->weighted = sensor_weight(p->scene) != 1 || ((const filter_class *)p->filter->cls)->weighted;
+    w->sampler = p->scene->sampler ? sampler_of(p->scene->sampler) : &sampler_independent;
+    w->t = (tracer){.f = f, .plan = p};
+    motion_choose(w);
+    w->holds = w->attaches && vertex_some_mix(p);
+    vertex_shape_functions(w);
+    vertex_bsdf_functions(w);
+    if (w->volumetric)
+        vertex_phase_functions(w);
+    if (w->media)
+        flight_functions(w);
+    vertex_emitter_functions(w);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The camera's ray of a sample, and how a path begins with it. */
+#include "render/film/film.h"
+#include "render/integrator/path/path.h"
+
+walk_position walk_camera(walk *w, ir_ref sample)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    ir_ref zero = t_u32(t, 0), header = zero;
+    random4 r = walk_numbers(w, sample, zero, SAMPLER_PAIRS);
+    ir_ref weight = t_f32(t, sensor_weight(w->plan->scene));
+    const filter_class *cls = (const filter_class *)w->plan->filter->cls;
+    ir_ref width = ir_uniform(f, IR_U32, UNIFORM_WIDTH), height = ir_uniform(f, IR_U32, UNIFORM_HEIGHT),
+           half = t_f32(t, 0.5f);
+    ir_ref y = ir_div(f, w->pixel, width), x = ir_sub(f, w->pixel, ir_mul(f, y, width)),
+           filter = t_word(t, header, HEADER_FILTER);
+    if (cls->edges && !film_samples_border(w->plan->scene)) {
+        r.u[0] = filter_within(t, cls, filter, x, width, r.u[0], &weight);
+        r.u[1] = filter_within(t, cls, filter, y, height, r.u[1], &weight);
+    }
+    vec2 offset = cls->sample(t, filter, r.u[0], r.u[1], &weight);
+    vec2 film = {ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, x), half), offset.x), ir_to_f32(f, width)),
+                 ir_div(f, ir_add(f, ir_add(f, ir_to_f32(f, y), half), offset.y), ir_to_f32(f, height))};
+    const class_node *node = w->plan->sensor;
+    const sensor_view view = {w->plan->scene->sensor, t_word(t, header, node ? HEADER_VIEW : HEADER_SENSOR),
+                              node};
+    ray r0 = sensor_ray(t, &view, film, (vec2){r.u[2], r.u[3]});
+    walk_position at = {
+        .sample = sample,
+        .depth = zero,
+        .o = r0.o,
+        .d = r0.d,
+        .tmax = r0.tmax,
+        .pdf = t_f32(t, w->behind_null ? -1 : 1),
+        .delta = ir_bool(f, true),
+        .weight = weight,
+    };
+    if (w->volumetric) {
+        at.event = zero, at.medium = w->media ? t_word(t, header, HEADER_SENSOR_MEDIUM) : zero;
+        at.scattered = r0.o, at.share = color_all(t_f32(t, 1.0f / 3));
+    }
+    return at;
+}
+
+walk_position walk_start(walk *w, ir_ref fresh, walk_position at)
+{
+    ir_func *f = w->t.f;
+    ir_ref branch = ir_if(f, fresh);
+    walk_position camera = walk_camera(w, at.sample);
+    w->motion->camera(w, &camera);
+    ir_else(f);
+    ir_endif(f);
+    if (w->volumetric) {
+        at.medium = ir_phi(f, branch, camera.medium, at.medium);
+        ir_ref x = ir_phi(f, branch, camera.scattered.x, at.scattered.x),
+               y = ir_phi(f, branch, camera.scattered.y, at.scattered.y);
+        at.scattered = v3(x, y, ir_phi(f, branch, camera.scattered.z, at.scattered.z));
+    }
+    for (int c = 0; w->spectral && c < 3; c++)
+        at.share.c[c] = ir_phi(f, branch, camera.share.c[c], at.share.c[c]);
+    w->motion->join(w, branch, &camera, &at);
+    const ir_ref from[10] = {camera.o.x, camera.o.y,  camera.o.z, camera.d.x,   camera.d.y,
+                             camera.d.z, camera.tmax, camera.pdf, camera.delta, camera.weight};
+    const ir_ref old[10] = {at.o.x, at.o.y,  at.o.z, at.d.x,   at.d.y,
+                            at.d.z, at.tmax, at.pdf, at.delta, at.weight};
+    ir_ref r[10];
+    for (int k = 0; k < 9 + w->weighted; k++)
+        r[k] = ir_phi(f, branch, from[k], old[k]);
+    at.o = v3(r[0], r[1], r[2]), at.d = v3(r[3], r[4], r[5]);
+    at.tmax = r[6], at.pdf = r[7], at.delta = r[8];
+    if (w->weighted)
+        at.weight = r[9];
+    w->motion->begun(w, fresh, &at);
+    return at;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a loop carries from trip to trip, as a list of references. Each struct that is carried has one
+ * function that visits its fields (state_position, state_throughput, ...). The list has a direction: while it
+ * is written, a visit appends the field's reference; while it is read, a visit replaces the field by the next
+ * reference. So a field cannot be written and not read, nor in another order. Fields that exist in some walks
+ * only are visited under a condition that is the same in both directions.
+ *
+ *     loop_state state = {0}, next = {0};
+ *     state_throughput(&state, &b);                  // writes what b is before the first trip
+ *     ir_ref loop = state_loop(f, &state);
+ *     state_throughput(&state, &b);                  // reads: b is what it is before any trip
+ *     ir_while(f, ...);
+ *     ...
+ *     state_throughput(&next, &b);                   // writes what b is after it
+ *     state_endloop(f, loop, &state, &next);
+ *     state_throughput(&state, &b);                  // reads: b is what it is behind the loop
+ *     state_end(&state);
+ *
+ * A field that is not in the list keeps, when it is read, the value that the struct had. Functions of a
+ * struct whose other fields have a value that is known, or that must not be used any more, give it to them
+ * where s->reads. */
+#ifndef BL_RENDER_LOOP_STATE_H
+#define BL_RENDER_LOOP_STATE_H
+
+#include "render/trace.h"
+
+enum { STATE_MOST = 160 };
+typedef struct loop_state {
+    ir_ref r[STATE_MOST];
+    uint32_t count;  /* of references that were written */
+    uint32_t cursor; /* how many of them were read */
+    bool reads;      /* the direction; {0} is an empty list that is written */
+} loop_state;
+
+/* One reference, and several. */
+void state_ref(loop_state *s, ir_ref *r);
+void state_refs(loop_state *s, ir_ref *r, uint32_t count);
+void state_vec2(loop_state *s, vec2 *v);
+void state_vec3(loop_state *s, vec3 *v);
+void state_color(loop_state *s, color *c);
+
+/* From now on the list is read, from its first reference on. */
+void state_read(loop_state *s);
+/* All that was written has been read. */
+void state_end(const loop_state *s);
+
+/* Opens a loop that carries the list, which is then read. */
+ir_ref state_loop(ir_func *f, loop_state *s);
+/* Ends it: `next`, just written, is what the next trip begins with. s is read once more, behind the loop. */
+void state_endloop(ir_func *f, ir_ref loop, loop_state *s, const loop_state *next);
+/* s becomes `condition ? s : other`, reference by reference, and is then read. */
+void state_select(ir_func *f, ir_ref condition, loop_state *s, const loop_state *other);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Questions about a walk's mode and about where it is, and its random numbers. */
+#include "render/integrator/walk/walk.h"
+
+bool walk_tracks(const walk *w)
+{
+    return w->pass != RENDER_PRIMAL && w->pass != RENDER_VARIANCE && w->pass != RENDER_REPLAY &&
+           w->pass != RENDER_TAPE;
+}
+
+ir_ref walk_begins(walk *w, const walk_position *at)
+{
+    return ir_eq(w->t.f, w->volumetric ? at->event : at->depth, t_u32(&w->t, 0));
+}
+
+ir_ref walk_number(const walk *w, const walk_position *at)
+{
+    return w->volumetric && !plan_numbers_by_depth(w->plan) ? at->event : at->depth;
+}
+
+random4 walk_numbers(walk *w, ir_ref sample, ir_ref block, sampler_slots slots)
+{
+    const sampler_place at = {
+        .pixel = w->pixel,
+        .sample = sample,
+        .spp = w->spp,
+        .seed = w->seed,
+        .stream = w->stream,
+        .jittered = sampler_jitters(w->plan->scene),
+    };
+    return sampler_block(&w->t, w->sampler, &at, block, slots);
+}
+
+color walk_weigh(walk *w, walk_position at, color c)
+{
+    return w->weighted ? color_scale(&w->t, c, at.weight) : c;
+}
+
+ir_ref walk_shape_of(tracer *t, ir_ref entry)
+{
+    ir_func *f = t->f;
+    return ir_add(f, t_word(t, t_u32(t, 0), HEADER_SHAPES),
+                  ir_mul(f, t_word(t, entry, 10), t_u32(t, SHAPE_WORDS)));
+}
+
+/* ---- what moves ---- */
+
+ir_ref walk_shifted(walk *w, ir_ref condition, ir_ref at, ir_ref now, ir_ref before)
+{
+    ir_func *f = w->t.f;
+    ir_ref moved = w->pass == RENDER_FROZEN ? ir_add(f, at, ir_sub(f, now, before))
+                                            : ir_replace_grad(f, ir_detach(f, at), now);
+    return ir_select(f, condition, moved, at);
+}
+
+walk_border border_none(walk *w)
+{
+    tracer *t = &w->t;
+    ir_ref none = t_u32(t, 0), zero = t_f32(t, 0);
+    return (walk_border){
+        .valid = ir_bool(t->f, false),
+        .entry = none,
+        .level = none,
+        .t = zero,
+        .b = {zero, zero},
+        .n = v3(zero, zero, zero),
+        .distance = zero,
+    };
+}
+
+walk_border border_of(walk *w, const walk_hit *hit, vec3 n, vec3 start, vec3 d)
+{
+    tracer *t = &w->t;
+    ir_func *f = t->f;
+    walk_border b = {
+        .valid = hit->valid,
+        .entry = hit->entry,
+        .level = hit->level,
+        .t = ir_detach(f, hit->t),
+        .n = v3_detach(t, n),
+    };
+    b.b = (vec2){ir_detach(f, hit->b.x), ir_detach(f, hit->b.y)};
+    b.distance = ir_detach(f, ir_add(f, v3_dot(t, v3_sub(t, hit->o, start), d), hit->t));
+    return b;
+}
