@@ -7,7 +7,9 @@
  * kernels' words (any change to the program that can change a result changes them), of the scene buffer and
  * all initial values, and of the descriptor with its targets. The scale itself follows from initial values
  * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
-#include "api/handles.h"
+#include "api/fit_state.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed-point scale of each element of a gradient, from what its contributions may be
  * (docs/architecture.md, Accumulation). */
-#include "api/handles.h"
+#include "api/gradient_scale.h"
 
 #include <math.h>
 #include <stdlib.h>

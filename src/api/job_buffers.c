@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a job keeps on the device: the buffers of its generated kernels and those that fits and losses add. */
-#include "api/handles.h"
+#include "api/job_buffers.h"
+#include "api/ray_backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static bl_result make_geometry(bl_job *job, bl_error *err)
 {
     if (!job->plan->query)
         return BL_OK;
-    TRY(rays_build(job->device->gpu, job->plan, false, &job->accel, err));
+    TRY(ray_backend_build(job->device->gpu, job->plan, false, &job->accel, err));
     job->bytes += gpu_accel_size(job->accel);
     return BL_OK;
 }
@@ -53,7 +54,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
-    TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
@@ -119,6 +120,11 @@ void job_drop_buffers(bl_job *job)
                           &job->samples,  &job->splats,  &job->splat_scale, &job->refit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop_buffer(job, all[i]);
+}
+
+bool job_splats(const bl_job *job, render_pass pass)
+{
+    return job->scene->light_tracing && pass == RENDER_PRIMAL;
 }
 
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])

@@ -7,7 +7,11 @@
  * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by
  * the surface area heuristic is compared with what it was then; beyond a factor of `decayed` a new tree is
  * built on the host. */
-#include "api/handles.h"
+#include "api/job_geometry.h"
+#include "api/job_buffers.h"
+#include "api/job_dispatch.h"
+#include "api/job_kernels.h"
+#include "api/ray_backend.h"
 
 #include "render/classes.h"
 #include "render/refit.h"
@@ -193,7 +197,7 @@ static bl_result make_changing(bl_job *job, bl_error *err)
     job->bytes -= gpu_accel_size(job->accel);
     gpu_accel_destroy(job->accel);
     job->accel = NULL;
-    TRY(rays_build(job->device->gpu, p, true, &job->accel, err));
+    TRY(ray_backend_build(job->device->gpu, p, true, &job->accel, err));
     job->bytes += gpu_accel_size(job->accel);
     return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }

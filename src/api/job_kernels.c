@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A job's kernels: from the trace of a pass to what runs on the device, made when they are first needed. */
-#include "api/handles.h"
+#include "api/job_kernels.h"
+#include "api/job_buffers.h"
+#include "api/kernel_code.h"
+#include "api/ray_backend.h"
+#include "api/trace_dump.h"
 
 const char *bl_optimisation_name(uint32_t k)
 {
@@ -9,12 +13,12 @@ const char *bl_optimisation_name(uint32_t k)
     return k - OPT_SWITCH_COUNT < PLAN_SWITCH_COUNT ? plan_switch_names[k - OPT_SWITCH_COUNT] : NULL;
 }
 
-opt_options job_lowering(const bl_job *job)
+opt_options job_lowering(const bl_job *job, render_pass pass)
 {
     opt_options o = {
         .off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
         .gradient_elements = job->plan->gradient_count,
-        .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
+        .accumulate = job->fixed_point || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
         .scale_buffer = BUFFER_SCALE,
         .status_buffer = BUFFER_STATUS,
         .overflow_word = STATUS_OVERFLOW,
@@ -53,7 +57,7 @@ static spv_options generation(const bl_job *job, render_pass pass)
     return (spv_options){.addressed = job_addressed(job, pass),
                          .local_size = LOCAL_SIZE,
                          .names = true,
-                         .rays = rays_lowering(job->plan),
+                         .rays = ray_backend_lowering(job->plan),
                          .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
                          .signed_zero_inf_nan_preserve =
                              gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
@@ -87,9 +91,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     double start = clock_seconds();
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    opt_options passes = job_lowering(job);
-    if (job_splats(job, pass))
-        passes.accumulate = OPT_ACCUMULATE_FIXED;
+    opt_options passes = job_lowering(job, pass);
     spv_options options = generation(job, pass);
     kernel_source source = {
         .context = job->context,
@@ -99,7 +101,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
         .generate = &options,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
-    if (r == BL_OK && (r = see_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
+    if (r == BL_OK && (r = trace_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
         spv_code_free(&code->spirv);
     ir_module_destroy(trace);
     return r;

@@ -2,7 +2,7 @@
  * From a trace to a kernel on the device, by way of the cache on disk: the words that passes and code
  * generation make, and what the driver makes of the words, are two entries, because CPU drivers give nothing
  * back that could be kept. */
-#include "api/handles.h"
+#include "api/kernel_code.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The gradient pass of the integrator `tape` (render/integrator/kernels/tape.c): all vertices of all samples
  * are stored at once, as a wavefront renderer does, so that what it takes is seen. */
-#include "api/handles.h"
+#include "api/tape.h"
+#include "api/job_buffers.h"
 
 static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
 {

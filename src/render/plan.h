@@ -156,8 +156,9 @@ uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_reserve(plan *p,
                       uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
-void plan_align(plan *p);         /* the next reservation begins at a multiple of four words: t_aligned */
-void plan_write_entries(plan *p); /* entries.c: hierarchies, levels, entries and the header's words of them */
+void plan_align(plan *p); /* the next reservation begins at a multiple of four words: t_aligned */
+void plan_write_entries(
+    plan *p); /* plan_bvh.c: hierarchies, levels, entries and the header's words of them */
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
 const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
 /* Word of the record of an instance's level. */

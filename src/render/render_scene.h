@@ -185,7 +185,7 @@ typedef struct render_overrides {
 
 extern const plugin_registry render_registry; /* registry.c */
 
-/* ---- levels.c: from shapes to one or two levels of hierarchies ---- */
+/* ---- scene_hierarchy.c: from shapes to one or two levels of hierarchies ---- */
 
 bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */

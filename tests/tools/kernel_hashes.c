@@ -7,7 +7,10 @@
  *     build/tests/kernel_hashes --spirv SCENE.xml... | diff before -
  *
  * tests/tools/kernel-hashes does that for all scenes of assets/ and of the reference folder. */
-#include "api/handles.h"
+#include "api/kernel_code.h"
+#include "api/ray_backend.h"
+#include "api/scene.h"
+#include "render/integrator/kernels/passes.h"
 #include "spirv_gen/opt/opt.h"
 #include "spirv_gen/spv/spv.h"
 
@@ -110,7 +113,7 @@ static bl_result hash_words(const plan *p, const ir_module *m, uint64_t *hash, b
         .overflow_word = STATUS_OVERFLOW,
         .underflow_word = STATUS_UNDERFLOW,
     };
-    spv_options generate = {.local_size = LOCAL_SIZE, .names = false, .rays = rays_lowering(p)};
+    spv_options generate = {.local_size = LOCAL_SIZE, .names = false, .rays = ray_backend_lowering(p)};
     spv_code code;
     ir_module *lowered;
     plan_ray_options(p, &o);

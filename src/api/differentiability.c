@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of
  * a job that asks for one. */
-#include "api/handles.h"
+#include "api/differentiability.h"
+#include "render/plan.h"
 #include "render/shape/kinds.h"
 
 /* The class of the light that a parameter moves; NULL: it moves none. */
@@ -51,7 +52,7 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
     return NULL;
 }
 
-const char *parameter_refused(const render_scene *s, uint32_t parameter)
+const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
     bool replay = s->method == METHOD_REPLAY;
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
