@@ -138,7 +138,7 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
         [BUFFER_ADJOINT] = job->adjoint,
         [BUFFER_FROZEN] = job->frozen,
         [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples,
+        [BUFFER_SAMPLES] = render_passes[pass].kind == PASS_GEOMETRY ? job->refit : job->samples,
         [BUFFER_TANGENT] = job->tangent,
         [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL,
     };

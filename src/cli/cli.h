@@ -60,6 +60,8 @@ typedef struct cli_option {
     const char *help;
     bool required;
     const char *choices; /* "bvh|query" */
+    const char *(*choice)(
+        uint32_t k); /* instead: the k-th choice, as the library lists them; NULL past the last */
 } cli_option;
 
 typedef struct cli_command {

@@ -193,6 +193,18 @@ static bool choice_allowed(const char *choices, const char *text)
     return false;
 }
 
+/* `choices`, or the library's list in that form; to be freed. */
+static char *choices_of(const cli_option *option)
+{
+    char *all = option->choices ? text_format("%s", option->choices) : NULL;
+    for (uint32_t k = 0; option->choice && option->choice(k); k++) {
+        char *before = all;
+        all = text_format("%s%s%s", before ? before : "", before ? "|" : "", option->choice(k));
+        free(before);
+    }
+    return all;
+}
+
 static int store_integer(const cli_command *command, const cli_option *option, const char *text, void *field)
 {
     bool depth = option->kind == CLI_DEPTH;
@@ -211,8 +223,13 @@ static int store_integer(const cli_command *command, const cli_option *option, c
 
 static int store_text(const cli_command *command, const cli_option *option, const char *text, void *field)
 {
-    if (option->choices && !choice_allowed(option->choices, text))
-        return usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, option->choices);
+    char *choices = choices_of(option);
+    int status = choices && !choice_allowed(choices, text)
+                     ? usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, choices)
+                     : CLI_OK;
+    free(choices);
+    if (status != CLI_OK)
+        return status;
     if (!*text)
         return usage_error(command->name, "%s: empty value", option->name);
     *(const char **)field = text;
