@@ -179,8 +179,8 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass),
-     .help = "the kernel: primal, gradient (fused), its two halves replay and adjoint, forward, frozen, or one "
-             "that prepares them (update, tables, geometry, ..); any other word lists all",
+     .help = "the kernel: primal, gradient (fused), its two halves replay and adjoint, forward, frozen, or "
+             "one that prepares them (update, tables, geometry, ..); any other word lists all",
      .required = true, .choice = pass_name},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters of gradient and forward passes (default: all that have one)"},
