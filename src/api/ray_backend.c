@@ -36,8 +36,8 @@ bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, cons
 
 static void triangle_corners(const render_scene *s, const render_primitive *p, float out[9])
 {
-    const uint32_t *words = s->geometry.data, *mesh = words + s->shapes.data[p->entry[10]].data;
-    const uint32_t *face = words + mesh[MESH_FACES] + 3 * p->entry[11];
+    const uint32_t *words = s->geometry.data, *mesh = words + s->shapes.data[p->entry[BVH_ENTRY_SHAPE]].data;
+    const uint32_t *face = words + mesh[MESH_FACES] + 3 * p->entry[BVH_ENTRY_PRIMITIVE];
     for (int k = 0; k < 3; k++)
         memcpy(out + 3 * k, words + mesh[MESH_POSITIONS] + 3 * face[k], 3 * sizeof *out);
 }

@@ -120,7 +120,7 @@ static bl_result upload_triangles(bl_reference *r, arena *a, bl_error *err)
     for (uint32_t i = 0; i < s->bvh.count; i++) {
         const uint32_t *entry = s->primitives.data[s->bvh.order[i]].entry;
         memcpy(words + TRIANGLE_WORDS * i, entry, 9 * sizeof *words);
-        words[TRIANGLE_WORDS * i + 9] = entry[10];
+        words[TRIANGLE_WORDS * i + 9] = entry[BVH_ENTRY_SHAPE];
     }
     return upload(r, TRIANGLES, "reference triangles", words, (uint64_t)s->bvh.count * TRIANGLE_WORDS, err);
 }

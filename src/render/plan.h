@@ -88,8 +88,8 @@ typedef struct plan {
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
 enum level_word {
     LEVEL_TO_GROUP,
-    LEVEL_GRID = 12,
-    LEVEL_ROOT = 18,
+    LEVEL_GRID = BVH_RECORD_GRID,
+    LEVEL_ROOT = BVH_RECORD_ROOT,
     LEVEL_PLACE /* as SHAPE_PLACE */,
     LEVEL_TO_WORLD,
     LEVEL_WORDS = LEVEL_TO_WORLD + 12

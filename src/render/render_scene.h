@@ -4,6 +4,7 @@
 #ifndef BL_RENDER_RENDER_SCENE_H
 #define BL_RENDER_RENDER_SCENE_H
 
+#include "base/bvh_layout.h"
 #include "scene/scene.h"
 
 enum {
@@ -82,10 +83,10 @@ enum shape_kind {
     SHAPE_KIND_COUNT
 };
 
-/* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
+/* One primitive of the hierarchy: its box and its entry (base/bvh_layout.h). */
 typedef struct render_primitive {
     float bounds[6];
-    uint32_t entry[12];
+    uint32_t entry[BVH_ENTRY_WORDS];
 } render_primitive;
 
 /* Further channels of the image: of the first hit (integrator/kernels/channels.c). */

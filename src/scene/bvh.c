@@ -310,12 +310,12 @@ static void put_child(uint32_t *node, int side, const box *bounds, uint32_t refe
 {
     memcpy(node + 6 * side, bounds->least, sizeof bounds->least);
     memcpy(node + 6 * side + 3, bounds->most, sizeof bounds->most);
-    node[12 + side] = reference;
+    node[BVH_WIDE_REFERENCE + side] = reference;
 }
 
 static uint32_t leaf_reference(const tree_node *leaf)
 {
-    return BVH_LEAF | (leaf->count - 1) << 28 | leaf->first;
+    return BVH_LEAF | (leaf->count - 1) << BVH_COUNT_SHIFT | leaf->first;
 }
 
 /* Writes the inner node at `place` and all below it; returns its number. */
@@ -328,7 +328,7 @@ static uint32_t flatten(const builder *b, uint32_t place, uint32_t depth, scene_
         const tree_node *child = &b->tree[children[side]];
         uint32_t reference =
             child->count ? leaf_reference(child) : flatten(b, children[side], depth + 1, out);
-        put_child(out->nodes + 16 * (size_t)number, side, &child->bounds, reference);
+        put_child(out->nodes + BVH_WIDE_WORDS * (size_t)number, side, &child->bounds, reference);
     }
     return number;
 }
@@ -388,7 +388,7 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
     if (count)
         build_tree(&b, count, threads);
     uint32_t inner = count ? count_inner(&b, 0) : 0;
-    out->nodes = calloc(inner ? inner : 1, 16 * sizeof *out->nodes);
+    out->nodes = calloc(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
         free(b.order);
         free(b.tree);
