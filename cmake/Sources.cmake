@@ -297,6 +297,7 @@ set(api_sources
 set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c
+    src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c
     src/cli/devices.c
@@ -305,16 +306,19 @@ set(cli_sources
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
     src/cli/fit_log.c
+    src/cli/fit_pictures.c
     src/cli/fit_report.c
     src/cli/fit_result.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
     src/cli/grad.c
     src/cli/grad_forward.c
+    src/cli/grad_summary.c
     src/cli/grad_variance.c
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c
+    src/cli/messages.c
     src/cli/options.c
     src/cli/output.c
     src/cli/params.c
