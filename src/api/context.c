@@ -8,6 +8,7 @@
 
 bl_result context_fail(bl_context *ctx, const bl_error *err)
 {
+    BL_ASSERT(err->code != BL_OK, "a failure without a reason: %s", err->text);
     ctx->error = *err;
     return err->code;
 }

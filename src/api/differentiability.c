@@ -54,6 +54,7 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
 
 const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
+    BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
     bool replay = s->method == METHOD_REPLAY;
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;

@@ -242,6 +242,7 @@ static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 
 static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
 {
+    BL_ASSERT(v < fit->desc.view_count, "view %u of %u", v, fit->desc.view_count);
     const fit_view *view = &fit->views[v];
     if (!fit->job->desc.sensor_moves)
         return BL_OK;

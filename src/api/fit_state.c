@@ -99,6 +99,8 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 
 bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
+    BL_ASSERT(desc->parameter_count == fit->job->requested_count, "%u parameters, the job has %u",
+              desc->parameter_count, fit->job->requested_count);
     TRY(hash_program(fit, &fit->identity.program, err));
     fit->identity.scene = hash_scene(fit, scene);
     fit->identity.job = hash_job(fit, desc);

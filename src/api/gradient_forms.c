@@ -67,6 +67,7 @@ static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_rang
 
 uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
 {
+    BL_ASSERT(form != BL_FORM_AUTO, "the form is not chosen yet");
     uint32_t strips = job_strips(job->scene, spp);
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
@@ -125,6 +126,9 @@ bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_
 static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last,
                                 bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(tile.first_lane % w->strips == 0 && tile.lane_count % w->strips == 0,
+              "a tile of %u lanes at %u is not one of whole pixels of %u strips", tile.lane_count,
+              tile.first_lane, w->strips);
     uint32_t pixels = job_pixels(job->scene);
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
@@ -162,6 +166,8 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
 
 bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(w->form == BL_FORM_SEPARATE || w->form == BL_FORM_TWO_WALK, "form %d keeps no samples",
+              (int)w->form);
     job_range all = job_everything(w, job_pixels(job->scene));
     uint64_t slots = slots_needed(job, w, all);
     TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));

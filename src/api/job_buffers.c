@@ -75,6 +75,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
 
 void job_value_changed(bl_job *job, uint32_t parameter)
 {
+    BL_ASSERT(parameter < job->scene->parameters.count, "parameter %u of %u", parameter,
+              job->scene->parameters.count);
     job->values_changed = job->changed[parameter] = true;
 }
 
@@ -87,6 +89,7 @@ bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
 {
+    BL_ASSERT(images == 1 || images == 2, "%u images of dL/dI", images);
     uint64_t bytes = 12ull * job_pixels(job->scene) * images;
     if (gpu_buffer_size(job->adjoint) >= bytes)
         return BL_OK;
@@ -103,6 +106,7 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err)
 {
+    BL_ASSERT(lanes > 0, "%s: no lanes", render_passes[pass].name);
     uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes *
                      (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
@@ -129,6 +133,7 @@ bool job_splats(const bl_job *job, render_pass pass)
 
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])
 {
+    BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     gpu_buffer *const all[BUFFER_COUNT + 1] = {
         [BUFFER_SCENE] = job->words,
         [BUFFER_VALUES] = job->values,

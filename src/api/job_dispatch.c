@@ -22,6 +22,8 @@ enum {
  * spread; a fixed function of film and samples (docs/architecture.md, Lanes). */
 uint32_t job_strips(const render_scene *s, uint32_t spp)
 {
+    BL_ASSERT(s->width > 0 && s->height > 0 && spp > 0, "%u samples of %u x %u pixels", spp, s->width,
+              s->height);
     uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
     strips = strips < most ? strips : most;
     return strips < 1 ? 1 : strips;
@@ -31,6 +33,7 @@ uint32_t job_strips(const render_scene *s, uint32_t spp)
 
 void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
 {
+    BL_ASSERT(job->kernels[pass], "%s: its kernel is not there", render_passes[pass].name);
     bl_error err;
     gpu_buffer *buffers[BUFFER_COUNT + 1];
     job_buffers(job, pass, buffers);
@@ -154,6 +157,8 @@ bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
 bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
                        bl_error *err)
 {
+    BL_ASSERT(part.lane_count > 0 && part.first_sample < part.last_sample, "%s: %u lanes, samples %u to %u",
+              render_passes[pass].name, part.lane_count, part.first_sample, part.last_sample);
     pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
     bool sums = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
     uint32_t samples = part.last_sample - part.first_sample;

@@ -60,6 +60,7 @@ static bool goes_by_place(const bl_job *job, const render_parameter *p)
 bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
+    BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
     if (goes_by_place(job, p))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
     for (uint32_t i = 0; i < p->count; i++)
@@ -72,6 +73,7 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
 bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
+    BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
     return gpu_buffer_read(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 

@@ -87,6 +87,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
+    BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     uint32_t addressed = job_addressed(job, pass);
     if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
         gpu_kernel_destroy(job->kernels[pass]);

@@ -119,6 +119,11 @@ static bl_result run_splats(bl_job *job, const job_work_desc *w, bl_stats *stats
 
 bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(w->spp > 0 && w->strips > 0, "%u samples in %u strips", w->spp, w->strips);
+    BL_ASSERT(w->pass != RENDER_GRADIENT || w->form != BL_FORM_AUTO, "a gradient pass without a form");
+    BL_ASSERT(w->form != BL_FORM_TWO_WALK || w->loss, "two walks without a loss");
+    BL_ASSERT(w->lanes.count == 0 || job->plan->lists_lanes, "a list of %u lanes that no kernel reads",
+              w->lanes.count);
     job_range all = job_everything(w, job_pixels(job->scene));
     TRY(job_reserve_film(job, w->pass, all.lane_count, err));
     bool splats = job_splats(job, w->pass);

@@ -88,6 +88,8 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
 
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err)
 {
+    BL_ASSERT(k < fit->job->requested_count && fit->parameters[k].large_steps,
+              "parameter %u takes ordinary steps", k);
     bl_job *job = fit->job;
     const uint32_t parameter = job->requested[k], count = job->scene->parameters.data[parameter].count;
     const uint64_t element = 4ull * job->plan->gradient_offset[parameter],

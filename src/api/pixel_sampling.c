@@ -120,6 +120,7 @@ static void place(pixel_share *shares, uint32_t pixels, uint32_t spp, uint64_t d
 /* first[k]: of the lanes of k samples, longer ones coming before. Returns the number of lanes. */
 static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t longest, uint32_t *first)
 {
+    BL_ASSERT(longest > 0, "lanes of no sample");
     uint32_t lanes = 0;
     for (uint32_t p = 0; p < pixels; p++) {
         first[longest] += shares[p].samples / longest;
@@ -150,6 +151,9 @@ static void set_lane(pixel_list *out, uint32_t lane, const uint32_t row[LANE_WOR
 void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
                      pixel_list *out)
 {
+    BL_ASSERT(pixels > 0 && spp > 0 && longest > 0, "%u samples of %u pixels in lanes of %u", spp, pixels,
+              longest);
+    BL_ASSERT((uint64_t)pixels * spp <= UINT32_MAX, "%u samples of %u pixels", spp, pixels);
     pixel_share *shares = zeros(pixels, sizeof *shares);
     uint32_t *first = zeros(longest + 1u, sizeof *first);
     uint64_t sum = measure(adjoint, pixels, shares);

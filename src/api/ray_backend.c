@@ -80,6 +80,7 @@ static void list_instances(const plan *p, gpu_accel_instance *list)
 
 bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err)
 {
+    BL_ASSERT(p->query && p->group_count > 0, "%u groups for ray queries", p->group_count);
     const render_scene *s = p->scene;
     uint32_t instances = s->has_groups ? s->instances.count : 1;
     gpu_accel_group *groups = calloc(p->group_count + 1, sizeof *groups);

@@ -361,9 +361,14 @@ static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error
     return BL_OK;
 }
 
-static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
-                       uint32_t threads, scene_bvh *out, bl_error *err)
+typedef struct build_limits {
+    uint32_t leaf_most, depth_most, threads;
+} build_limits;
+
+static bl_result build(const float (*bounds)[6], uint32_t count, build_limits limits, scene_bvh *out,
+                       bl_error *err)
 {
+    const uint32_t leaf_most = limits.leaf_most, depth_most = limits.depth_most;
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));
     BL_ASSERT(leaf_most >= 1 && leaf_most <= BVH_LEAF_MAX, "leaves of %u", leaf_most);
@@ -386,7 +391,7 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
     for (uint32_t i = 0; i < count; i++)
         b.order[i] = i;
     if (count)
-        build_tree(&b, count, threads);
+        build_tree(&b, count, limits.threads);
     uint32_t inner = count ? count_inner(&b, 0) : 0;
     out->nodes = calloc(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
@@ -406,15 +411,19 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
 bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
                             scene_bvh *out, bl_error *err)
 {
-    return build(bounds, count, leaf_most, BVH_DEPTH_MAX, threads, out, err);
+    return build(bounds, count, (build_limits){leaf_most, BVH_DEPTH_MAX, threads}, out, err);
 }
 
 bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
                            scene_bvh *out, bl_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return build(bounds, count, leaf_most, depth_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1,
-                 out, err);
+    const build_limits limits = {
+        .leaf_most = leaf_most,
+        .depth_most = depth_most,
+        .threads = cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1,
+    };
+    return build(bounds, count, limits, out, err);
 }
 
 bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out,
