@@ -7,6 +7,7 @@
 if(CMAKE_SCRIPT_MODE_FILE)
     cmake_policy(VERSION 3.25)
     file(GLOB_RECURSE files "${SOURCE}/spirv_gen/*.[ch]" "${SOURCE}/spirv_gen/*.def")
+    list(APPEND files "${SOURCE}/src/base/bvh_layout.h")
     list(SORT files)
     set(all "${BUILT_BY}")
     foreach(file IN LISTS files)
@@ -23,6 +24,7 @@ endif()
 function(bl_compiler_version out)
     set(header "${PROJECT_BINARY_DIR}/generated/compiler_version.h")
     file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spirv_gen/*.[ch]" "${PROJECT_SOURCE_DIR}/spirv_gen/*.def")
+    list(APPEND files "${PROJECT_SOURCE_DIR}/src/base/bvh_layout.h")
     add_custom_command(OUTPUT "${header}"
         COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DHEADER=${header}"
             "-DBUILT_BY=${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_C_FLAGS} ${PROJECT_VERSION}"

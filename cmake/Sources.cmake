@@ -205,8 +205,8 @@ set(render_sources
     src/render/integrator/kernels/splatting.c
     src/render/integrator/kernels/tape.c
     src/render/integrator/integrators.c
-    src/render/entries.c
-    src/render/levels.c
+    src/render/plan_bvh.c
+    src/render/scene_hierarchy.c
     src/render/medium/estimator.c
     src/render/medium/media.c
     src/render/phase/blendphase.c
@@ -249,7 +249,7 @@ set(render_sources
     src/render/texture/spectra.c
     src/render/texture/textures.c
     src/render/texture/volume.c
-    src/render/vec.c
+    src/render/frame.c
     src/render/volume/constvolume.c
     src/render/volume/gridvolume.c
     src/render/volume/largest.c
@@ -264,38 +264,46 @@ set(fit_sources
     src/fit/smoothing.c)
 set(api_sources
     src/api/bounds.c
-    src/api/builder.c
     src/api/context.c
+    src/api/device.c
+    src/api/differentiability.c
     src/api/fit.c
-    src/api/fit_large_steps.c
     src/api/fit_state.c
-    src/api/forms.c
     src/api/forward.c
+    src/api/gradient.c
+    src/api/gradient_forms.c
     src/api/gradient_scale.c
+    src/api/image_files.c
     src/api/ir.c
     src/api/ir_run.c
     src/api/job.c
     src/api/job_buffers.c
+    src/api/job_dispatch.c
     src/api/job_geometry.c
     src/api/job_kernels.c
     src/api/job_pass.c
+    src/api/job_results.c
+    src/api/job_traces.c
     src/api/kernel_cache.c
     src/api/kernel_code.c
     src/api/kernel_key.c
+    src/api/large_steps.c
+    src/api/pixel_sampling.c
     src/api/plugin_add.c
     src/api/plugin_add_light.c
     src/api/plugins.c
-    src/api/pixels.c
-    src/api/rays.c
-    src/api/reference.c
-    src/api/refused.c
+    src/api/ray_backend.c
+    src/api/reference_tracer.c
     src/api/render.c
     src/api/resample.c
-    src/api/see.c
-    src/api/tape.c)
+    src/api/scene.c
+    src/api/scene_builder.c
+    src/api/tape.c
+    src/api/trace_dump.c)
 set(cli_sources
     src/cli/ablation.c
     src/cli/bench.c
+    src/cli/bench_timing.c
     src/cli/check.c
     src/cli/check_report.c
     src/cli/devices.c
@@ -304,16 +312,19 @@ set(cli_sources
     src/cli/fit_job_parameters.c
     src/cli/fit_job_views.c
     src/cli/fit_log.c
+    src/cli/fit_pictures.c
     src/cli/fit_report.c
     src/cli/fit_result.c
     src/cli/fit_slices.c
     src/cli/fit_stage.c
     src/cli/grad.c
     src/cli/grad_forward.c
+    src/cli/grad_summary.c
     src/cli/grad_variance.c
     src/cli/ir.c
     src/cli/json_keys.c
     src/cli/main.c
+    src/cli/messages.c
     src/cli/options.c
     src/cli/output.c
     src/cli/params.c

@@ -3,7 +3,7 @@
 // A path tracer written by hand: yardstick of the generated kernels' speed and oracle of their images. It shares no code with them, only
 // the semantics of the integrator `path` (src/render/integrator/path/visit.c) and the layout of the hierarchy (spirv_gen/opt/ray_bvh.c). Triangles
 // with constant, one-sided diffuse materials and flat normals; lights are meshes that emit on the side of their normals; box filter.
-// src/api/reference.c fills the buffers.
+// src/api/reference_tracer.c fills the buffers.
 //
 // Semantics: depth counts segments from 0; at every surface while depth + 1 < max_depth one light is chosen uniformly and a point on it
 // uniformly in area; emission found by a ray counts with the power heuristic against that; roulette from rr_depth on with the largest

@@ -16,6 +16,8 @@ SIGNATURES = {
     "SELECT": "bool, any, same -> second", "TO_I32": "any -> i32", "TO_U32": "any -> u32", "TO_F32": "any -> f32",
     "BITS_U": "number -> u32", "BITS_F": "integer -> f32", "SAME": "any -> same",
 }
+COMMUTES = {"COMMUTES": "yes", "ORDERED": "-"}
+FOLDS = {"ALWAYS": "yes", "NEVER": "-", "DIVISOR": "not by integer 0", "I32": "in range", "U32": "in range"}
 DERIVATIVES = {"DIFF": "yes", "FLAT": "zero", "NONE": "-"}
 
 HEAD = """# Operations of the trace
@@ -26,10 +28,11 @@ number is integer or f32. The text of a trace writes `%n = op type operand ..` (
 ## Values
 
 Pure: equal ones merge, unused ones disappear, constants fold to the bits that the interpreter gives. Meaning is C on operands `a b c`, by the type
-of `a` (of `b` for select); `-`: not defined for that type. Derivative: yes, zero (a constant of every derivative), or - (not real).
+of `a` (of `b` for select); `-`: not defined for that type. Derivative: yes, zero (a constant of every derivative), or - (not real). Commutes: operands
+may change places. Folds: whether an op of constants is computed by the compiler; steering functions round otherwise than the C library.
 
-| op | operands -> result | f32 | i32 | u32 | bool | SPIR-V (f32, i32, u32, bool) | derivative |
-|---|---|---|---|---|---|---|---|
+| op | operands -> result | f32 | i32 | u32 | bool | SPIR-V (f32, i32, u32, bool) | derivative | commutes | folds |
+|---|---|---|---|---|---|---|---|---|---|
 """
 STRUCTURE = """
 ## Structure, memory, calls
@@ -65,9 +68,10 @@ def opcode(name):
 
 
 def value_row(f):
-    _, name, _, rule, real, i32, u32, boolean, sf, si, su, sb, adjoint = f
+    _, name, _, rule, commutes, fold, real, i32, u32, boolean, sf, si, su, sb, adjoint = f
     spirv = [opcode(o) for o in (sf, si, su, sb)]
     cells = [code(name), SIGNATURES[rule]] + [code(e) for e in (real, i32, u32, boolean)] + [", ".join(spirv), DERIVATIVES[adjoint]]
+    cells += [COMMUTES[commutes], FOLDS[fold]]
     return "| " + " | ".join(cells) + " |\n"
 
 

@@ -470,8 +470,26 @@ typedef enum bl_pass {
     BL_PASS_ADJOINT,
     BL_PASS_FROZEN,
     BL_PASS_FORWARD,
+    BL_PASS_VARIANCE, /* the image with squares of its samples */
+    BL_PASS_CHANNELS, /* channels of the first hit */
+    BL_PASS_TAPE,     /* the two of the integrator `tape` */
+    BL_PASS_TAPE_ADJOINT,
+    BL_PASS_UPDATE,           /* derived values, */
+    BL_PASS_UPDATE_ADJOINT,   /* their gradients to those of parameters, after a gradient pass, */
+    BL_PASS_UPDATE_TANGENT,   /* and their tangents, before a forward pass */
+    BL_PASS_TABLES,           /* sampling tables */
+    BL_PASS_GEOMETRY,         /* what follows from moved vertices; of derived normals */
+    BL_PASS_GEOMETRY_ADJOINT, /* gradients */
+    BL_PASS_GEOMETRY_TANGENT, /* and tangents */
     BL_PASS_COUNT
 } bl_pass;
+
+typedef struct bl_pass_info {
+    const char *name; /* "tape-adjoint" */
+    const char *help; /* what it does, in a line */
+    bool gradient;    /* a job without parameters does not have it */
+} bl_pass_info;
+bl_pass_info bl_pass_info_get(bl_pass pass); /* name NULL: there is no such pass */
 
 /* The trace of a pass as text: optimised false as recorded, true as it goes to code generation. free() the
  * text. */

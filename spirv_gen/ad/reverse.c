@@ -251,7 +251,7 @@ typedef void (*reverse_step)(ad_sweep *s, uint32_t id);
 #define STEP_FLAT(NAME) NULL
 #define STEP_NONE(NAME) NULL
 static const reverse_step steps[IR_OP_COUNT] = {
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint)
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint) [IR_##NAME] = STEP_##adjoint(NAME),
 #include "spirv_gen/ir/ops.def"
 #undef IR_VALUE

@@ -134,7 +134,7 @@ bool ad_carries(ir_op op, unsigned k)
 #define TABLE_FLAT(NAME) NULL
 #define TABLE_NONE(NAME) NULL
 const ad_rule ad_rules[IR_OP_COUNT] = {
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint)                                   \
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint)                   \
     [IR_##NAME] = TABLE_##adjoint(NAME),
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"

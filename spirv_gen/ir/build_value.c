@@ -103,29 +103,23 @@ static ir_ref value_const(ir_func *f, ir_type type, ir_value v)
     return ir_const(f, type, type == IR_BOOL ? v.b : v.u);
 }
 
-/* Conversions out of range are the device's own choice, and its steering functions are polynomials of ours
- * that round differently from the C library: neither is folded. */
+/* Whether the op may be computed here, by its column `fold`. type: of the deciding operand. */
 static bool foldable(ir_op op, ir_type type, ir_value a, ir_value b)
 {
-    switch (op) {
-    case IR_TO_I32:
-        return type != IR_F32 || fabs(a.f) < 2147483648.0;
-    case IR_TO_U32:
-        return type != IR_F32 || (a.f >= 0 && a.f < 4294967296.0);
-    case IR_DIV:
-    case IR_MOD:
-        return type == IR_F32 || b.u != 0;
-    case IR_SIN:
-    case IR_COS:
-    case IR_EXP:
-    case IR_LOG:
-    case IR_POW:
-    case IR_ATAN2:
-    case IR_ACOS:
-        return false;
-    default:
+    switch ((ir_fold)ir_op_table[op].fold) {
+    case IR_FOLD_ALWAYS:
         return true;
+    case IR_FOLD_NEVER:
+        return false;
+    case IR_FOLD_DIVISOR:
+        return type == IR_F32 || b.u != 0;
+    case IR_FOLD_I32:
+        return type != IR_F32 || fabs(a.f) < 2147483648.0;
+    case IR_FOLD_U32:
+        return type != IR_F32 || (a.f >= 0 && a.f < 4294967296.0);
     }
+    BL_ASSERT(false, "%s has no column fold", ir_op_table[op].name);
+    return false;
 }
 
 static ir_ref fold_constants(ir_func *f, ir_op op, ir_type result, ir_inst a, ir_inst b, ir_inst c)
@@ -214,12 +208,6 @@ static ir_ref fold_identity(ir_func *f, ir_op op, ir_type result, ir_ref a, ir_r
     return ia.type == IR_F32 ? fold_real(f, op, a, b) : fold_integer(f, op, a, b, ib);
 }
 
-static bool commutes(ir_op op)
-{
-    return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ ||
-           op == IR_NE;
-}
-
 /* What folding found, which in a suspended scope must not be a value from outside it. */
 static ir_ref suspended_value(ir_func *f, ir_ref r)
 {
@@ -244,7 +232,7 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c)
                 arity > 2 ? ir_type_names[ic.type] : "");
         return (ir_ref){0};
     }
-    if (commutes(op)) { /* constants to the right, otherwise by age */
+    if (info->commutes) { /* constants to the right, otherwise by age */
         bool swap = ir_is_const(f, a) != ir_is_const(f, b) ? ir_is_const(f, a) : a.id > b.id;
         ir_ref t = a;
         if (swap)

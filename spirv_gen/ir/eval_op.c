@@ -109,7 +109,8 @@ static ir_value eval_f32(ir_op op, ir_value va, ir_value vb, ir_value vc)
     float a = op == IR_SELECT ? (float)va.b : (float)va.f, b = (float)vb.f, c = (float)vc.f;
     switch ((int)op) {
 #define OWN f
-#define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, fx)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, fx, ix, ux, bx, sf, si, su, sb, adjoint)               \
+    ASSIGN(NAME, MEMBER_##rule, fx)
 #include "spirv_gen/ir/ops.def"
     }
     return (ir_value){.u = 0};
@@ -131,7 +132,8 @@ static ir_value eval_i32(ir_op op, ir_value va, ir_value vb, ir_value vc)
     int32_t a = op == IR_SELECT ? va.b : va.i, b = vb.i, c = vc.i;
     switch ((int)op) {
 #define OWN i
-#define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, ix)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, fx, ix, ux, bx, sf, si, su, sb, adjoint)               \
+    ASSIGN(NAME, MEMBER_##rule, ix)
 #include "spirv_gen/ir/ops.def"
     }
     return (ir_value){.u = 0};
@@ -144,7 +146,8 @@ static ir_value eval_u32(ir_op op, ir_value va, ir_value vb, ir_value vc)
     uint32_t a = op == IR_SELECT ? va.b : va.u, b = vb.u, c = vc.u;
     switch ((int)op) {
 #define OWN u
-#define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, ux)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, fx, ix, ux, bx, sf, si, su, sb, adjoint)               \
+    ASSIGN(NAME, MEMBER_##rule, ux)
 #include "spirv_gen/ir/ops.def"
     }
     return (ir_value){.u = 0};
@@ -157,7 +160,8 @@ static ir_value eval_bool(ir_op op, ir_value va, ir_value vb, ir_value vc)
     bool a = va.b, b = vb.b, c = vc.b;
     switch ((int)op) {
 #define OWN b
-#define IR_VALUE(NAME, name, n, rule, fx, ix, ux, bx, sf, si, su, sb, adjoint) ASSIGN(NAME, MEMBER_##rule, bx)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, fx, ix, ux, bx, sf, si, su, sb, adjoint)               \
+    ASSIGN(NAME, MEMBER_##rule, bx)
 #include "spirv_gen/ir/ops.def"
     }
     return (ir_value){.u = 0};

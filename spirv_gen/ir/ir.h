@@ -33,7 +33,7 @@ typedef enum ir_type { IR_VOID, IR_BOOL, IR_I32, IR_U32, IR_F32, IR_TYPE_COUNT }
 
 typedef enum ir_op {
     IR_NOP,
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) IR_##NAME,
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint) IR_##NAME,
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint) IR_##NAME,
 #include "spirv_gen/ir/ops.def"
 #undef IR_VALUE
@@ -71,11 +71,14 @@ typedef enum ir_effect {
 } ir_effect;
 typedef enum ir_kind { IR_KIND_NONE, IR_KIND_REF, IR_KIND_IMM, IR_KIND_POOL } ir_kind;
 typedef enum ir_adjoint { IR_ADJOINT_NONE, IR_ADJOINT_FLAT, IR_ADJOINT_DIFF } ir_adjoint;
+enum { IR_ORDERED, IR_COMMUTES };
+typedef enum ir_fold { IR_FOLD_NEVER, IR_FOLD_ALWAYS, IR_FOLD_DIVISOR, IR_FOLD_I32, IR_FOLD_U32 } ir_fold;
 
 typedef struct ir_op_info {
     const char *name;
     uint8_t arity; /* of value ops */
     uint8_t rule, effect, adjoint;
+    uint8_t commutes, fold; /* of value ops; ir_fold */
     uint8_t kind[3];
 } ir_op_info;
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
@@ -180,7 +183,8 @@ ir_ref ir_value_op(ir_func *f, ir_op op, ir_ref a, ir_ref b, ir_ref c); /* any r
     {                                                                                                        \
         return ir_value_op(f, IR_##NAME, a, b, c);                                                           \
     }
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) IR_BUILDER_##n(name, NAME)
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint)                   \
+    IR_BUILDER_##n(name, NAME)
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"
 #undef IR_VALUE

@@ -18,10 +18,12 @@
 
 const ir_op_info ir_op_table[IR_OP_COUNT] = {
     [IR_NOP] = {.name = "nop"},
-#define IR_VALUE(NAME, op_name, n, op_rule, f, i, u, b, sf, si, su, sb, op_adjoint)                          \
+#define IR_VALUE(NAME, op_name, n, op_rule, op_commutes, op_fold, f, i, u, b, sf, si, su, sb, op_adjoint)    \
     [IR_##NAME] = {.name = #op_name,                                                                         \
                    .arity = n,                                                                               \
                    .rule = IR_RULE_##op_rule,                                                                \
+                   .commutes = IR_##op_commutes,                                                             \
+                   .fold = IR_FOLD_##op_fold,                                                                \
                    .effect = IR_EFFECT_PURE,                                                                 \
                    .adjoint = IR_ADJOINT_##op_adjoint,                                                       \
                    .kind = KINDS_##n},

@@ -112,12 +112,6 @@ static bool reads_constant(const ir_func *f, ir_inst i)
     return i.op == IR_LOAD && f->module->buffers.data[i.b].constant;
 }
 
-static bool commutes(uint8_t op)
-{
-    return op == IR_ADD || op == IR_MUL || op == IR_AND || op == IR_OR || op == IR_XOR || op == IR_EQ ||
-           op == IR_NE;
-}
-
 static uint32_t number_of(const common *c, const ir_func *f, uint32_t id)
 {
     const uint32_t *number = c->number[f->index];
@@ -133,7 +127,7 @@ static uint32_t number_of(const common *c, const ir_func *f, uint32_t id)
     key.c = arity > 2 ? number[key.c] : key.c;
     if (!key.a || (arity > 1 && !key.b) || (arity > 2 && !key.c))
         return 0;
-    if (commutes(key.op) && key.a > key.b) {
+    if (ir_op_table[key.op].commutes && key.a > key.b) {
         uint32_t a = key.a;
         key.a = key.b, key.b = a;
     }

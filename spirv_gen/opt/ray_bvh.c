@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RAY_CLOSEST and RAY_ANY -> traversal of a two-wide BVH by traced code.
  *
- * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it); grid,
- * entries and level records begin at multiples of four words:
+ * Layout, all in words of the scene buffer (src/scene/bvh.c builds the tree, ray_nodes.c packs it, constants
+ * in base/bvh_layout.h); grid, entries and level records begin at multiples of four words:
  *   grid at word[node_base_word]: [0..2] its origin xyz   [3..5] its cell xyz (f32)   [6], [7] zero
  *   node at word[node_base_word] + r, r = 8 (k + 1) for node k; the root's r is 8
  *     [0..2] box minimum xyz   [3..5] maximum: planes in cells from the origin, the left child's in bits
@@ -48,26 +48,17 @@
  * with a cell to spare on every side, which covers that for origins within 60 sizes; farther ones see the
  * scene at a distance of which 2^-20, by which the exit is enlarged, is more than the rest. So no box is
  * missed that holds a hit. |d| is clamped to 1e-9, or 0 * infinity would make NaN of a slab. */
+#include "base/bvh_layout.h"
 #include "spirv_gen/opt/pass.h"
 
 #include <stdlib.h>
 
-#define ROOT 8u /* reference */
-#define NODE_WORDS 8u
-#define ENTRY_WORDS 12u
-#define LEAF 0x80000000u
-#define LEAF_FIRST 0x0FFFFFFFu
-#define LEAF_COUNT 0x70000000u
-#define LEVEL 0xC0000000u
-#define LEVEL_PLACE 0x3FFFFFFCu
-#define END 0xFFFFFFFFu
 #define WHOLE_QUADS                                                                                          \
     0xFFFFFFFCu /* tells code generation that a place is a multiple of four (spv/vector_loads.c) */
 #define EXIT_SLACK (1.0f + 1.0f / 1048576.0f)
 #define SMALLEST_DIRECTION 1e-9f
 
 enum { RAY_ORIGIN = 0, RAY_DIRECTION = 3, RAY_TMIN = 6, RAY_TMAX = 7 };
-enum { RECORD_MAP, RECORD_GRID = 12, RECORD_ROOT = 18 };
 /* What a level sets, as loop state: the ray, scale and shift, its record. */
 enum { STATE_RAY, STATE_SCALE = 6, STATE_SHIFT = 9, STATE_LEVEL = 12, LEVEL_STATE };
 
@@ -114,7 +105,7 @@ static void prepare(traversal *t)
     t->level =
         t->o->level_word ? ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)) : ir_u32(f, 0);
     t->stack = ir_local(f, IR_U32, t->o->stack_size);
-    ir_lstore(f, t->stack, ir_u32(f, 0), ir_u32(f, END));
+    ir_lstore(f, t->stack, ir_u32(f, 0), ir_u32(f, BVH_NONE));
 }
 
 /* Distances to the planes of both boxes that share a word. */
@@ -128,7 +119,7 @@ static void plane_distances(const traversal *t, ir_ref both, uint32_t axis, ir_r
 }
 
 /* Distances at which the ray enters a node's boxes; hit: it does so before it ends. */
-static void enter_boxes(const traversal *t, const ir_ref node[NODE_WORDS], ir_ref tmax, ir_ref first[2],
+static void enter_boxes(const traversal *t, const ir_ref node[BVH_NODE_WORDS], ir_ref tmax, ir_ref first[2],
                         ir_ref hit[2])
 {
     ir_func *f = t->f;
@@ -152,10 +143,10 @@ static ir_ref pop(const traversal *t, ir_ref top)
     return ir_lload(t->f, t->stack, ir_sub(t->f, top, ir_u32(t->f, 1)));
 }
 
-static void load_node(const traversal *t, ir_ref reference, ir_ref node[NODE_WORDS])
+static void load_node(const traversal *t, ir_ref reference, ir_ref node[BVH_NODE_WORDS])
 {
     ir_ref at = ir_and(t->f, ir_add(t->f, t->node_base, reference), ir_u32(t->f, WHOLE_QUADS));
-    for (uint32_t k = 0; k < NODE_WORDS; k++)
+    for (uint32_t k = 0; k < BVH_NODE_WORDS; k++)
         node[k] = ir_load(t->f, IR_U32, t->o->scene_buffer, ir_add(t->f, at, ir_u32(t->f, k)));
 }
 
@@ -164,8 +155,8 @@ static void descend(const traversal *t, ir_ref tmax, ir_ref state[2])
 {
     ir_func *f = t->f;
     ir_ref one = ir_u32(f, 1), loop = ir_loop(f, state, 2), top = state[1];
-    ir_while(f, ir_lt(f, state[0], ir_u32(f, LEAF)));
-    ir_ref node[NODE_WORDS], enter[2], hit[2];
+    ir_while(f, ir_lt(f, state[0], ir_u32(f, BVH_LEAF)));
+    ir_ref node[BVH_NODE_WORDS], enter[2], hit[2];
     load_node(t, state[0], node);
     enter_boxes(t, node, tmax, enter, hit);
     ir_ref left = node[6], right = node[7];
@@ -205,7 +196,7 @@ static void enter_level(traversal *t, ir_ref record)
         ir_ref map[4];
         for (uint32_t k = 0; k < 4; k++)
             map[k] = ir_load(f, IR_F32, t->o->scene_buffer,
-                             ir_add(f, record, ir_u32(f, RECORD_MAP + 4 * row + k)));
+                             ir_add(f, record, ir_u32(f, BVH_RECORD_MAP + 4 * row + k)));
         for (uint32_t what = RAY_ORIGIN; what <= RAY_DIRECTION; what += RAY_DIRECTION) {
             ir_ref sum = ir_add(
                 f, ir_mul(f, map[0], t->world[what]),
@@ -214,7 +205,7 @@ static void enter_level(traversal *t, ir_ref record)
         }
     }
     for (uint32_t axis = 0; axis < 3; axis++)
-        prepare_axis(t, axis, record, RECORD_GRID);
+        prepare_axis(t, axis, record, BVH_RECORD_GRID);
     t->level = record;
 }
 
@@ -226,12 +217,12 @@ static void change_level(traversal *t, ir_ref at[2])
     put_level(t, state + 2);
     ir_ref outer = ir_load(f, IR_U32, t->o->scene_buffer, ir_u32(f, t->o->level_word)),
            loop = ir_loop(f, state, 2 + LEVEL_STATE), top = state[1];
-    ir_while(f, ir_and(f, ir_ge(f, state[0], ir_u32(f, LEVEL)), ir_ne(f, state[0], ir_u32(f, END))));
-    ir_ref next[2 + LEVEL_STATE], record = ir_and(f, state[0], ir_u32(f, LEVEL_PLACE));
-    ir_ref root = ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, RECORD_ROOT))),
+    ir_while(f, ir_and(f, ir_ge(f, state[0], ir_u32(f, BVH_LEVEL)), ir_ne(f, state[0], ir_u32(f, BVH_NONE))));
+    ir_ref next[2 + LEVEL_STATE], record = ir_and(f, state[0], ir_u32(f, BVH_LEVEL_PLACE));
+    ir_ref root = ir_load(f, IR_U32, t->o->scene_buffer, ir_add(f, record, ir_u32(f, BVH_RECORD_ROOT))),
            back = ir_eq(f, root, ir_u32(f, 0));
     enter_level(t, record);
-    ir_lstore(f, t->stack, top, ir_or(f, outer, ir_u32(f, LEVEL))); /* counts only on the way in */
+    ir_lstore(f, t->stack, top, ir_or(f, outer, ir_u32(f, BVH_LEVEL))); /* counts only on the way in */
     next[0] = ir_select(f, back, pop(t, top), root);
     next[1] = ir_select(f, back, ir_sub(f, top, one), ir_add(f, top, one));
     put_level(t, next + 2);
@@ -251,8 +242,8 @@ static void find_leaf(traversal *t, ir_ref tmax, ir_ref at[2])
     ir_ref state[2 + LEVEL_STATE] = {at[0], at[1]}, next[2 + LEVEL_STATE];
     put_level(t, state + 2);
     ir_ref loop = ir_loop(f, state, 2 + LEVEL_STATE),
-           past_leaf = ir_ge(f, ir_sub(f, state[0], ir_u32(f, LEAF)), ir_u32(f, LEVEL - LEAF));
-    ir_while(f, ir_and(f, past_leaf, ir_ne(f, state[0], ir_u32(f, END))));
+           past_leaf = ir_ge(f, ir_sub(f, state[0], ir_u32(f, BVH_LEAF)), ir_u32(f, BVH_LEVEL - BVH_LEAF));
+    ir_while(f, ir_and(f, past_leaf, ir_ne(f, state[0], ir_u32(f, BVH_NONE))));
     take_level(t, state + 2);
     next[0] = state[0], next[1] = state[1];
     change_level(t, next);
@@ -267,7 +258,7 @@ static void find_leaf(traversal *t, ir_ref tmax, ir_ref at[2])
 static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_ref results[3])
 {
     ir_func *f = t->f;
-    ir_ref data = ir_add(f, t->entry_base, ir_mul(f, entry, ir_u32(f, ENTRY_WORDS)));
+    ir_ref data = ir_add(f, t->entry_base, ir_mul(f, entry, ir_u32(f, BVH_ENTRY_WORDS)));
     ir_ref args[9] = {data};
     for (uint32_t k = 0; k < 8; k++)
         args[k + 1] = k == RAY_TMAX ? tmax : t->ray[k];
@@ -283,8 +274,8 @@ static void intersect_entry(const traversal *t, ir_ref entry, ir_ref tmax, ir_re
 static void advance(const traversal *t, const ir_ref at[2], ir_ref next[2])
 {
     ir_func *f = t->f;
-    ir_ref more = ir_ne(f, ir_and(f, at[0], ir_u32(f, LEAF_COUNT)), ir_u32(f, 0));
-    next[0] = ir_select(f, more, ir_sub(f, at[0], ir_u32(f, LEAF_FIRST)), pop(t, at[1]));
+    ir_ref more = ir_ne(f, ir_and(f, at[0], ir_u32(f, BVH_LEAF_COUNT)), ir_u32(f, 0));
+    next[0] = ir_select(f, more, ir_sub(f, at[0], ir_u32(f, BVH_LEAF_FIRST)), pop(t, at[1]));
     next[1] = ir_select(f, more, at[1], ir_sub(f, at[1], ir_u32(f, 1)));
 }
 
@@ -297,7 +288,7 @@ static found closest(traversal *t)
     ir_func *f = t->f;
     ir_ref zero = ir_f32(f, 0), r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
     ir_ref s[OWN + LEVEL_STATE] = {
-        ir_u32(f, ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, END), zero, zero, t->level};
+        ir_u32(f, BVH_ROOT), ir_u32(f, 1), t->ray[RAY_TMAX], ir_u32(f, BVH_NONE), zero, zero, t->level};
     uint32_t own = t->o->level_word ? OWN : OWN - 1, count = own + level_states(t);
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, count);
@@ -305,8 +296,8 @@ static found closest(traversal *t)
         take_level(t, s + OWN);
     ir_ref at[2] = {s[0], s[1]};
     find_leaf(t, s[2], at);
-    ir_while(f, ir_ne(f, at[0], ir_u32(f, END)));
-    ir_ref entry = ir_and(f, at[0], ir_u32(f, LEAF_FIRST));
+    ir_while(f, ir_ne(f, at[0], ir_u32(f, BVH_NONE)));
+    ir_ref entry = ir_and(f, at[0], ir_u32(f, BVH_LEAF_FIRST));
     intersect_entry(t, entry, s[2], r);
     advance(t, at, next);
     ir_ref closer = ir_lt(f, r[0], s[2]);
@@ -325,8 +316,9 @@ static ir_ref any(traversal *t)
 {
     enum { OWN = 3 };
     ir_func *f = t->f;
-    ir_ref end = ir_u32(f, END), tmax = t->ray[RAY_TMAX], r[3] = {{0}, {0}, {0}}, next[OWN + LEVEL_STATE];
-    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, ROOT), ir_u32(f, 1), ir_bool(f, false)};
+    ir_ref end = ir_u32(f, BVH_NONE), tmax = t->ray[RAY_TMAX], r[3] = {{0}, {0}, {0}},
+           next[OWN + LEVEL_STATE];
+    ir_ref s[OWN + LEVEL_STATE] = {ir_u32(f, BVH_ROOT), ir_u32(f, 1), ir_bool(f, false)};
     put_level(t, s + OWN);
     ir_ref loop = ir_loop(f, s, OWN + level_states(t));
     if (t->o->level_word)
@@ -334,7 +326,7 @@ static ir_ref any(traversal *t)
     ir_ref at[2] = {s[0], s[1]};
     find_leaf(t, tmax, at);
     ir_while(f, ir_ne(f, at[0], end));
-    intersect_entry(t, ir_and(f, at[0], ir_u32(f, LEAF_FIRST)), tmax, r);
+    intersect_entry(t, ir_and(f, at[0], ir_u32(f, BVH_LEAF_FIRST)), tmax, r);
     advance(t, at, next);
     ir_ref blocked = ir_lt(f, r[0], tmax);
     next[0] = ir_select(f, blocked, end, next[0]), next[2] = blocked;

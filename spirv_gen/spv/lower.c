@@ -132,7 +132,8 @@ static void lower_nothing(spv_gen *g, spv_frame *frame, uint32_t id, ir_inst ins
 
 static const spv_lower lowerings[IR_OP_COUNT] = {
     [IR_NOP] = lower_nothing,
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) [IR_##NAME] = lower_value,
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint)                   \
+    [IR_##NAME] = lower_value,
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"
 #undef IR_VALUE

@@ -14,7 +14,7 @@ enum {
 };
 
 static const uint32_t opcodes[IR_OP_COUNT][IR_TYPE_COUNT] = {
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint)                                   \
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint)                   \
     [IR_##NAME] = {[IR_F32] = SpvOp##sf, [IR_I32] = SpvOp##si, [IR_U32] = SpvOp##su, [IR_BOOL] = SpvOp##sb},
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 #include "spirv_gen/ir/ops.def"

@@ -19,12 +19,13 @@
  * hierarchy either (a path that has ended says so by a negative tmax): it becomes a ray that no mask lets
  * through. One query variable serves a whole kernel, because rays do not nest; u and v of a box's hit are in
  * variables, which drivers turn into registers. */
+#include "base/bvh_layout.h"
 #include "spirv_gen/spv/module.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ENTRY_WORDS = 12, ENTRY_KIND = 9, ALL_INSTANCES = 0xFF, RAY_TMIN = 6, RAY_TMAX = 7, U = 0, V = 1 };
+enum { ALL_INSTANCES = 0xFF, RAY_TMIN = 6, RAY_TMAX = 7, U = 0, V = 1 };
 
 typedef struct ray_query {
     spv_gen *g;
@@ -231,7 +232,7 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
     if (g->options.rays.level_word)
         inner_ray(q, args + 1);
     if (q->boxes > 1) {
-        uint32_t offset = spv_u32(g, ENTRY_KIND),
+        uint32_t offset = spv_u32(g, BVH_ENTRY_KIND),
                  at = SPV_VALUE(g, SpvOpIAdd, spv_type(g, IR_U32), data, offset);
         selector = spv_load_word(g, g->options.rays.scene_buffer, at);
     }
@@ -243,8 +244,8 @@ static void intersect(const ray_query *q, uint32_t data, uint32_t limit, uint32_
 static void visit_box(const ray_query *q)
 {
     spv_gen *g = q->g;
-    uint32_t word = spv_type(g, IR_U32), entry = entry_of(q, q->candidate), size = spv_u32(g, ENTRY_WORDS),
-             hit[3] = {0};
+    uint32_t word = spv_type(g, IR_U32), entry = entry_of(q, q->candidate),
+             size = spv_u32(g, BVH_ENTRY_WORDS), hit[3] = {0};
     uint32_t base =
         spv_load_word(g, g->options.rays.scene_buffer, spv_u32(g, g->options.rays.entry_base_word));
     uint32_t offset = SPV_VALUE(g, SpvOpIMul, word, entry, size),

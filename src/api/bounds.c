@@ -2,7 +2,7 @@
  * BL_DEBUG=bounds: kernels whose every access to a buffer is checked (spirv_gen/opt/bounds.c), and what they
  * report as the error of the pass. Checked kernels are slow, are not kept on disk, and give the same results
  * as others as long as nothing is reported. */
-#include "api/handles.h"
+#include "api/bounds.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,17 @@
  * add up, then the optimiser; parameter values, state and gradients never leave the device, the loss and the
  * status words come back. Kernels are those of the job; nothing is compiled after the first step. All that
  * the next step depends on is what fit_state.c saves. */
-#include "api/handles.h"
+#include "api/fit.h"
+#include "api/fit_state.h"
+#include "api/gradient_forms.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
+#include "api/job_pass.h"
+#include "api/job_results.h"
+#include "api/large_steps.h"
+#include "api/pixel_sampling.h"
 
+#include "render/sensor/sensor.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,14 +198,14 @@ bl_result bl_fit_create(bl_device *device, const bl_scene *scene, const bl_fit_d
     fit->job = job;
     fit->desc = resolve(job, desc);
     fit->status.step = fit->desc.first_step;
-    const form_wish wish = {
+    const gradient_wish wish = {
         .form = desc->form,
         .target = true,
         .loss = desc->loss,
         .spp = fit->desc.spp,
         .spp_gradient = fit->desc.spp_gradient,
     };
-    if (forms_choose(job, &wish, &fit->desc.form, &err) != BL_OK ||
+    if (gradient_form_choose(job, &wish, &fit->desc.form, &err) != BL_OK ||
         prepare(fit, scene, desc, &err) != BL_OK) {
         bl_fit_destroy(fit);
         return context_fail(device->context, &err);
@@ -233,6 +242,7 @@ static uint32_t view_seed(const bl_fit *fit, uint32_t view)
 
 static bl_result look_through(bl_fit *fit, uint32_t v, bl_error *err)
 {
+    BL_ASSERT(v < fit->desc.view_count, "view %u of %u", v, fit->desc.view_count);
     const fit_view *view = &fit->views[v];
     if (!fit->job->desc.sensor_moves)
         return BL_OK;
@@ -305,11 +315,11 @@ static bl_result differentiate(bl_fit *fit, uint32_t v, bl_fit_status *s, bl_err
         .spp = fit->desc.spp_gradient,
         .seed = view_seed(fit, v),
         .stream = 1,
-        .strips = forms_strips(job, fit->desc.form, fit->desc.spp_gradient),
+        .strips = gradient_form_strips(job, fit->desc.form, fit->desc.spp_gradient),
         .adds = v > 0,
         .unfinished = v + 1 < fit->desc.view_count,
     };
-    TRY(pixels_place(job, &w, err));
+    TRY(pixel_sampling_distribute(job, &w, err));
     TRY(job_run(job, &w, &stats, err));
     double value = 0;
     if (fit->desc.form == BL_FORM_TWO_WALK)

@@ -7,7 +7,9 @@
  * kernels' words (any change to the program that can change a result changes them), of the scene buffer and
  * all initial values, and of the descriptor with its targets. The scale itself follows from initial values
  * and descriptor; that is why restoring writes parameters past bl_job_set_parameter, which would move it. */
-#include "api/handles.h"
+#include "api/fit_state.h"
+#include "api/gradient_scale.h"
+#include "api/job_buffers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +99,8 @@ static uint64_t hash_job(const bl_fit *fit, const bl_fit_desc *desc)
 
 bl_result fit_identify(bl_fit *fit, const bl_scene *scene, const bl_fit_desc *desc, bl_error *err)
 {
+    BL_ASSERT(desc->parameter_count == fit->job->requested_count, "%u parameters, the job has %u",
+              desc->parameter_count, fit->job->requested_count);
     TRY(hash_program(fit, &fit->identity.program, err));
     fit->identity.scene = hash_scene(fit, scene);
     fit->identity.job = hash_job(fit, desc);

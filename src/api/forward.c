@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Image derivatives of a job along one direction of its parameters: forward mode. */
-#include "api/handles.h"
+#include "api/job_buffers.h"
+#include "api/job_pass.h"
+#include "api/job_results.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The fixed-point scale of each element of a gradient, from what its contributions may be
  * (docs/architecture.md, Accumulation). */
-#include "api/handles.h"
+#include "api/gradient_scale.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,6 +63,7 @@ static uint32_t requested_elements(const bl_job *job)
 
 bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err)
 {
+    BL_ASSERT(largest_adjoint >= 0 && spp > 0, "|dL/dI| of %g, %u samples", largest_adjoint, spp);
     uint32_t n = job->plan->gradient_count;
     if (n == 0 || !job->fixed_point)
         return BL_OK;
@@ -85,6 +86,7 @@ bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint3
 
 bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err)
 {
+    BL_ASSERT(job->splat_scale && spp > 0, "a job without splats, or %u samples", spp);
     uint32_t n = 3 * job_pixels(job->scene);
     float *scales = malloc(n * sizeof *scales), scale = scale_for(brightness(job) / spp, coarser);
     BL_ASSERT(scales, "out of memory");

@@ -15,7 +15,7 @@ _Static_assert((int)BL_IR_BOOL == (int)IR_BOOL && (int)BL_IR_I32 == (int)IR_I32 
 
 /* Every value op is public: the lists of the header against the table. */
 #define COUNT(name) +1
-#define IR_VALUE(NAME, name, n, rule, f, i, u, b, sf, si, su, sb, adjoint) +1
+#define IR_VALUE(NAME, name, n, rule, commutes, fold, f, i, u, b, sf, si, su, sb, adjoint) +1
 #define IR_STRUCT(NAME, name, effect, a, b, c, adjoint)
 _Static_assert((0 BL_IR_UNARY(COUNT) BL_IR_BINARY(COUNT) BL_IR_TERNARY(COUNT)) == (0
 #include "spirv_gen/ir/ops.def"

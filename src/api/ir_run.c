@@ -5,8 +5,9 @@
  * A device runs whole workgroups. So that exactly the invocations asked for run, a kernel's entry is wrapped:
  *     if global_id < uniform[last]: entry()
  * in a copy of the trace; the number is one more uniform word behind the caller's. */
-#include "api/handles.h"
+#include "api/bounds.h"
 #include "api/ir.h"
+#include "api/kernel_code.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -264,9 +265,17 @@ static bl_result dispatch(bl_ir_kernel *k, gpu_buffer *const *buffers, const uin
     return bounds_check(k->bounds, err);
 }
 
-static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array_count,
-                     const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations, bl_error *err)
+/* What a kernel runs on. */
+typedef struct kernel_arguments {
+    bl_ir_array *const *arrays;
+    uint32_t array_count;
+    const uint32_t *uniforms;
+    uint32_t uniform_count;
+} kernel_arguments;
+
+static bl_result run(bl_ir_kernel *k, const kernel_arguments *a, uint32_t invocations, bl_error *err)
 {
+    const uint32_t array_count = a->array_count, uniform_count = a->uniform_count;
     uint32_t push[BL_IR_UNIFORMS + 1] = {0};
     if (array_count != k->buffers || uniform_count < k->uniforms)
         return error_set(err, BL_ERROR_ARGUMENT,
@@ -276,11 +285,11 @@ static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array
     if (!buffers)
         return error_set(err, BL_ERROR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < array_count; i++)
-        buffers[i] = arrays[i]->buffer;
+        buffers[i] = a->arrays[i]->buffer;
     if (k->bounds)
         buffers[array_count] = k->bounds->report;
     if (k->uniforms)
-        memcpy(push, uniforms, k->uniforms * sizeof *push);
+        memcpy(push, a->uniforms, k->uniforms * sizeof *push);
     push[k->uniforms] = invocations;
     bl_result r = invocations ? dispatch(k, buffers, push, invocations, err) : BL_OK;
     free(buffers);
@@ -290,7 +299,8 @@ static bl_result run(bl_ir_kernel *k, bl_ir_array *const *arrays, uint32_t array
 bl_result bl_ir_kernel_run(bl_ir_kernel *kernel, bl_ir_array *const *arrays, uint32_t array_count,
                            const uint32_t *uniforms, uint32_t uniform_count, uint32_t invocations)
 {
+    const kernel_arguments a = {arrays, array_count, uniforms, uniform_count};
     bl_error err = {0};
-    bl_result r = run(kernel, arrays, array_count, uniforms, uniform_count, invocations, &err);
+    bl_result r = run(kernel, &a, invocations, &err);
     return r == BL_OK ? BL_OK : context_fail(kernel->device->context, &err);
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Jobs: one scene on one device, with the parameters whose gradients are wanted; its life, and values that
  * change. */
-#include "api/handles.h"
+#include "api/job.h"
+#include "api/differentiability.h"
+#include "api/job_buffers.h"
+#include "api/job_geometry.h"
+#include "api/pixel_sampling.h"
+#include "api/ray_backend.h"
+#include "api/scene.h"
+#include "render/sensor/sensor.h"
 #include "render/shape/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-uint32_t job_pixels(const render_scene *s) { return s->width * s->height; }
 
 static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_desc *desc)
 {
@@ -30,7 +35,7 @@ static bl_result resolve_names(bl_job *job, const bl_scene *scene, const bl_job_
 static bl_result check_refused(const bl_job *job, bl_error *err)
 {
     for (uint32_t k = 0; k < job->requested_count; k++) {
-        const char *why = parameter_refused(job->scene, job->requested[k]);
+        const char *why = differentiability_obstacle(job->scene, job->requested[k]);
         if (why)
             return error_set(err, BL_ERROR_UNSUPPORTED, "%s has no gradient: %s",
                              job->scene->parameters.data[job->requested[k]].name, why);
@@ -125,7 +130,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
                       gpu_device_info(device->gpu)->name);
     plan_rays rays = PLAN_RAYS_BVH;
     if (r == BL_OK)
-        r = rays_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
+        r = ray_backend_choose(gpu_device_info(device->gpu), job->scene, &job->desc, &rays, &err);
     if (rays == PLAN_RAYS_QUERY &&
         moves_solids(job)) /* whose boxes the device's structure would have to follow */
         rays = PLAN_RAYS_BVH;
@@ -135,7 +140,7 @@ bl_result bl_job_create(bl_device *device, const bl_scene *scene, const bl_job_d
     job->plan->drt = wants_detours(job);
     job->plan->lists_lanes = job->desc.pixels == BL_PIXELS_ADJOINT;
     if (r == BL_OK)
-        r = pixels_check(job, &err);
+        r = pixel_sampling_check(job, &err);
     if (r == BL_OK)
         r = check_refused(job, &err);
     if (r == BL_OK && job->plan->sensor &&

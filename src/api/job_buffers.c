@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a job keeps on the device: the buffers of its generated kernels and those that fits and losses add. */
-#include "api/handles.h"
+#include "api/job_buffers.h"
+#include "api/ray_backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static bl_result make_geometry(bl_job *job, bl_error *err)
 {
     if (!job->plan->query)
         return BL_OK;
-    TRY(rays_build(job->device->gpu, job->plan, false, &job->accel, err));
+    TRY(ray_backend_build(job->device->gpu, job->plan, false, &job->accel, err));
     job->bytes += gpu_accel_size(job->accel);
     return BL_OK;
 }
@@ -53,7 +54,7 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
     TRY(make_buffer(job, job->desc.frozen ? 4ull * p->value_count : 0, "frozen values", &job->frozen, err));
     TRY(make_buffer(job, 0, "tangents", &job->tangent, err)); /* until a forward pass wants it */
     TRY(make_buffer(job, 4ull * fit_loss_partials(3 * job_pixels(s)), "partial sums", &job->partials, err));
-    TRY(make_buffer(job, 4ull * WORK_RESULTS, "results", &job->results, err));
+    TRY(make_buffer(job, 4ull * RESULT_WORDS, "results", &job->results, err));
     TRY(make_buffer(job, 0, "lanes", &job->lanes, err)); /* until a gradient pass lists them; as samples */
     TRY(make_buffer(job, 0, "samples", &job->samples, err));
     TRY(make_buffer(job, s->light_tracing ? 2 * image : 0, "splats", &job->splats, err));
@@ -74,6 +75,8 @@ bl_result job_make_buffers(bl_job *job, bl_error *err)
 
 void job_value_changed(bl_job *job, uint32_t parameter)
 {
+    BL_ASSERT(parameter < job->scene->parameters.count, "parameter %u of %u", parameter,
+              job->scene->parameters.count);
     job->values_changed = job->changed[parameter] = true;
 }
 
@@ -86,6 +89,7 @@ bl_result job_reserve_samples(bl_job *job, uint64_t words, bl_error *err)
 
 bl_result job_reserve_adjoints(bl_job *job, uint32_t images, bl_error *err)
 {
+    BL_ASSERT(images == 1 || images == 2, "%u images of dL/dI", images);
     uint64_t bytes = 12ull * job_pixels(job->scene) * images;
     if (gpu_buffer_size(job->adjoint) >= bytes)
         return BL_OK;
@@ -102,6 +106,7 @@ bl_result job_tangents(bl_job *job, const float *tangents, bl_error *err)
 
 bl_result job_reserve_film(bl_job *job, render_pass pass, uint32_t lanes, bl_error *err)
 {
+    BL_ASSERT(lanes > 0, "%s: no lanes", render_passes[pass].name);
     uint64_t words = (uint64_t)(pass == RENDER_CHANNELS ? job->scene->channels.count : 3) * lanes *
                      (pass == RENDER_VARIANCE ? 2 : 1);
     if (job->film && job->film_words >= words)
@@ -121,8 +126,14 @@ void job_drop_buffers(bl_job *job)
         drop_buffer(job, all[i]);
 }
 
+bool job_splats(const bl_job *job, render_pass pass)
+{
+    return job->scene->light_tracing && pass == RENDER_PRIMAL;
+}
+
 void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER_COUNT + 1])
 {
+    BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     gpu_buffer *const all[BUFFER_COUNT + 1] = {
         [BUFFER_SCENE] = job->words,
         [BUFFER_VALUES] = job->values,
@@ -132,7 +143,7 @@ void job_buffers(const bl_job *job, render_pass pass, gpu_buffer *buffers[BUFFER
         [BUFFER_ADJOINT] = job->adjoint,
         [BUFFER_FROZEN] = job->frozen,
         [BUFFER_SCALE] = job->scale,
-        [BUFFER_SAMPLES] = pass >= RENDER_GEOMETRY ? job->refit : job->samples,
+        [BUFFER_SAMPLES] = render_passes[pass].kind == PASS_GEOMETRY ? job->refit : job->samples,
         [BUFFER_TANGENT] = job->tangent,
         [BUFFER_COUNT] = job->bounds ? job->bounds->report : NULL,
     };

@@ -7,7 +7,11 @@
  * Refitting keeps the hierarchy's tree, which is good for where vertices were when it was built. Its cost by
  * the surface area heuristic is compared with what it was then; beyond a factor of `decayed` a new tree is
  * built on the host. */
-#include "api/handles.h"
+#include "api/job_geometry.h"
+#include "api/job_buffers.h"
+#include "api/job_dispatch.h"
+#include "api/job_kernels.h"
+#include "api/ray_backend.h"
 
 #include "render/classes.h"
 #include "render/refit.h"
@@ -56,6 +60,7 @@ static bool goes_by_place(const bl_job *job, const render_parameter *p)
 bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
+    BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
     if (goes_by_place(job, p))
         return error_set(err, BL_ERROR_ARGUMENT, "%s: in this job they follow the shape's to_world", p->name);
     for (uint32_t i = 0; i < p->count; i++)
@@ -68,6 +73,7 @@ bl_result geometry_set(bl_job *job, uint32_t parameter, const float *values, bl_
 bl_result geometry_get(bl_job *job, uint32_t parameter, float *values, bl_error *err)
 {
     const render_parameter *p = &job->scene->parameters.data[parameter];
+    BL_ASSERT(p->source != PLAN_NONE, "%s is no geometry", p->name);
     return gpu_buffer_read(job->words, place_of(job, p), values, 4ull * p->count, err);
 }
 
@@ -193,7 +199,7 @@ static bl_result make_changing(bl_job *job, bl_error *err)
     job->bytes -= gpu_accel_size(job->accel);
     gpu_accel_destroy(job->accel);
     job->accel = NULL;
-    TRY(rays_build(job->device->gpu, p, true, &job->accel, err));
+    TRY(ray_backend_build(job->device->gpu, p, true, &job->accel, err));
     job->bytes += gpu_accel_size(job->accel);
     return gpu_buffer_write(job->words, 4 * HEADER_ACCEL, p->words.data + HEADER_ACCEL, 8, err);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A job's kernels: from the trace of a pass to what runs on the device, made when they are first needed. */
-#include "api/handles.h"
+#include "api/job_kernels.h"
+#include "api/job_buffers.h"
+#include "api/kernel_code.h"
+#include "api/ray_backend.h"
+#include "api/trace_dump.h"
 
 const char *bl_optimisation_name(uint32_t k)
 {
@@ -9,12 +13,12 @@ const char *bl_optimisation_name(uint32_t k)
     return k - OPT_SWITCH_COUNT < PLAN_SWITCH_COUNT ? plan_switch_names[k - OPT_SWITCH_COUNT] : NULL;
 }
 
-opt_options job_lowering(const bl_job *job)
+opt_options job_lowering(const bl_job *job, render_pass pass)
 {
     opt_options o = {
         .off = job->desc.passes_off & ((1u << OPT_SWITCH_COUNT) - 1),
         .gradient_elements = job->plan->gradient_count,
-        .accumulate = job->fixed_point ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
+        .accumulate = job->fixed_point || job_splats(job, pass) ? OPT_ACCUMULATE_FIXED : OPT_ACCUMULATE_FLOAT,
         .scale_buffer = BUFFER_SCALE,
         .status_buffer = BUFFER_STATUS,
         .overflow_word = STATUS_OVERFLOW,
@@ -27,8 +31,7 @@ opt_options job_lowering(const bl_job *job)
 
 bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err)
 {
-    if (job->scene->light_tracing && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT &&
-        pass != RENDER_CHANNELS && pass < RENDER_UPDATE)
+    if (job->scene->light_tracing && !render_passes[pass].light_tracing)
         return error_set(
             err, BL_ERROR_UNSUPPORTED,
             "ptracer makes images and gradients: no variance, no derivative of an image, no checks of paths");
@@ -53,32 +56,11 @@ static spv_options generation(const bl_job *job, render_pass pass)
     return (spv_options){.addressed = job_addressed(job, pass),
                          .local_size = LOCAL_SIZE,
                          .names = true,
-                         .rays = rays_lowering(job->plan),
+                         .rays = ray_backend_lowering(job->plan),
                          .scalar_loads = job->desc.passes_off & OPT_VECTOR_LOADS,
                          .signed_zero_inf_nan_preserve =
                              gpu_device_info(job->device->gpu)->signed_zero_inf_nan_preserve};
 }
-
-static const char *const pass_labels[RENDER_PASS_COUNT] = {
-    [RENDER_PRIMAL] = "primal",
-    [RENDER_VARIANCE] = "variance",
-    [RENDER_CHANNELS] = "channels",
-    [RENDER_GRADIENT] = "gradient",
-    [RENDER_REPLAY] = "replay",
-    [RENDER_ADJOINT] = "adjoint",
-    [RENDER_TAPE] = "tape",
-    [RENDER_TAPE_ADJOINT] = "tape adjoint",
-    [RENDER_FROZEN] = "frozen",
-    [RENDER_UNROLLED] = "unrolled",
-    [RENDER_FORWARD] = "forward",
-    [RENDER_UPDATE] = "update",
-    [RENDER_UPDATE_ADJOINT] = "update adjoint",
-    [RENDER_UPDATE_TANGENT] = "update tangent",
-    [RENDER_TABLES] = "tables",
-    [RENDER_GEOMETRY] = "geometry",
-    [RENDER_GEOMETRY_ADJOINT] = "geometry adjoint",
-    [RENDER_GEOMETRY_TANGENT] = "geometry tangent",
-};
 
 static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code, bl_kernel_info *took,
                           bl_error *err)
@@ -87,9 +69,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
     double start = clock_seconds();
     TRY(job_trace(job, pass, &trace, err));
     *took = (bl_kernel_info){.trace_seconds = clock_seconds() - start, .baked = job->plan->baked};
-    opt_options passes = job_lowering(job);
-    if (job_splats(job, pass))
-        passes.accumulate = OPT_ACCUMULATE_FIXED;
+    opt_options passes = job_lowering(job, pass);
     spv_options options = generation(job, pass);
     kernel_source source = {
         .context = job->context,
@@ -99,7 +79,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
         .generate = &options,
     };
     bl_result r = kernel_code_make(&source, code, took, err);
-    if (r == BL_OK && (r = see_dump(trace, &passes, &code->spirv, pass_labels[pass], err)) != BL_OK)
+    if (r == BL_OK && (r = trace_dump(trace, &passes, &code->spirv, render_passes[pass].name, err)) != BL_OK)
         spv_code_free(&code->spirv);
     ir_module_destroy(trace);
     return r;
@@ -107,6 +87,7 @@ static bl_result generate(const bl_job *job, render_pass pass, kernel_code *code
 
 bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err)
 {
+    BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     uint32_t addressed = job_addressed(job, pass);
     if (job->kernels[pass] && addressed & ~job->addressed[pass]) { /* a buffer has outgrown a binding */
         gpu_kernel_destroy(job->kernels[pass]);
@@ -124,7 +105,7 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
             .push_words = code.push_words,
             .local_size = LOCAL_SIZE,
             .addressed = addressed,
-            .label = pass_labels[pass],
+            .label = render_passes[pass].name,
         };
         job->addressed[pass] = addressed;
         bl_result r = kernel_create(job->device, &d, &job->kernels[pass], err);
@@ -136,19 +117,34 @@ bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *
     return BL_OK;
 }
 
+/* ---- public passes ---- */
+
+static const render_pass public_passes[BL_PASS_COUNT + 1] = {
+#define WALK(id, name, kind, kernel, needs, light, public, help) [public] = RENDER_##id,
+#define STEP(id, name, kind, kernel, needs, public, help) [public] = RENDER_##id,
+#include "render/integrator/passes.def"
+};
+
+bl_pass_info bl_pass_info_get(bl_pass pass)
+{
+    if ((unsigned)pass >= BL_PASS_COUNT)
+        return (bl_pass_info){0};
+    const render_pass_info *p = &render_passes[public_passes[pass]];
+    return (bl_pass_info){.name = p->name, .help = p->help, .gradient = p->needs & NEEDS_REQUEST};
+}
+
 bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out)
 {
-    static const render_pass passes[BL_PASS_COUNT] = {RENDER_PRIMAL,  RENDER_GRADIENT, RENDER_REPLAY,
-                                                      RENDER_ADJOINT, RENDER_FROZEN,   RENDER_FORWARD};
     bl_error err;
     if ((unsigned)pass >= BL_PASS_COUNT)
         return BL_ERROR_ARGUMENT;
-    if ((pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD) &&
-        !job->plan->any_request) {
-        error_set(&err, BL_ERROR_ARGUMENT, "no parameter was requested, so the pass would be empty");
+    *out = public_passes[pass];
+    const char *lack = render_pass_lacks(job->plan, render_passes[*out].needs);
+    if (lack) {
+        error_set(&err, BL_ERROR_ARGUMENT, "%s, so the pass %s would be empty", lack,
+                  render_passes[*out].name);
         return context_fail(job->context, &err);
     }
-    *out = passes[pass];
     return BL_OK;
 }
 

@@ -219,6 +219,7 @@ void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size)
 
 void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_t size)
 {
+    BL_ASSERT(data && size > 0, "an entry of %zu bytes", size);
     size_t whole = sizeof(entry_head) + size;
     if (!c || whole > ENTRY_MOST || whole > c->limit || refuse(c) || folder_create(c->folder, NULL) != BL_OK)
         return;

@@ -5,15 +5,7 @@
 #ifndef BL_API_KERNEL_CACHE_H
 #define BL_API_KERNEL_CACHE_H
 
-#include "gpu/gpu.h"
-#include "spirv_gen/opt/opt.h"
-#include "spirv_gen/spv/spv.h"
-
-typedef struct kernel_key {
-    uint64_t low, high;
-} kernel_key;
-
-/* ---- kernel_cache.c ---- */
+#include "api/kernel_key.h"
 
 typedef struct kernel_cache kernel_cache; /* NULL where nothing is cached: finds nothing, stores nothing */
 
@@ -32,15 +24,5 @@ void kernel_cache_close(kernel_cache *c);
 void *kernel_cache_find(const kernel_cache *c, kernel_key key, size_t *size);
 void kernel_cache_store(kernel_cache *c, kernel_key key, const void *data, size_t size);
 kernel_cache_usage kernel_cache_measure(const kernel_cache *c); /* reads the folder */
-
-/* ---- kernel_key.c ---- */
-
-/* Of a device and its driver. Reads SwiftShader's library. */
-kernel_key kernel_key_device(const gpu_info *device);
-/* Of the words that passes and code generation make of a trace. */
-kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
-                            kernel_key device);
-/* Of what the driver makes of words. */
-kernel_key kernel_key_driver(const uint32_t *words, size_t word_count, kernel_key device);
 
 #endif

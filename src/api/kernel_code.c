@@ -2,7 +2,7 @@
  * From a trace to a kernel on the device, by way of the cache on disk: the words that passes and code
  * generation make, and what the driver makes of the words, are two entries, because CPU drivers give nothing
  * back that could be kept. */
-#include "api/handles.h"
+#include "api/kernel_code.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +67,7 @@ static bl_result verify(const kernel_source *s, const kernel_code *found, bl_err
 
 bl_result kernel_code_make(const kernel_source *s, kernel_code *out, bl_kernel_info *took, bl_error *err)
 {
+    BL_ASSERT(s->trace->entry, "a trace without an entry");
     if (!s->context->cache ||
         s->passes->sites) { /* of a checked kernel, the list of accesses is wanted too */
         TRY(compile(s, out, took, err));

@@ -6,7 +6,7 @@
  * of that is hashed as it is. Scene and descriptor are not: what matters of them is in the trace, so a plugin
  * that specialises on something new cannot be forgotten here. The price is that a hit still records the
  * trace, a sixth of the work (docs/measurements.md). */
-#include "api/kernel_cache.h"
+#include "api/kernel_key.h"
 #include "compiler_version.h"
 
 #include <stdlib.h>

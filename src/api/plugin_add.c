@@ -3,6 +3,7 @@
  * renderer's class struct, so that its functions find the application's through the class node that they are
  * given; references and public values are the same thing under two names (ir.c). */
 #include "api/plugin_add.h"
+#include "render/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,23 +179,22 @@ static bl_result check_param(const char *plugin, const bl_plugin_param *params, 
     return BL_OK;
 }
 
-bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name,
-                       const bl_plugin_param *params, uint32_t count, uint32_t own, bool complete,
-                       bl_error *err)
+bl_result plugin_check(const bl_context *ctx, const plugin_sheet *sheet, bl_error *err)
 {
-    const char *tag = plugin_category_names[category];
+    const char *tag = plugin_category_names[sheet->category], *name = sheet->name;
+    BL_ASSERT(sheet->own < PARAMS_MOST, "%u parameters of the renderer", sheet->own);
     if (!is_name(name))
         return error_set(err, BL_ERROR_ARGUMENT, "a %s plugin needs a name of letters, digits and _", tag);
-    if (registry_find(&ctx->registry, category, name))
+    if (registry_find(&ctx->registry, sheet->category, name))
         return error_set(err, BL_ERROR_ARGUMENT, "there is a plugin \"%s\" for <%s> already", name, tag);
-    if (!complete)
+    if (!sheet->complete)
         return error_set(err, BL_ERROR_ARGUMENT, "plugin \"%s\": a function is missing", name);
-    if (count > PARAMS_MOST - own || (count > 0 && !params))
+    if (sheet->count > PARAMS_MOST - sheet->own || (sheet->count > 0 && !sheet->params))
         return error_set(err, BL_ERROR_ARGUMENT,
                          "plugin \"%s\": a table of %u parameters; it must be there, and %u are possible",
-                         name, count, PARAMS_MOST - own);
-    for (uint32_t k = 0; k < count; k++)
-        TRY(check_param(name, params, k, err));
+                         name, sheet->count, PARAMS_MOST - sheet->own);
+    for (uint32_t k = 0; k < sheet->count; k++)
+        TRY(check_param(name, sheet->params, k, err));
     return BL_OK;
 }
 
@@ -203,34 +203,35 @@ static const char *copy_text(arena *memory, const char *chars)
     return arena_strdup(memory, chars ? chars : "");
 }
 
-plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help,
-                             const bl_plugin_param *params, uint32_t count, plugin_param **own)
+static plugin_param copy_param(arena *memory, plugin_category category, const bl_plugin_param *p)
 {
-    plugin_param *table = arena_alloc(memory, (count + 1) * sizeof *table);
+    bool texture = p->kind == BL_PLUGIN_TEXTURE;
     unsigned colour = category == PLUGIN_EMITTER ? PLUGIN_EMISSION : 0;
-    for (uint32_t k = 0; k < count; k++) {
-        const bl_plugin_param *p = &params[k];
-        bool texture = p->kind == BL_PLUGIN_TEXTURE;
-        unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) |
-                         (p->preset ? 0 : PLUGIN_REQUIRED);
-        table[k] = (plugin_param){
-            .name = copy_text(memory, p->name),
-            .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT,
-            .flags = flags,
-            .preset = p->preset ? copy_text(memory, p->preset) : NULL,
-            .least = texture ? 0 : p->least,
-            .most = texture ? 0 : p->most,
-            .help = copy_text(memory, p->help),
-        };
-    }
-    if (own)
-        *own = table + count;
+    unsigned flags = (texture ? p->most == 1 ? PLUGIN_REFLECTANCE : colour : PLUGIN_DIFFERENTIABLE) |
+                     (p->preset ? 0 : PLUGIN_REQUIRED);
+    return (plugin_param){
+        .name = copy_text(memory, p->name),
+        .kind = texture ? PLUGIN_TEXTURED : PLUGIN_FLOAT,
+        .flags = flags,
+        .preset = p->preset ? copy_text(memory, p->preset) : NULL,
+        .least = texture ? 0 : p->least,
+        .most = texture ? 0 : p->most,
+        .help = copy_text(memory, p->help),
+    };
+}
+
+plugin_class plugin_describe(arena *memory, const plugin_sheet *sheet, plugin_param **table)
+{
+    uint32_t count = sheet->count + sheet->own;
+    *table = arena_alloc(memory, (count + 1) * sizeof **table);
+    for (uint32_t k = 0; k < sheet->count; k++)
+        (*table)[k] = copy_param(memory, sheet->category, &sheet->params[k]);
     return (plugin_class){
-        .category = category,
-        .name = copy_text(memory, name),
-        .params = table,
-        .param_count = count + (own ? 1 : 0),
-        .help = copy_text(memory, help),
+        .category = sheet->category,
+        .name = copy_text(memory, sheet->name),
+        .params = *table,
+        .param_count = count,
+        .help = copy_text(memory, sheet->help),
     };
 }
 
@@ -243,16 +244,22 @@ void plugin_add_class(bl_context *ctx, const plugin_class *cls)
 bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 {
     bl_error err = {0};
-    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient && !p->leads,
-         complete = sampled && p->pdf && p->value;
-    if (plugin_check(ctx, PLUGIN_BSDF, p->name, p->parameters, p->parameter_count, 0, complete, &err) !=
-        BL_OK)
+    bool sampled = p->choose ? p->coefficient != NULL : p->sample && !p->coefficient && !p->leads;
+    const plugin_sheet sheet = {
+        .category = PLUGIN_BSDF,
+        .name = p->name,
+        .help = p->help,
+        .params = p->parameters,
+        .count = p->parameter_count,
+        .complete = sampled && p->pdf && p->value,
+    };
+    plugin_param *table;
+    if (plugin_check(ctx, &sheet, &err) != BL_OK)
         return context_fail(ctx, &err);
     added_bsdf *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
     a->cls = (bsdf_class){
-        .base.plugin = plugin_describe(&ctx->memory, PLUGIN_BSDF, p->name, p->help, p->parameters,
-                                       p->parameter_count, NULL),
+        .base.plugin = plugin_describe(&ctx->memory, &sheet, &table),
         .transmits = p->transmits,
         .null = p->through,
         .turned = p->leads ? added_turned : NULL,
@@ -267,14 +274,21 @@ bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
 bl_result bl_plugin_add_texture(bl_context *ctx, const bl_texture_plugin *p)
 {
     bl_error err = {0};
-    if (plugin_check(ctx, PLUGIN_TEXTURE, p->name, p->parameters, p->parameter_count, 0, p->eval != NULL,
-                     &err) != BL_OK)
+    const plugin_sheet sheet = {
+        .category = PLUGIN_TEXTURE,
+        .name = p->name,
+        .help = p->help,
+        .params = p->parameters,
+        .count = p->parameter_count,
+        .complete = p->eval != NULL,
+    };
+    plugin_param *table;
+    if (plugin_check(ctx, &sheet, &err) != BL_OK)
         return context_fail(ctx, &err);
     added_texture *a = arena_alloc(&ctx->memory, sizeof *a);
     a->plugin = *p;
     a->cls = (texture_class){
-        .base.plugin = plugin_describe(&ctx->memory, PLUGIN_TEXTURE, p->name, p->help, p->parameters,
-                                       p->parameter_count, NULL),
+        .base.plugin = plugin_describe(&ctx->memory, &sheet, &table),
         .eval = added_eval,
     };
     plugin_add_class(ctx, &a->cls.base.plugin);

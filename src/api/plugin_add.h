@@ -4,7 +4,7 @@
 #ifndef BL_PLUGIN_ADD_H
 #define BL_PLUGIN_ADD_H
 
-#include "api/handles.h"
+#include "api/context.h"
 #include "render/plugin_kinds.h"
 
 #include <backlight/backlight_plugin.h>
@@ -26,14 +26,21 @@ static inline color inner_color(bl_plugin_color v)
     return (color){{inner(v.c[0]), inner(v.c[1]), inner(v.c[2])}};
 }
 
-/* Whether name and table are right, with room for `own` more parameters, the renderer's. complete: no
- * function is missing. */
-bl_result plugin_check(const bl_context *ctx, plugin_category category, const char *name,
-                       const bl_plugin_param *params, uint32_t count, uint32_t own, bool complete,
-                       bl_error *err);
-/* The class of it; own: an entry at the end of its table is left to the caller; NULL: none. */
-plugin_class plugin_describe(arena *memory, plugin_category category, const char *name, const char *help,
-                             const bl_plugin_param *params, uint32_t count, plugin_param **own);
+/* What an added plugin says of itself, of whatever category. */
+typedef struct plugin_sheet {
+    plugin_category category;
+    const char *name, *help;
+    const bl_plugin_param *params;
+    uint32_t count; /* of params */
+    uint32_t own;   /* parameters that the renderer adds at the end of the table */
+    bool complete;  /* no function is missing */
+} plugin_sheet;
+
+/* Whether name and table are right. */
+bl_result plugin_check(const bl_context *ctx, const plugin_sheet *sheet, bl_error *err);
+/* A class with copies of name, help and table. The last `own` entries of its table, which starts at *table,
+ * are left to the caller. */
+plugin_class plugin_describe(arena *memory, const plugin_sheet *sheet, plugin_param **table);
 void plugin_add_class(bl_context *ctx, const plugin_class *cls);
 
 #endif

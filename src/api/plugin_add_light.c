@@ -125,8 +125,16 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
                   p->name ? p->name : "", (int)p->kind);
         return context_fail(ctx, &err);
     }
-    if (plugin_check(ctx, PLUGIN_EMITTER, p->name, p->parameters, p->parameter_count, 1, is_complete(p),
-                     &err) != BL_OK)
+    const plugin_sheet sheet = {
+        .category = PLUGIN_EMITTER,
+        .name = p->name,
+        .help = p->help,
+        .params = p->parameters,
+        .count = p->parameter_count,
+        .own = 1,
+        .complete = is_complete(p),
+    };
+    if (plugin_check(ctx, &sheet, &err) != BL_OK)
         return context_fail(ctx, &err);
     for (uint32_t k = 0; k < p->parameter_count; k++)
         if (strcmp(p->parameters[k].name, "sampling_weight") == 0) {
@@ -135,13 +143,12 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
             return context_fail(ctx, &err);
         }
     added_light *a = arena_alloc(&ctx->memory, sizeof *a);
-    plugin_param *weight;
+    plugin_param *table;
     a->plugin = *p;
     a->cls = light_class(p);
-    a->cls.base.plugin = plugin_describe(&ctx->memory, PLUGIN_EMITTER, p->name, p->help, p->parameters,
-                                         p->parameter_count, &weight);
+    a->cls.base.plugin = plugin_describe(&ctx->memory, &sheet, &table);
     a->cls.base.plugin.slots = emitter_slots, a->cls.base.plugin.slot_count = EMITTER_SLOT_COUNT;
-    *weight = (plugin_param){
+    table[sheet.count] = (plugin_param){
         "sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"};
     plugin_add_class(ctx, &a->cls.base.plugin);
     return BL_OK;

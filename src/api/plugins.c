@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The plugins that scenes of a context can use, as their tables describe them; behind those, the plugins of
  * Mitsuba 3 that are not there. */
-#include "api/handles.h"
+#include "api/context.h"
+#include "render/class.h"
 
 /* What stands at an index: a class, or the name of one that is missing. */
 typedef struct entry {

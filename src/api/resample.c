@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Images and grids at another resolution, one axis after the other: for coarse-to-fine fits. */
-#include "api/handles.h"
+#include <backlight/backlight.h>
 
 #include <math.h>
 #include <stdlib.h>

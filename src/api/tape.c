@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The gradient pass of the integrator `tape` (render/integrator/kernels/tape.c): all vertices of all samples
  * are stored at once, as a wavefront renderer does, so that what it takes is seen. */
-#include "api/handles.h"
+#include "api/tape.h"
+#include "api/job_buffers.h"
 
 static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
 {
@@ -23,6 +24,7 @@ static bl_result reserve_tape(bl_job *job, job_range all, bl_error *err)
 
 bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(job->scene->method == METHOD_TAPE, "integrator %d has no tape", (int)job->scene->method);
     job_range all = job_everything(w, job_pixels(job->scene));
     TRY(reserve_tape(job, all, err));
     job_work_desc half = *w;

@@ -199,15 +199,21 @@ static int render(check_work *w, check_finding *f, bool frozen, uint32_t seed, d
     return result == BL_OK ? status : session_fail(w->session, result);
 }
 
-/* The derivative by differences with step h = scale * epsilon. */
-static int differentiate(check_work *w, check_finding *f, bool frozen, uint32_t seed, double scale,
-                         render_progress *progress, difference *out)
+/* How images for differences are made. The step is scale * epsilon. */
+typedef struct difference_mode {
+    bool frozen;
+    uint32_t seed;
+    double scale;
+} difference_mode;
+
+static int differentiate(check_work *w, check_finding *f, difference_mode mode, render_progress *progress,
+                         difference *out)
 {
     const stencil *s = f->differences;
     memset(w->slope, 0, w->n * sizeof *w->slope);
-    double step = scale * f->epsilon, squares = 0;
+    double step = mode.scale * f->epsilon, squares = 0;
     for (int k = 0; k < s->count; k++) {
-        CLI_TRY(render(w, f, frozen, seed, scale * s->offset[k], progress));
+        CLI_TRY(render(w, f, mode.frozen, mode.seed, mode.scale * s->offset[k], progress));
         double factor = s->weight[k] / step;
         for (size_t i = 0; i < w->n; i++) {
             double value = (double)w->image[i], weighted = factor * (double)w->weights[i] * value;
@@ -261,8 +267,8 @@ static int differentiate_frozen(check_work *w, check_finding *f, uint32_t s, dou
 {
     uint32_t seed = w->args->common.seed + s;
     difference whole, half;
-    CLI_TRY(differentiate(w, f, true, seed, scale, progress, &whole));
-    CLI_TRY(differentiate(w, f, true, seed, .5 * scale, progress, &half));
+    CLI_TRY(differentiate(w, f, (difference_mode){true, seed, scale}, progress, &whole));
+    CLI_TRY(differentiate(w, f, (difference_mode){true, seed, .5 * scale}, progress, &half));
     *out = (frozen_pair){
         .value = (4 * half.value - whole.value) / 3,
         .curvature = fabs(whole.value - half.value),
@@ -277,7 +283,8 @@ static int difference_seed(check_work *w, check_finding *f, uint32_t s, render_p
     difference plain;
     frozen_pair frozen;
     CLI_TRY(differentiate_frozen(w, f, s, 1, progress, &frozen));
-    CLI_TRY(differentiate(w, f, false, w->args->common.seed + s, 1, progress, &plain));
+    const difference_mode free_paths = {.seed = w->args->common.seed + s, .scale = 1};
+    CLI_TRY(differentiate(w, f, free_paths, progress, &plain));
     f->frozen[s] = frozen.value;
     f->plain[s] = plain.value;
     f->curvature += frozen.curvature / w->seeds;

@@ -60,6 +60,8 @@ typedef struct cli_option {
     const char *help;
     bool required;
     const char *choices; /* "bvh|query" */
+    const char *(*choice)(
+        uint32_t k); /* instead: the k-th choice, as the library lists them; NULL past the last */
 } cli_option;
 
 typedef struct cli_command {
@@ -80,6 +82,13 @@ void options_free(const cli_command *command, void *arguments);
 int usage_error(const char *command, const char *format, ...) CLI_PRINTF(2, 3);
 /* The candidate nearest to text, or NULL where none is near. candidates ends with NULL. */
 const char *nearest_name(const char *text, const char *const *candidates);
+
+/* ---- messages.c ---- */
+
+int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
+void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
+char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
+void *memory_or_exit(size_t size);                           /* zeroed */
 
 /* ---- session.c: context, scene, device ---- */
 
@@ -109,8 +118,6 @@ int session_fail(const cli_session *session, bl_result result);
         if (cli_result_ != BL_OK)                                                                            \
             return session_fail(session, cli_result_);                                                       \
     } while (0)
-int fail(const char *format, ...) CLI_PRINTF(1, 2); /* prints a message; returns CLI_FAILED */
-void note(const cli_common *common, const char *format, ...) CLI_PRINTF(2, 3); /* to stderr unless --quiet */
 
 typedef struct cli_parameter {
     uint32_t index;
@@ -146,8 +153,6 @@ const char *duration_text(double seconds);
 
 /* ---- output.c: whole files or none ---- */
 
-char *text_format(const char *format, ...) CLI_PRINTF(1, 2); /* malloc'ed; out of memory ends the program */
-void *memory_or_exit(size_t size);                           /* zeroed */
 int save_file(const char *path, const void *data, size_t size);
 char *read_whole(const char *path, size_t limit,
                  size_t *size); /* malloc'ed, zero byte appended; NULL after printing why */
@@ -169,10 +174,13 @@ uint64_t host_peak_bytes(void);
 
 /* ---- picture.c ---- */
 
-/* Blue-white-red picture of signed values; white is 0, full colour is `scale` (0: the 99th percentile of
- * |value|). */
-int save_signed_png(const cli_session *session, const char *path, uint32_t width, uint32_t height,
-                    uint32_t channels, const float *values, double scale);
+typedef struct signed_picture {
+    uint32_t width, height, channels;
+    const float *values; /* the mean over channels is shown */
+    double scale;        /* of full colour; 0: the 99th percentile of |value| */
+} signed_picture;
+/* A blue-white-red picture of signed values; white is 0. */
+int save_signed_png(const cli_session *session, const char *path, const signed_picture *p);
 /* A parameter's gradient of rank 2 or more, slices of higher ranks one below the other. */
 int save_gradient_png(const cli_session *session, const char *path, const bl_parameter_info *info,
                       const float *values);
@@ -214,17 +222,23 @@ void moments_variance(const cli_moments *m, float *out); /* of one of them; 2 or
 /* rms_gradient, and of the variance of one gradient mean and largest; standard_error: rms, of the mean
  * gradient. */
 void grad_add_variance(struct cJSON *parameter, const cli_moments *m);
-/* grad.c: parts of both modes' summary. start: seconds_now() when the command began. */
+
+/* ---- grad_summary.c: parts of both modes' summary ---- */
+
 void grad_add_parameters(struct cJSON *json, const cli_parameter *parameters, uint32_t count);
 /* Derivatives of rays that were dropped, by depth (bl_stats.singular); and as a warning if there are any. */
 void grad_add_singular(struct cJSON *json, const bl_stats *stats);
 void grad_note_singular(const cli_common *common, const bl_stats *stats);
+/* start: seconds_now() when the command began. */
 void grad_add_effort(struct cJSON *json, const cli_session *session, const bl_stats *stats, double start);
 
-/* ---- bench.c, ablation.c ---- */
+/* ---- bench_timing.c ---- */
 
-double cpu_seconds(void); /* of this process */
-double median(const double *values, uint32_t count);
+enum { ROUNDS_MOST = 1000 };
+double cpu_seconds(void);                            /* of this process */
+double median(const double *values, uint32_t count); /* at most ROUNDS_MOST values */
+
+/* ---- ablation.c: bench --ablation ---- */
 
 typedef struct cli_ablation {
     const char *scene;

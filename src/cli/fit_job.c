@@ -11,14 +11,6 @@
 
 enum { JOB_BYTES_MOST = 64 << 20 };
 
-char *job_beside(const char *job_path, const char *path)
-{
-    const char *slash = strrchr(job_path, '/');
-    if (path[0] == '/' || !slash)
-        return text_format("%s", path);
-    return text_format("%.*s/%s", (int)(slash - job_path), job_path, path);
-}
-
 /* ---- objects of the job ---- */
 
 static const char *optimizer_name(uint32_t k) { return bl_optimizer_name((bl_optimizer)k); }
@@ -153,8 +145,8 @@ static int read_job(json_place at, fit_job *job)
     head h = {0};
     const cJSON *json = job->json;
     CLI_TRY(json_read_keys(&at, json, keys, &h));
-    job->scene = job_beside(at.file, h.scene);
-    job->output = h.output ? job_beside(at.file, h.output) : NULL;
+    job->scene = json_beside(at.file, h.scene);
+    job->output = h.output ? json_beside(at.file, h.output) : NULL;
     job->steps = h.steps;
     job->spp = h.spp;
     job->spp_grad = h.spp_grad;

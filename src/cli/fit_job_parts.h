@@ -7,8 +7,6 @@
 #include "fit_job.h"
 #include "json_keys.h"
 
-char *job_beside(const char *job_path,
-                 const char *path); /* paths in a job count from the job's folder; malloc'd */
 /* Of the whole job: either a target, seen through the first sensor, or views. */
 int job_read_goal(json_place at, const struct cJSON *json, fit_job *job);
 int job_read_parameters(json_place at, const struct cJSON *json, fit_job *job);

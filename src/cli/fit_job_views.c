@@ -15,7 +15,7 @@ static int read_target(json_place at, const cJSON *json, fit_job_view *view)
                                     {"seed", KEY_SEED, offsetof(fit_job_view, seed), false},
                                     {0}};
     if (cJSON_IsString(json) && *json->valuestring) {
-        view->target = job_beside(at.file, json->valuestring);
+        view->target = json_beside(at.file, json->valuestring);
         return CLI_OK;
     }
     if (!cJSON_IsObject(json))

@@ -62,9 +62,6 @@ typedef struct fit_work {
     double start, target_seconds, before_seconds, after_seconds;
 } fit_work;
 
-/* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
-char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
-
 static inline const float *fit_pose(const fit_job_view *view) { return view->posed ? view->to_world : NULL; }
 
 /* ---- fit_stage.c ---- */
@@ -91,10 +88,15 @@ void fit_log_free(fit_log *log);
 int fit_log_read(const fit_work *w, uint32_t most, uint32_t *column_count, uint32_t *row_count,
                  double ***columns);
 
-/* ---- fit_result.c ---- */
+/* ---- fit_pictures.c ---- */
 
+/* DIR/NAME.KIND, or DIR/NAME_V.KIND where there are several views. free() it. */
+char *fit_path(const fit_work *w, const char *name, uint32_t view, const char *kind);
 int fit_save_picture(const fit_work *w, const char *name, uint32_t view, const float *image);
 int fit_save_differences(const fit_work *w);
+
+/* ---- fit_result.c ---- */
+
 int fit_save_result(fit_work *w);
 
 /* ---- fit_slices.c: images and grids among the parameters, as DIR/NAME_before.png, _after, _true ---- */

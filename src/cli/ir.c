@@ -17,15 +17,14 @@ typedef struct arguments {
     bool optimised, stages, disassemble;
 } arguments;
 
-static const char *const passes[BL_PASS_COUNT] = {"primal",  "gradient", "replay",
-                                                  "adjoint", "frozen",   "forward"};
+static const char *pass_name(uint32_t k) { return bl_pass_info_get((bl_pass)k).name; }
 
 static bl_pass pass_of(const char *name)
 {
-    int pass = 0;
-    while (strcmp(name, passes[pass]))
+    uint32_t pass = 0;
+    while (strcmp(name, pass_name(pass)) != 0)
         pass++;
-    return pass;
+    return (bl_pass)pass;
 }
 
 static int put_text(const arguments *args, const char *text)
@@ -133,7 +132,7 @@ static int with_job(const cli_session *session, const arguments *args, const cha
 {
     bl_job_desc desc = {.parameters = names, .frozen = pass_of(args->pass) == BL_PASS_FROZEN};
     bl_pass pass = pass_of(args->pass);
-    if (pass == BL_PASS_GRADIENT || pass == BL_PASS_ADJOINT || pass == BL_PASS_FORWARD)
+    if (bl_pass_info_get(pass).gradient)
         CLI_TRY(choose_parameters(session, args, names, &desc.parameter_count));
     bl_job *job;
     CLI_TRY(session_create_job(session, desc, &job));
@@ -180,9 +179,9 @@ static const cli_option options[] = {
     {.name = "SCENE", .kind = CLI_POSITIONAL, .offset = FIELD(scene),
      .help = "a Mitsuba 3 scene (XML)", .required = true},
     {.name = "--pass", .kind = CLI_TEXT, .value = "PASS", .offset = FIELD(pass),
-     .help = "primal, gradient (fused), its two halves as kernels of their own, replay and adjoint, frozen, "
-             "or forward",
-     .required = true, .choices = "primal|gradient|replay|adjoint|frozen|forward"},
+     .help = "the kernel: primal, gradient (fused), its two halves replay and adjoint, forward, frozen, or "
+             "one that prepares them (update, tables, geometry, ..); any other word lists all",
+     .required = true, .choice = pass_name},
     {.name = "--param", .kind = CLI_NAMES, .value = "NAME", .offset = FIELD(parameters),
      .help = "parameters of gradient and forward passes (default: all that have one)"},
     {.name = "--optimised", .kind = CLI_FLAG, .offset = FIELD(optimised),

@@ -9,6 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+char *json_beside(const char *file, const char *path)
+{
+    const char *slash = strrchr(file, '/');
+    if (path[0] == '/' || !slash)
+        return text_format("%s", path);
+    return text_format("%.*s/%s", (int)(slash - file), file, path);
+}
+
 int json_wrong(const json_place *at, const char *key, const char *format, ...)
 {
     va_list args;

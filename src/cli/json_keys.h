@@ -12,6 +12,8 @@ typedef struct json_place { /* where we are, for messages */
     char path[200]; /* "parameters[1]." */
 } json_place;
 
+/* The path as seen from the folder of the file, from which paths in it count. malloc'ed. */
+char *json_beside(const char *file, const char *path);
 /* Prints file, place, key and what is wrong with it; returns CLI_FAILED. */
 int json_wrong(const json_place *at, const char *key, const char *format, ...) CLI_PRINTF(3, 4);
 

@@ -193,6 +193,18 @@ static bool choice_allowed(const char *choices, const char *text)
     return false;
 }
 
+/* `choices`, or the library's list in that form; to be freed. */
+static char *choices_of(const cli_option *option)
+{
+    char *all = option->choices ? text_format("%s", option->choices) : NULL;
+    for (uint32_t k = 0; option->choice && option->choice(k); k++) {
+        char *before = all;
+        all = text_format("%s%s%s", before ? before : "", before ? "|" : "", option->choice(k));
+        free(before);
+    }
+    return all;
+}
+
 static int store_integer(const cli_command *command, const cli_option *option, const char *text, void *field)
 {
     bool depth = option->kind == CLI_DEPTH;
@@ -211,8 +223,13 @@ static int store_integer(const cli_command *command, const cli_option *option, c
 
 static int store_text(const cli_command *command, const cli_option *option, const char *text, void *field)
 {
-    if (option->choices && !choice_allowed(option->choices, text))
-        return usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, option->choices);
+    char *choices = choices_of(option);
+    int status = choices && !choice_allowed(choices, text)
+                     ? usage_error(command->name, "%s: '%s' is not one of %s", option->name, text, choices)
+                     : CLI_OK;
+    free(choices);
+    if (status != CLI_OK)
+        return status;
     if (!*text)
         return usage_error(command->name, "%s: empty value", option->name);
     *(const char **)field = text;
@@ -259,9 +276,18 @@ static int store_positional(const cli_command *command, const char *text, void *
     return usage_error(command->name, "unexpected argument '%s'", text);
 }
 
-/* Stores the option at argv[*i], which has matched, and moves *i to its last argument. */
-static int parse_option(const cli_command *command, const cli_option *option, const char *attached, int argc,
-                        char **argv, int *i, void *arguments)
+/* A command line, and where in it we are. */
+typedef struct word_list {
+    int count, at;
+    char **words;
+} word_list;
+
+/* The word after the current one; NULL: that is the last. */
+static const char *peek(const word_list *l) { return l->at + 1 < l->count ? l->words[l->at + 1] : NULL; }
+
+/* Stores the option at l->at, which has matched, and moves there to its last argument. */
+static int parse_option(const cli_command *command, const cli_option *option, const char *attached,
+                        word_list *l, void *arguments)
 {
     if (option->kind == CLI_FLAG) {
         if (attached)
@@ -269,11 +295,11 @@ static int parse_option(const cli_command *command, const cli_option *option, co
         return store(command, option, NULL, arguments);
     }
     bool listed = option->kind == CLI_NAMES && !attached;
-    if (!attached && (*i + 1 >= argc || (listed && argv[*i + 1][0] == '-')))
+    if (!attached && (!peek(l) || (listed && peek(l)[0] == '-')))
         return usage_error(command->name, "%s needs a value: %s", option->name, option->value);
-    CLI_TRY(store(command, option, attached ? attached : argv[++*i], arguments));
-    while (listed && *i + 1 < argc && argv[*i + 1][0] != '-')
-        CLI_TRY(store(command, option, argv[++*i], arguments));
+    CLI_TRY(store(command, option, attached ? attached : l->words[++l->at], arguments));
+    while (listed && peek(l) && peek(l)[0] != '-')
+        CLI_TRY(store(command, option, l->words[++l->at], arguments));
     return CLI_OK;
 }
 
@@ -310,20 +336,21 @@ static int check_defines(const cli_command *command, const cli_names *defines)
 int options_parse(const cli_command *command, int argc, char **argv, void *arguments)
 {
     bool only_positional = false;
-    for (int i = 0; i < argc; i++) {
-        if (!only_positional && !strcmp(argv[i], "--")) {
+    for (word_list l = {.count = argc, .words = argv}; l.at < l.count; l.at++) {
+        const char *word = l.words[l.at];
+        if (!only_positional && !strcmp(word, "--")) {
             only_positional = true;
             continue;
         }
-        if (only_positional || argv[i][0] != '-' || !argv[i][1]) {
-            CLI_TRY(store_positional(command, argv[i], arguments));
+        if (only_positional || word[0] != '-' || !word[1]) {
+            CLI_TRY(store_positional(command, word, arguments));
             continue;
         }
         const char *attached;
-        const cli_option *option = find_option(command, argv[i], &attached);
+        const cli_option *option = find_option(command, word, &attached);
         if (!option)
-            return unknown_option(command, argv[i]);
-        CLI_TRY(parse_option(command, option, attached, argc, argv, &i, arguments));
+            return unknown_option(command, word);
+        CLI_TRY(parse_option(command, option, attached, &l, arguments));
     }
     const cli_common *common = arguments;
     if (common->help)

@@ -7,36 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-char *text_format(const char *format, ...)
-{
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    char *text = memory_or_exit((size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    return text;
-}
-
-void *memory_or_exit(size_t size)
-{
-    void *memory = calloc(1, size ? size : 1);
-    if (!memory) {
-        fprintf(stderr, "backlight: out of memory\n");
-        exit(CLI_FAILED);
-    }
-    return memory;
-}
 
 /* ---- whole files ---- */
 

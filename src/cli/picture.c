@@ -46,19 +46,20 @@ static void signed_colour(double t, float *rgb)
         rgb[0] = rgb[2] = 0, rgb[1] = 1;
 }
 
-int save_signed_png(const cli_session *session, const char *path, uint32_t width, uint32_t height,
-                    uint32_t channels, const float *values, double scale)
+int save_signed_png(const cli_session *session, const char *path, const signed_picture *p)
 {
-    size_t pixels = (size_t)width * height;
+    const uint32_t channels = p->channels;
+    size_t pixels = (size_t)p->width * p->height;
+    double scale = p->scale;
     float *mean = memory_or_exit(pixels * sizeof *mean), *rgb = memory_or_exit(pixels * 3 * sizeof *rgb);
     for (size_t i = 0; i < pixels; i++)
         for (uint32_t c = 0; c < channels; c++)
-            mean[i] += values[i * channels + c] / (float)channels;
+            mean[i] += p->values[i * channels + c] / (float)channels;
     if (scale <= 0)
         scale = strong_value(mean, pixels);
     for (size_t i = 0; i < pixels; i++)
         signed_colour(scale > 0 ? (double)mean[i] / scale : (double)mean[i], rgb + 3 * i);
-    bl_result result = bl_image_write(session->ctx, path, width, height, 3, rgb);
+    bl_result result = bl_image_write(session->ctx, path, p->width, p->height, 3, rgb);
     free(mean);
     free(rgb);
     return result == BL_OK ? CLI_OK : session_fail(session, result);
@@ -71,7 +72,9 @@ int save_gradient_png(const cli_session *session, const char *path, const bl_par
     uint32_t width = info->rank > 2 ? info->shape[info->rank - 2] : info->shape[1];
     if (channels == 0 || width == 0 || info->count == 0)
         return CLI_OK;
-    return save_signed_png(session, path, width, info->count / width / channels, channels, values, 0);
+    const signed_picture p = {
+        .width = width, .height = info->count / width / channels, .channels = channels, .values = values};
+    return save_signed_png(session, path, &p);
 }
 
 /* ---- a canvas ---- */

@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What every command opens: context, scene, device; and its messages. The scene comes before the device, so
+ * What every command opens: context, scene, device. The scene comes before the device, so
  * that what is wrong with the input is said without waiting for a driver. */
 #include "cli.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int fail(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fprintf(stderr, "backlight: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
-    va_end(args);
-    return CLI_FAILED;
-}
-
-void note(const cli_common *common, const char *format, ...)
-{
-    if (common->quiet)
-        return;
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
-    va_end(args);
-}
 
 int session_fail(const cli_session *session, bl_result result)
 {

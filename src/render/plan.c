@@ -4,7 +4,7 @@
  * Order of the scene buffer: header, geometry, shapes, emitters, records, updates, nodes, entries, sensor.
  * Geometry's internal offsets (MESH_FACES ..) are relative to its block in the render_scene and become
  * absolute here. */
-#include "render/plan_parts.h"
+#include "render/plan_internal.h"
 
 enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
 

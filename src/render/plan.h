@@ -88,8 +88,8 @@ typedef struct plan {
 /* Words of a level's record: what opt/ray_bvh.c reads, where it moves, and the way back. */
 enum level_word {
     LEVEL_TO_GROUP,
-    LEVEL_GRID = 12,
-    LEVEL_ROOT = 18,
+    LEVEL_GRID = BVH_RECORD_GRID,
+    LEVEL_ROOT = BVH_RECORD_ROOT,
     LEVEL_PLACE /* as SHAPE_PLACE */,
     LEVEL_TO_WORLD,
     LEVEL_WORDS = LEVEL_TO_WORLD + 12
@@ -156,8 +156,9 @@ uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_gradient_offset(const plan *p, const scene_object *o, uint32_t slot);
 uint32_t plan_reserve(plan *p,
                       uint32_t count); /* zeroed words at the end of the scene buffer; where they begin */
-void plan_align(plan *p);         /* the next reservation begins at a multiple of four words: t_aligned */
-void plan_write_entries(plan *p); /* entries.c: hierarchies, levels, entries and the header's words of them */
+void plan_align(plan *p); /* the next reservation begins at a multiple of four words: t_aligned */
+void plan_write_entries(
+    plan *p); /* plan_bvh.c: hierarchies, levels, entries and the header's words of them */
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group);
 const scene_bvh *plan_outer_bvh(const plan *p); /* or, without groups, the only one */
 /* Word of the record of an instance's level. */

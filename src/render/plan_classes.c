@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Classes of a plan: what objects have in common that share traced functions. See class.h. */
-#include "render/plan_parts.h"
+#include "render/plan_internal.h"
 
 static class_node *new_node(plan *p, const render_class *cls)
 {

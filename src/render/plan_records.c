@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Records of a plan: where each instance of a class finds its parameters, derived values and sampling table,
  * and the dispatches that make the last two. */
-#include "render/plan_parts.h"
+#include "render/plan_internal.h"
 
 uint32_t plan_value_offset(const plan *p, const scene_object *o, uint32_t slot)
 {

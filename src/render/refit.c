@@ -3,10 +3,8 @@
  * bad. */
 #include "render/refit.h"
 
+#include "base/bvh_layout.h"
 #include "render/classes.h"
-
-enum { NODE_WORDS = 8, ENTRY_WORDS = 12, FIRST_REFERENCE = 6 };
-static const uint32_t leaf_bit = 0x80000000u, no_child = 0xFFFFFFFFu;
 
 const char *const refit_step_names[REFIT_STEP_COUNT] = {
     "place",   "place inverse", "instance",  "settle",     "solid",   "normal values",
@@ -42,7 +40,7 @@ static void add(refit *r, refit_step step, uint32_t record, uint32_t lanes, uint
 
 static const uint32_t *node_at(const plan *p, uint32_t slot)
 {
-    return p->words.data + p->words.data[HEADER_NODES] + NODE_WORDS * (size_t)slot;
+    return p->words.data + p->words.data[HEADER_NODES] + BVH_NODE_WORDS * (size_t)slot;
 }
 
 /* Of the nodes behind a grid; children stand behind their parents. Returns the greatest. */
@@ -52,9 +50,9 @@ static uint32_t find_heights(lists *l, uint32_t grid, uint32_t count)
     for (uint32_t slot = grid + count; slot > grid; slot--) {
         uint32_t height = 1;
         for (int side = 0; side < 2; side++) {
-            uint32_t reference = node_at(l->p, slot)[FIRST_REFERENCE + side];
-            if (!(reference & leaf_bit) && l->height[reference / NODE_WORDS] >= height)
-                height = l->height[reference / NODE_WORDS] + 1;
+            uint32_t reference = node_at(l->p, slot)[BVH_NODE_REFERENCE + side];
+            if (!(reference & BVH_LEAF) && l->height[reference / BVH_NODE_WORDS] >= height)
+                height = l->height[reference / BVH_NODE_WORDS] + 1;
         }
         l->height[slot] = height;
         most = height > most ? height : most;
@@ -103,13 +101,13 @@ static void add_fixed(lists *l, uint32_t slots)
     for (uint32_t i = 0; i < 2 * slots; i++) {
         float box[6];
         memcpy(box, empty, sizeof box);
-        uint32_t reference = l->height[i / 2] ? node_at(p, i / 2)[FIRST_REFERENCE + i % 2] : no_child,
-                 first = reference & 0x0FFFFFFFu;
-        bool entries = reference != no_child && reference & leaf_bit && !(reference & leaf_bit >> 1);
+        uint32_t reference = l->height[i / 2] ? node_at(p, i / 2)[BVH_NODE_REFERENCE + i % 2] : BVH_NONE,
+                 first = reference & BVH_LEAF_FIRST;
+        bool entries = reference != BVH_NONE && reference & BVH_LEAF && !(reference & BVH_LEAF >> 1);
         for (uint32_t e = first; entries && e <= first + (reference >> 28 & 3); e++) {
             const render_primitive *primitive = &p->scene->primitives.data[p->order[e]];
-            if (primitive->entry[9] != SHAPE_TRIANGLES &&
-                !place_requested(p, p->scene->shapes.data[primitive->entry[10]].object))
+            if (primitive->entry[BVH_ENTRY_KIND] != SHAPE_TRIANGLES &&
+                !place_requested(p, p->scene->shapes.data[primitive->entry[BVH_ENTRY_SHAPE]].object))
                 join(box, primitive->bounds);
         }
         memcpy(l->out->work.data + at + 6 * i, box, sizeof box);
@@ -139,7 +137,8 @@ static double cost_of(const scene_bvh *b)
 static uint32_t number_of(const plan *p, uint32_t entry)
 {
     return p->order[entry] -
-           p->scene->shapes.data[p->scene->primitives.data[p->order[entry]].entry[10]].first_entry_primitive;
+           p->scene->shapes.data[p->scene->primitives.data[p->order[entry]].entry[BVH_ENTRY_SHAPE]]
+               .first_entry_primitive;
 }
 
 static void add_numbers(const plan *p, refit *r)
@@ -244,7 +243,7 @@ static void add_solid(const plan *p, uint32_t index, uint32_t parameter, refit *
     for (uint32_t e = 0; e < p->scene->primitives.count; e++)
         if (p->order[e] - shape->first_entry_primitive < shape->primitive_count)
             r->work.data[entries + p->order[e] - shape->first_entry_primitive] =
-                p->words.data[HEADER_ENTRIES] + ENTRY_WORDS * e;
+                p->words.data[HEADER_ENTRIES] + BVH_ENTRY_WORDS * e;
     uint32_t *w = r->work.data + record;
     w[REFIT_SOLID_PLACE] = p->words.data[p->words.data[HEADER_SHAPES] + index * SHAPE_WORDS + SHAPE_PLACE];
     w[REFIT_SOLID_ENTRIES] = entries;
@@ -352,8 +351,9 @@ void refit_free(refit *r)
 static void triangle_bounds(const uint32_t *words, const plan *p, const render_primitive *primitive,
                             float bounds[6])
 {
-    const uint32_t *mesh = words + p->geometry + p->scene->shapes.data[primitive->entry[10]].data;
-    const uint32_t *face = words + mesh[MESH_FACES] + 3 * (size_t)primitive->entry[11];
+    const uint32_t *mesh =
+        words + p->geometry + p->scene->shapes.data[primitive->entry[BVH_ENTRY_SHAPE]].data;
+    const uint32_t *face = words + mesh[MESH_FACES] + 3 * (size_t)primitive->entry[BVH_ENTRY_PRIMITIVE];
     for (int k = 0; k < 3; k++) {
         float v[3];
         memcpy(v, words + mesh[MESH_POSITIONS] + 3 * (size_t)face[k], sizeof v);
@@ -374,8 +374,8 @@ static bl_result rebuild_group(const plan *p, uint32_t group, scene_bvh *out, fl
     for (uint32_t i = 0; i < g->count; i++) {
         const render_primitive *primitive = &p->scene->primitives.data[p->order[g->first + i]];
         const uint32_t *own =
-            p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[10] * SHAPE_WORDS;
-        if (primitive->entry[9] == SHAPE_TRIANGLES)
+            p->words.data + p->words.data[HEADER_SHAPES] + primitive->entry[BVH_ENTRY_SHAPE] * SHAPE_WORDS;
+        if (primitive->entry[BVH_ENTRY_KIND] == SHAPE_TRIANGLES)
             triangle_bounds(p->words.data, p, primitive, bounds[i]);
         else if (own[SHAPE_PLACE])
             memcpy(bounds[i],

@@ -4,6 +4,7 @@
 #ifndef BL_RENDER_RENDER_SCENE_H
 #define BL_RENDER_RENDER_SCENE_H
 
+#include "base/bvh_layout.h"
 #include "scene/scene.h"
 
 enum {
@@ -82,10 +83,10 @@ enum shape_kind {
     SHAPE_KIND_COUNT
 };
 
-/* One primitive of the hierarchy: its box and the 12 words of its entry (opt/ray_bvh.c). */
+/* One primitive of the hierarchy: its box and its entry (base/bvh_layout.h). */
 typedef struct render_primitive {
     float bounds[6];
-    uint32_t entry[12];
+    uint32_t entry[BVH_ENTRY_WORDS];
 } render_primitive;
 
 /* Further channels of the image: of the first hit (integrator/kernels/channels.c). */
@@ -185,7 +186,7 @@ typedef struct render_overrides {
 
 extern const plugin_registry render_registry; /* registry.c */
 
-/* ---- levels.c: from shapes to one or two levels of hierarchies ---- */
+/* ---- scene_hierarchy.c: from shapes to one or two levels of hierarchies ---- */
 
 bl_result render_build_levels(render_scene *s, bl_error *err);
 /* Box of a box's image, with slack for maps of rays in f32. m: 3 rows of 4. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which material, light and media each shape has, defaults included, and the list of all lights. */
-#include "render/scene_parts.h"
+#include "render/scene_internal.h"
 
 /* A shape without a material is diffuse grey, or black if it is a light (Mitsuba). */
 static scene_object *default_bsdf(render_scene *s, const render_shape *shape)

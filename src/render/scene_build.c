@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * From a validated object tree to a render_scene: every object gets its name, registers its parameters and
- * loads what it has; then come bindings (scene_bind.c), the hierarchy (levels.c) and checks.
+ * loads what it has; then come bindings (scene_bind.c), the hierarchy (scene_hierarchy.c) and checks.
  *
  * An object with an id is called by it, any other by its path from the nearest such object. Mitsuba's
  * traverse goes by ids only of objects that the scene itself (or a group) holds, and by the first way to an
  * object from there: that name is kept, too. */
-#include "render/scene_parts.h"
+#include "render/scene_internal.h"
 
 bool scene_is(const scene_object *o, const plugin_class *c) { return o && o->cls == c; }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What kernels are specialised to, of the scene's integrator, sensor and film, and what a call says
  * instead. */
-#include "render/scene_parts.h"
+#include "render/scene_internal.h"
 
 static const scene_object *default_child(const scene_object *o, plugin_category c)
 {

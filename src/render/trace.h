@@ -274,7 +274,7 @@ typedef struct surface {
 
 /* ---- frames ---- */
 
-frame frame_around(tracer *t, vec3 n); /* vec.c */
+frame frame_around(tracer *t, vec3 n); /* frame.c */
 static inline vec3 frame_to_local(tracer *t, frame fr, vec3 v)
 {
     return v3(v3_dot(t, v, fr.s), v3_dot(t, v, fr.t), v3_dot(t, v, fr.n));
@@ -286,7 +286,7 @@ static inline vec3 frame_to_world(tracer *t, frame fr, vec3 v)
 
 /* Self-intersection: 1500 ulp of (1 + max |p|), ten times that at the light's end (Mitsuba). */
 #define RAY_EPSILON (1500 * 0x1p-24f)
-/* vec.c: p moved along the normal n to the side that d points to, where a ray in direction d can start. */
+/* frame.c: p moved along the normal n to the side that d points to, where a ray in direction d can start. */
 vec3 ray_offset(tracer *t, vec3 p, vec3 n, vec3 d);
 
 /* ---- random.c: counter-based; the same numbers whatever the schedule ---- */

@@ -310,12 +310,12 @@ static void put_child(uint32_t *node, int side, const box *bounds, uint32_t refe
 {
     memcpy(node + 6 * side, bounds->least, sizeof bounds->least);
     memcpy(node + 6 * side + 3, bounds->most, sizeof bounds->most);
-    node[12 + side] = reference;
+    node[BVH_WIDE_REFERENCE + side] = reference;
 }
 
 static uint32_t leaf_reference(const tree_node *leaf)
 {
-    return BVH_LEAF | (leaf->count - 1) << 28 | leaf->first;
+    return BVH_LEAF | (leaf->count - 1) << BVH_COUNT_SHIFT | leaf->first;
 }
 
 /* Writes the inner node at `place` and all below it; returns its number. */
@@ -328,7 +328,7 @@ static uint32_t flatten(const builder *b, uint32_t place, uint32_t depth, scene_
         const tree_node *child = &b->tree[children[side]];
         uint32_t reference =
             child->count ? leaf_reference(child) : flatten(b, children[side], depth + 1, out);
-        put_child(out->nodes + 16 * (size_t)number, side, &child->bounds, reference);
+        put_child(out->nodes + BVH_WIDE_WORDS * (size_t)number, side, &child->bounds, reference);
     }
     return number;
 }
@@ -361,9 +361,14 @@ static bl_result check_bounds(const float (*bounds)[6], uint32_t count, bl_error
     return BL_OK;
 }
 
-static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
-                       uint32_t threads, scene_bvh *out, bl_error *err)
+typedef struct build_limits {
+    uint32_t leaf_most, depth_most, threads;
+} build_limits;
+
+static bl_result build(const float (*bounds)[6], uint32_t count, build_limits limits, scene_bvh *out,
+                       bl_error *err)
 {
+    const uint32_t leaf_most = limits.leaf_most, depth_most = limits.depth_most;
     *out = (scene_bvh){.count = count};
     TRY(check_bounds(bounds, count, err));
     BL_ASSERT(leaf_most >= 1 && leaf_most <= BVH_LEAF_MAX, "leaves of %u", leaf_most);
@@ -386,9 +391,9 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
     for (uint32_t i = 0; i < count; i++)
         b.order[i] = i;
     if (count)
-        build_tree(&b, count, threads);
+        build_tree(&b, count, limits.threads);
     uint32_t inner = count ? count_inner(&b, 0) : 0;
-    out->nodes = calloc(inner ? inner : 1, 16 * sizeof *out->nodes);
+    out->nodes = calloc(inner ? inner : 1, BVH_WIDE_WORDS * sizeof *out->nodes);
     if (!out->nodes) {
         free(b.order);
         free(b.tree);
@@ -406,15 +411,19 @@ static bl_result build(const float (*bounds)[6], uint32_t count, uint32_t leaf_m
 bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
                             scene_bvh *out, bl_error *err)
 {
-    return build(bounds, count, leaf_most, BVH_DEPTH_MAX, threads, out, err);
+    return build(bounds, count, (build_limits){leaf_most, BVH_DEPTH_MAX, threads}, out, err);
 }
 
 bl_result bvh_build_within(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t depth_most,
                            scene_bvh *out, bl_error *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return build(bounds, count, leaf_most, depth_most, cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1,
-                 out, err);
+    const build_limits limits = {
+        .leaf_most = leaf_most,
+        .depth_most = depth_most,
+        .threads = cores > 1 && count > TASK_SMALL ? (uint32_t)cores : 1,
+    };
+    return build(bounds, count, limits, out, err);
 }
 
 bl_result bvh_build(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, scene_bvh *out,

@@ -148,12 +148,13 @@ static bl_result encode_colours(const char *path, const scene_image *image, text
     return image_encode_hdr(image, out, err);
 }
 
-static bl_result encode(const char *path, const scene_image *image, uint32_t colours,
-                        const char *const *names, image_components components, text *out, bl_error *err)
+static bl_result encode(const char *path, const scene_image *image, const image_layout *layout, text *out,
+                        bl_error *err)
 {
+    const uint32_t colours = layout->colours;
     scene_image part;
     if (has_extension(path, ".exr"))
-        return image_encode_exr(image, names, components, out, err);
+        return image_encode_exr(image, layout->names, layout->components, out, err);
     if (!has_extension(path, ".png") && !has_extension(path, ".pfm") && !has_extension(path, ".hdr"))
         return error_set(err, BL_ERROR_ARGUMENT, "the name of an image must end in .exr, .png, .pfm or .hdr");
     if (colours == image->channels || colours == 0)
@@ -164,19 +165,18 @@ static bl_result encode(const char *path, const scene_image *image, uint32_t col
     return r;
 }
 
-bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels,
-                              uint32_t colours, const char *const *names, const float *pixels,
-                              image_components components, bl_error *err)
+bl_result image_save_channels(const char *path, const scene_image *image, const image_layout *layout,
+                              bl_error *err)
 {
-    /* The encoders only read the pixels. */
-    const scene_image image = {
-        .width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
+    const uint32_t width = image->width, height = image->height;
+    BL_ASSERT(layout->colours <= image->channels, "%u colours of %u channels", layout->colours,
+              image->channels);
     if (width == 0 || height == 0 || (uint64_t)width * height > IMAGE_PIXELS_MAX)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: cannot write an image of %u x %u pixels", path, width,
                          height);
     text encoded = {0};
     bl_error reason = {0};
-    bl_result result = encode(path, &image, colours, names, components, &encoded, &reason);
+    bl_result result = encode(path, image, layout, &encoded, &reason);
     if (result == BL_OK)
         result = file_write(path, encoded.data, encoded.length, err);
     else
@@ -191,6 +191,13 @@ bl_result image_save(const char *path, uint32_t width, uint32_t height, uint32_t
     static const char *const rgb[] = {"R", "G", "B"}, *const grey[] = {"Y"};
     if (channels != 1 && channels != 3)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: images have 1 or 3 channels, not %u", path, channels);
-    return image_save_channels(path, width, height, channels, channels, channels == 3 ? rgb : grey, pixels,
-                               half ? IMAGE_FLOAT16 : IMAGE_FLOAT32, err);
+    /* The encoders only read the pixels. */
+    const scene_image image = {
+        .width = width, .height = height, .channels = channels, .pixels = (float *)(uintptr_t)pixels};
+    const image_layout layout = {
+        .names = channels == 3 ? rgb : grey,
+        .colours = channels,
+        .components = half ? IMAGE_FLOAT16 : IMAGE_FLOAT32,
+    };
+    return image_save_channels(path, &image, &layout, err);
 }

@@ -31,15 +31,22 @@ static bl_result read_columns(ply_reader *r, const char *const *names, uint32_t 
     return BL_OK;
 }
 
-static bl_result parse_columns(const char *name, const void *data, size_t size, const char *const *names,
-                               uint32_t count, float **rows, uint32_t *row_count, bl_error *err)
+/* A file's bytes, and what messages call them. */
+typedef struct ply_bytes {
+    const char *name;
+    const uint8_t *data;
+    size_t size;
+} ply_bytes;
+
+static bl_result parse_columns(ply_bytes from, const char *const *names, uint32_t count, float **rows,
+                               uint32_t *row_count, bl_error *err)
 {
     BL_ASSERT(count <= ROLE_COUNT, "%u columns", count);
     *rows = NULL, *row_count = 0;
     ply_reader *r = calloc(1, sizeof *r);
     if (!r)
-        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
-    *r = (ply_reader){.name = name, .at = data, .end = (const uint8_t *)data + size, .err = err};
+        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", from.name);
+    *r = (ply_reader){.name = from.name, .at = from.data, .end = from.data + from.size, .err = err};
     bl_result result = ply_parse_header(r);
     if (result == BL_OK)
         result = read_columns(r, names, count, rows);
@@ -54,7 +61,7 @@ static bl_result parse_columns(const char *name, const void *data, size_t size, 
 bl_result ply_parse_columns(const void *data, size_t size, const char *const *names, uint32_t count,
                             float **rows, uint32_t *row_count, bl_error *err)
 {
-    return parse_columns("<ply>", data, size, names, count, rows, row_count, err);
+    return parse_columns((ply_bytes){"<ply>", data, size}, names, count, rows, row_count, err);
 }
 
 bl_result ply_load_columns(const char *path, const char *const *names, uint32_t count, float **rows,
@@ -64,7 +71,7 @@ bl_result ply_load_columns(const char *path, const char *const *names, uint32_t 
     size_t size = 0;
     *rows = NULL, *row_count = 0;
     TRY(file_read(path, PLY_BYTES_MAX, &data, &size, err));
-    bl_result result = parse_columns(path, data, size, names, count, rows, row_count, err);
+    bl_result result = parse_columns((ply_bytes){path, data, size}, names, count, rows, row_count, err);
     free(data);
     return result;
 }

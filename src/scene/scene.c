@@ -49,29 +49,35 @@ static bl_result add_defines(raw_scene *raw, const scene_load_options *options, 
     return BL_OK;
 }
 
+/* The text of a scene, and where it comes from. */
+typedef struct scene_text {
+    const char *name, *folder, *xml;
+    size_t size;
+} scene_text;
+
 static bl_result load(scene_description *scene, raw_scene *raw, const scene_load_options *options,
-                      const char *name, const char *folder, const char *xml, size_t size, bl_error *err)
+                      const scene_text *from, bl_error *err)
 {
     TRY(add_defines(raw, options, err));
-    TRY(raw_parse(raw, name, folder, xml, size, err));
+    TRY(raw_parse(raw, from->name, from->folder, from->xml, from->size, err));
     binder b = {.raw = raw, .registry = options->registry, .scene = scene, .err = err};
     TRY(bind_scene(&b));
     return check_used(raw, err);
 }
 
-static bl_result load_text(const char *name, const char *folder, const char *xml, size_t size,
-                           const scene_load_options *options, scene_description **out, bl_error *err)
+static bl_result load_text(scene_text from, const scene_load_options *options, scene_description **out,
+                           bl_error *err)
 {
     scene_description *scene = calloc(1, sizeof *scene);
     *out = NULL;
     if (!scene)
-        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", name);
+        return error_set(err, BL_ERROR_MEMORY, "%s: out of memory", from.name);
     scene_paths paths;
-    name = arena_strdup(&scene->memory, name);
-    folder = arena_strdup(&scene->memory, folder);
-    paths_init(&paths, &scene->memory, folder, options);
+    from.name = arena_strdup(&scene->memory, from.name);
+    from.folder = arena_strdup(&scene->memory, from.folder);
+    paths_init(&paths, &scene->memory, from.folder, options);
     raw_scene raw = {.memory = &scene->memory, .paths = &paths, .warnings = &scene->warnings};
-    bl_result result = load(scene, &raw, options, name, folder, xml, size, err);
+    bl_result result = load(scene, &raw, options, &from, err);
     raw_free(&raw);
     paths_free(&paths);
     if (result == BL_OK)
@@ -89,7 +95,8 @@ bl_result scene_load(const char *path, const scene_load_options *options, scene_
     arena memory = {0};
     *out = NULL;
     TRY(file_read(path, SCENE_BYTES_MAX, &xml, &size, err));
-    bl_result result = load_text(path, path_folder(&memory, path), xml, size, options, out, err);
+    const scene_text from = {path, path_folder(&memory, path), xml, size};
+    bl_result result = load_text(from, options, out, err);
     arena_free(&memory);
     free(xml);
     return result;
@@ -98,7 +105,7 @@ bl_result scene_load(const char *path, const scene_load_options *options, scene_
 bl_result scene_load_string(const char *xml, const char *folder, const scene_load_options *options,
                             scene_description **out, bl_error *err)
 {
-    return load_text("<string>", folder ? folder : ".", xml, strlen(xml), options, out, err);
+    return load_text((scene_text){"<string>", folder ? folder : ".", xml, strlen(xml)}, options, out, err);
 }
 
 void scene_free(scene_description *s)

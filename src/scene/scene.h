@@ -223,11 +223,14 @@ typedef enum image_components {
     IMAGE_FLOAT16,
     IMAGE_UINT32 /* of values in [0, 1] */
 } image_components;
-/* Channels with names, which must differ, the first `colours` of them (1 or 3) being what a format without
- * names keeps. components: of EXR files. */
-bl_result image_save_channels(const char *path, uint32_t width, uint32_t height, uint32_t channels,
-                              uint32_t colours, const char *const *names, const float *pixels,
-                              image_components components, bl_error *err);
+/* How the channels of an image are kept. */
+typedef struct image_layout {
+    const char *const *names; /* of all channels; they differ */
+    uint32_t colours;         /* 1 or 3: so many channels, the first, are what a format without names keeps */
+    image_components components; /* of EXR files */
+} image_layout;
+bl_result image_save_channels(const char *path, const scene_image *image, const image_layout *layout,
+                              bl_error *err);
 void image_free(scene_image *image);
 
 /* ---- volumes: grids of numbers (malloc'ed; volume_free) ---- */

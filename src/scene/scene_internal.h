@@ -4,6 +4,7 @@
 #ifndef BL_SCENE_INTERNAL_H
 #define BL_SCENE_INTERNAL_H
 
+#include "base/bvh_layout.h"
 #include "scene/scene.h"
 
 /* ---- number.c: independent of the process's locale ---- */
@@ -195,8 +196,6 @@ bl_result image_encode_pfm(const scene_image *image, text *out, bl_error *err);
 /* ---- bvh.c ---- */
 
 enum { BVH_DEPTH_MAX = 48 };
-#define BVH_LEAF 0x80000000u
-#define BVH_NONE 0xFFFFFFFFu
 /* As bvh_build, with a given number of threads. The result does not depend on it. */
 bl_result bvh_build_threads(const float (*bounds)[6], uint32_t count, uint32_t leaf_most, uint32_t threads,
                             scene_bvh *out, bl_error *err);

@@ -1,7 +1,7 @@
 /* LABELS: swiftshader lavapipe */
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gradients whose samples go where |dL/dI| is large, on a device (api/pixels.c; tests/unit/pixel_list.c is
- * about the list of lanes itself):
+ * Gradients whose samples go where |dL/dI| is large, on a device (api/pixel_sampling.c;
+ * tests/unit/pixel_list.c is about the list of lanes itself):
  *
  *   flat         the same dL/dI everywhere: the very bytes of uniform pixels;
  *   sky          each pixel's derivative is 1: the gradient is the sum of dL/dI, on average, and exactly

@@ -7,7 +7,10 @@
  *     build/tests/kernel_hashes --spirv SCENE.xml... | diff before -
  *
  * tests/tools/kernel-hashes does that for all scenes of assets/ and of the reference folder. */
-#include "api/handles.h"
+#include "api/kernel_code.h"
+#include "api/ray_backend.h"
+#include "api/scene.h"
+#include "render/integrator/passes.h"
 #include "spirv_gen/opt/opt.h"
 #include "spirv_gen/spv/spv.h"
 
@@ -44,51 +47,24 @@ static const variant variants[] = {
     {.name = "rb_biased1", .integrator = "rb_biased1", .values = true, .rays = PLAN_RAYS_BVH},
 };
 
-static const char *const passes[RENDER_PASS_COUNT] = {
-    [RENDER_PRIMAL] = "primal",
-    [RENDER_VARIANCE] = "variance",
-    [RENDER_CHANNELS] = "channels",
-    [RENDER_GRADIENT] = "gradient",
-    [RENDER_REPLAY] = "replay",
-    [RENDER_ADJOINT] = "adjoint",
-    [RENDER_TAPE] = "tape",
-    [RENDER_TAPE_ADJOINT] = "tape-adjoint",
-    [RENDER_FROZEN] = "frozen",
-    [RENDER_UNROLLED] = "unrolled",
-    [RENDER_FORWARD] = "forward",
-    [RENDER_UPDATE] = "update",
-    [RENDER_UPDATE_ADJOINT] = "update-adjoint",
-    [RENDER_TABLES] = "tables",
-    [RENDER_UPDATE_TANGENT] = "update-tangent",
-    [RENDER_GEOMETRY] = "geometry",
-    [RENDER_GEOMETRY_ADJOINT] = "geometry-adjoint",
-    [RENDER_GEOMETRY_TANGENT] = "geometry-tangent",
-};
-
-/* Whether the pass has a meaning for the plan: an image is one of every variant, a gradient wants a
- * request. */
+/* Whether the pass has a meaning for the plan. The list is as long as a change of form can want it: an image
+ * is one of every variant, channels are there without names, checks want a request. */
 static bool applies(const plan *p, const variant *v, render_pass pass)
 {
-    bool image = pass == RENDER_PRIMAL || pass == RENDER_VARIANCE || pass == RENDER_CHANNELS ||
-                 pass == RENDER_REPLAY || pass == RENDER_TABLES || pass == RENDER_UPDATE ||
-                 pass == RENDER_GEOMETRY;
-    bool light = p->scene->light_tracing;
-    if (light && pass != RENDER_PRIMAL && pass != RENDER_GRADIENT && pass < RENDER_UPDATE)
+    const render_pass_info *info = &render_passes[pass];
+    bool light = p->scene->light_tracing, tape = p->scene->method == METHOD_TAPE;
+    unsigned needs = info->needs & ~(unsigned)NEEDS_CHANNELS;
+    if (render_pass_walks(pass) && light && (!info->light_tracing || pass == RENDER_CHANNELS))
         return false;
-    if ((pass == RENDER_TAPE || pass == RENDER_TAPE_ADJOINT) != (p->scene->method == METHOD_TAPE) &&
-        pass < RENDER_UPDATE && !(image && pass != RENDER_REPLAY))
+    if (render_pass_walks(pass) && tape && info->kind != PASS_IMAGE && !(info->needs & NEEDS_TAPE))
         return false;
     if (pass == RENDER_UNROLLED && strcmp(v->name, "values"))
         return false;
     if (pass == RENDER_GEOMETRY && !v->geometry)
         return false;
-    if ((pass == RENDER_UPDATE && p->update_count == 0) ||
-        (pass == RENDER_TABLES && p->table_builds.count == 0) ||
-        ((pass == RENDER_UPDATE_ADJOINT || pass == RENDER_UPDATE_TANGENT) && !p->update_requested))
-        return false;
-    if ((pass == RENDER_GEOMETRY_ADJOINT || pass == RENDER_GEOMETRY_TANGENT) && !p->normals_derived)
-        return false;
-    return image || p->any_request;
+    if (info->kind == PASS_CHECK)
+        needs |= NEEDS_REQUEST;
+    return render_pass_lacks(p, needs) == NULL;
 }
 
 static uint64_t hash_text(const ir_module *m)
@@ -110,7 +86,7 @@ static bl_result hash_words(const plan *p, const ir_module *m, uint64_t *hash, b
         .overflow_word = STATUS_OVERFLOW,
         .underflow_word = STATUS_UNDERFLOW,
     };
-    spv_options generate = {.local_size = LOCAL_SIZE, .names = false, .rays = rays_lowering(p)};
+    spv_options generate = {.local_size = LOCAL_SIZE, .names = false, .rays = ray_backend_lowering(p)};
     spv_code code;
     ir_module *lowered;
     plan_ray_options(p, &o);
@@ -139,9 +115,9 @@ static void hash_pass(const char *scene, const plan *p, const variant *v, render
         ir_module_destroy(m);
     }
     if (r == BL_OK)
-        printf("%s\t%s\t%s\t%016llx\n", scene, v->name, passes[pass], (unsigned long long)hash);
+        printf("%s\t%s\t%s\t%016llx\n", scene, v->name, render_passes[pass].name, (unsigned long long)hash);
     else
-        printf("%s\t%s\t%s\terror: %s\n", scene, v->name, passes[pass], err.text);
+        printf("%s\t%s\t%s\terror: %s\n", scene, v->name, render_passes[pass].name, err.text);
     fflush(stdout);
 }
 

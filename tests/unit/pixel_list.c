@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples in proportion to |dL/dI| (api/pixels.c), without a device: how many a pixel has, what they weigh,
- * and that the lanes hold each of them once. The estimator's expectation is found by adding up weights over
- * many random numbers. */
+ * Samples in proportion to |dL/dI| (api/pixel_sampling.c), without a device: how many a pixel has, what they
+ * weigh, and that the lanes hold each of them once. The estimator's expectation is found by adding up weights
+ * over many random numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "api/handles.h"
+#include "api/pixel_sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,10 +82,10 @@ static given read_list(const pixel_list *list, uint32_t pixels)
 static given draw(const float *adjoint, uint32_t spp, uint64_t random, job_lanes *lanes)
 {
     pixel_list list;
-    pixels_list(adjoint, PIXELS, spp, LONGEST, random, &list);
+    pixel_list_make(adjoint, PIXELS, spp, LONGEST, random, &list);
     given g = read_list(&list, PIXELS);
     *lanes = list.lanes;
-    pixels_list_free(&list);
+    pixel_list_free(&list);
     return g;
 }
 
@@ -150,13 +150,13 @@ static void the_same_everywhere_is_uniform(void **state)
     uint64_t random = 11;
     for (uint32_t spp = 1; spp < 100; spp++) {
         pixel_list list;
-        pixels_list(adjoint, PIXELS, spp, LONGEST, number(&random), &list);
+        pixel_list_make(adjoint, PIXELS, spp, LONGEST, number(&random), &list);
         given g = read_list(&list, PIXELS);
         for (uint32_t p = 0; p < PIXELS; p++)
             assert_int_equal(g.samples[p], spp);
         for (uint32_t i = 0; i < 3 * list.lanes.count; i++)
             assert_true(list.adjoint[i] == adjoint[i % 3] * (1.0f / (float)spp));
-        pixels_list_free(&list);
+        pixel_list_free(&list);
     }
 }
 
@@ -201,14 +201,14 @@ static void what_is_no_number_is_seen(void **state)
         pixel_list list;
         if (with)
             adjoint[3 * 20] = 2;
-        pixels_list(adjoint, PIXELS, 2, LONGEST, 99, &list);
+        pixel_list_make(adjoint, PIXELS, 2, LONGEST, 99, &list);
         uint32_t samples[PIXELS] = {0};
         for (uint32_t k = 0; k < list.lanes.count; k++)
             samples[list.rows[LANE_WORDS * k + LANE_PIXEL]] += list.rows[LANE_WORDS * k + LANE_SAMPLES];
         assert_int_equal(samples[4] + samples[9] + samples[20], list.lanes.samples);
         assert_true(samples[4] >= 2 * PIXELS / 3 - 1 && samples[9] >= 2 * PIXELS / 3 - 1);
         assert_true(isfinite(list.lanes.largest) && (list.lanes.largest > 0) == with);
-        pixels_list_free(&list);
+        pixel_list_free(&list);
     }
 }
 

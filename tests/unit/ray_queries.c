@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "api/handles.h"
+#include "api/ray_backend.h"
 #include "render/classes.h"
 #include "support/device_run.h"
 #include "support/scene_cases.h"
@@ -106,14 +106,14 @@ static hit *run_backend(const render_scene *s, plan_rays rays, const float *line
 {
     plan *p = plan_create(s, NULL, 0, rays, 0);
     gpu_accel *accel = NULL;
-    if (p->query && rays_build(device.device, p, false, &accel, &device.err) != BL_OK)
+    if (p->query && ray_backend_build(device.device, p, false, &accel, &device.err) != BL_OK)
         fail_msg("%s", device.err.text);
     ir_module *m = trace_kernel(p);
     run_memory memory =
         run_memory_create((uint32_t[]){p->words.count, count * RAY_WORDS, count * HIT_WORDS}, BUFFERS);
     memcpy(memory.words[SCENE], p->words.data, p->words.count * sizeof(uint32_t));
     memcpy(memory.words[RAYS], line, (size_t)count * RAY_WORDS * sizeof *line);
-    device.rays = rays_lowering(p);
+    device.rays = ray_backend_lowering(p);
     double start = clock_seconds();
     device_run_kernel(&device, m, &memory, count);
     print_message("%s: %u rays, twice, %.2f s\n", p->query ? "query" : "bvh", count, clock_seconds() - start);

@@ -100,7 +100,9 @@ bl_result film_write(const render_scene *s, const char *path, const float *image
     image_components type = strcmp(component, "float16") == 0  ? IMAGE_FLOAT16
                             : strcmp(component, "uint32") == 0 ? IMAGE_UINT32
                                                                : IMAGE_FLOAT32;
-    bl_result r = image_save_channels(path, s->width, s->height, count, colours, names, values, type, err);
+    const scene_image file = {.width = s->width, .height = s->height, .channels = count, .pixels = values};
+    const image_layout layout = {.names = names, .colours = colours, .components = type};
+    bl_result r = image_save_channels(path, &file, &layout, err);
     free(values);
     return r;
 }

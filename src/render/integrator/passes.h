@@ -6,29 +6,45 @@
 #include "render/plan.h"
 
 typedef enum render_pass {
-    RENDER_PRIMAL,
-    RENDER_VARIANCE,
-    RENDER_CHANNELS,     /* the film receives the scene's channels */
-    RENDER_GRADIENT,     /* fused: replay and adjoint of each sample in one kernel */
-    RENDER_REPLAY,       /* separate: radiance of each sample into BUFFER_SAMPLES, */
-    RENDER_ADJOINT,      /* and from there gradients */
-    RENDER_TAPE,         /* METHOD_TAPE: vertices of each sample into BUFFER_SAMPLES, */
-    RENDER_TAPE_ADJOINT, /* and from there gradients */
-    RENDER_FROZEN,
-    RENDER_UNROLLED,
-    RENDER_FORWARD,        /* the film receives tangents of radiance */
-    RENDER_UPDATE,         /* derived values of object UNIFORM_FIRST_LANE + lane, in BUFFER_VALUES */
-    RENDER_UPDATE_ADJOINT, /* their gradients to those of the parameters, after a gradient pass */
-    RENDER_TABLES,         /* one step of one sampling table */
-    RENDER_UPDATE_TANGENT, /* tangents of derived values, in BUFFER_TANGENT, from those of the parameters,
-                              before a forward pass */
-    RENDER_GEOMETRY, /* one step of what follows from moved vertices: refit.h; from here on the work buffer
-                        stands in place of BUFFER_SAMPLES */
-    RENDER_GEOMETRY_ADJOINT, /* of derived normals: their gradients to those of the positions, after a
-                                gradient pass */
-    RENDER_GEOMETRY_TANGENT, /* and their tangents, before a forward pass */
+#define WALK(id, name, kind, kernel, needs, light, public, help) RENDER_##id,
+#define STEP(id, name, kind, kernel, needs, public, help) RENDER_##id,
+#include "render/integrator/passes.def"
     RENDER_PASS_COUNT
 } render_pass;
+
+enum render_pass_kind {
+    PASS_IMAGE,    /* the film receives an image, or what is known of one */
+    PASS_GRADIENT, /* derivatives of radiance along paths */
+    PASS_CHECK,    /* the same by other means, to check them */
+    PASS_DERIVED,  /* derived values and sampling tables, before and after the passes above */
+    PASS_GEOMETRY  /* what follows from moved vertices; the work buffer of refit.h stands in place of
+                      BUFFER_SAMPLES */
+};
+
+/* What a plan must have for a pass to have a meaning. */
+enum render_pass_need {
+    NEEDS_REQUEST = 1,          /* a parameter whose gradient is requested */
+    NEEDS_TAPE = 2,             /* METHOD_TAPE */
+    NEEDS_CHANNELS = 4,         /* channels of the first hit */
+    NEEDS_DERIVED = 8,          /* derived values */
+    NEEDS_DERIVED_REQUEST = 16, /* derived values of requested parameters */
+    NEEDS_TABLES = 32,          /* sampling tables */
+    NEEDS_GEOMETRY = 64,        /* geometry in memory, not in kernels */
+    NEEDS_NORMALS = 128         /* normals that are derived from positions */
+};
+
+typedef struct render_pass_info {
+    const char *name, *help;
+    enum render_pass_kind kind;
+    unsigned needs;     /* enum render_pass_need */
+    bool light_tracing; /* light tracing has it */
+} render_pass_info;
+extern const render_pass_info render_passes[RENDER_PASS_COUNT];
+
+/* Which of these needs the plan does not meet, in words; NULL: it meets all. */
+const char *render_pass_lacks(const plan *p, unsigned needs);
+/* Whether the pass walks paths, instead of preparing or finishing those that do. */
+static inline bool render_pass_walks(render_pass pass) { return render_passes[pass].kind < PASS_DERIVED; }
 
 typedef struct render_trace_options {
     bool no_next_event;

@@ -66,9 +66,9 @@ static void box_sphere(float box[6], const double sphere[4], double more)
 static render_primitive empty_box(uint32_t kind, uint32_t shape, uint32_t segment)
 {
     return (render_primitive){.bounds = {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY},
-                              .entry[9] = kind,
-                              .entry[10] = shape,
-                              .entry[11] = segment};
+                              .entry[BVH_ENTRY_KIND] = kind,
+                              .entry[BVH_ENTRY_SHAPE] = shape,
+                              .entry[BVH_ENTRY_PRIMITIVE] = segment};
 }
 
 static void put_segment(render_scene *s, const float *points, uint32_t offset, uint32_t segment)

@@ -85,7 +85,7 @@ static bl_result cylinder_load(render_scene *s, const scene_object *o, bl_error 
     double square = dot3(c.axis, c.axis), length = sqrt(square), area = 2 * (double)pi * c.radius * length;
     if (!isfinite((float)square) || !isfinite((float)area) || !((float)square > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "cylinder: its size is out of range");
-    render_primitive p = {.entry[9] = SHAPE_CYLINDER, .entry[10] = s->shapes.count};
+    render_primitive p = {.entry[BVH_ENTRY_KIND] = SHAPE_CYLINDER, .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
     uint32_t words[CYLINDER_WORDS];
     for (int k = 0; k < 3; k++) {
         double extent =

@@ -28,7 +28,7 @@ static bl_result disk_load(render_scene *s, const scene_object *o, bl_error *err
     if (!isfinite((float)((double)pi * length)))
         return scene_error(err, BL_ERROR_SCENE, o->where, "disk: to_world is too large");
     double sign = normal_sign(o, determinant);
-    render_primitive p = {.entry[9] = SHAPE_DISK, .entry[10] = s->shapes.count};
+    render_primitive p = {.entry[BVH_ENTRY_KIND] = SHAPE_DISK, .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
     uint32_t words[DISK_WORDS];
     for (int k = 0; k < 3; k++) {
         double extent = sqrt(m[4 * k] * m[4 * k] + m[4 * k + 1] * m[4 * k + 1]), c = m[4 * k + 3];

@@ -55,9 +55,9 @@ static bool put_ellipsoid(render_scene *s, const float *row, const double m[16],
         q[k] /= sqrt(length);
     turn_axes(q, axes);
     render_primitive p = {.entry[0] = s->geometry.count,
-                          .entry[9] = SHAPE_ELLIPSOID,
-                          .entry[10] = s->shapes.count,
-                          .entry[11] = index};
+                          .entry[BVH_ENTRY_KIND] = SHAPE_ELLIPSOID,
+                          .entry[BVH_ENTRY_SHAPE] = s->shapes.count,
+                          .entry[BVH_ENTRY_PRIMITIVE] = index};
     float words[ELLIPSOID_WORDS];
     bool fine = length > 0;
     for (int k = 0; k < 3; k++) {

@@ -57,7 +57,8 @@ static void put_primitives(render_scene *s, const scene_mesh *m, uint32_t shape)
             p.entry[3 + k] = float_word(v[1][k] - v[0][k]);
             p.entry[6 + k] = float_word(v[2][k] - v[0][k]);
         }
-        p.entry[9] = SHAPE_TRIANGLES, p.entry[10] = shape, p.entry[11] = i;
+        p.entry[BVH_ENTRY_KIND] = SHAPE_TRIANGLES, p.entry[BVH_ENTRY_SHAPE] = shape,
+        p.entry[BVH_ENTRY_PRIMITIVE] = i;
         array_push(&s->primitives, p);
     }
 }

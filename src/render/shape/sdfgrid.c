@@ -43,7 +43,9 @@ static void put_voxel(render_scene *s, const float to_world[12], const uint32_t 
     float box[6];
     for (int k = 0; k < 3; k++)
         box[k] = (float)at[k], box[3 + k] = (float)(at[k] + 1);
-    render_primitive p = {.entry[ENTRY_DATA] = data, .entry[9] = SHAPE_SDF, .entry[10] = s->shapes.count};
+    render_primitive p = {.entry[ENTRY_DATA] = data,
+                          .entry[BVH_ENTRY_KIND] = SHAPE_SDF,
+                          .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
     for (uint32_t k = 0; k < 3; k++)
         p.entry[ENTRY_VOXEL + k] = at[k];
     render_map_box(to_world, box, p.bounds);
@@ -102,7 +104,7 @@ static bl_result add_grid(render_scene *s, const scene_object *o, const scene_vo
         return scene_error(err, BL_ERROR_SCENE, o->where,
                            "sdfgrid: no voxel holds a surface, all values have one sign");
     for (uint32_t i = first; i < s->primitives.count; i++)
-        s->primitives.data[i].entry[11] = i - first;
+        s->primitives.data[i].entry[BVH_ENTRY_PRIMITIVE] = i - first;
     render_shape shape = {
         .object = o,
         .kind = SHAPE_SDF,

@@ -31,7 +31,7 @@ static bl_result sphere_load(render_scene *s, const scene_object *o, bl_error *e
                            "sphere: to_world must scale all axes alike and not be singular");
     if (!(radius > 0))
         return scene_error(err, BL_ERROR_SCENE, o->where, "sphere: the radius must be positive");
-    render_primitive p = {.entry[9] = SHAPE_SPHERE, .entry[10] = s->shapes.count};
+    render_primitive p = {.entry[BVH_ENTRY_KIND] = SHAPE_SPHERE, .entry[BVH_ENTRY_SHAPE] = s->shapes.count};
     uint32_t words[SPHERE_WORDS + 1] = {0};
     double x[3];
     matrix_apply(m, c, 1, x);

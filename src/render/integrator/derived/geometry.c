@@ -14,19 +14,9 @@
  * Every step computes anew whatever is in its range: what did not change keeps its bytes. NaN and infinite
  * positions are kept out before. */
 #include "render/integrator/derived/geometry.h"
+#include "base/bvh_layout.h"
 
-enum {
-    NODE_WORDS = 8,
-    ENTRY_WORDS = 12,
-    ENTRY_SHAPE = 10,
-    ENTRY_FACE = 11,
-    GRID_CELL = 3,
-    GRID_CELLS = 65535,
-    GRID_SPARE = 4,
-    BOX_WORDS = 12
-};
-static const uint32_t leaf_bit = 0x80000000u, level_bit = 0x40000000u, leaf_place = 0x0FFFFFFFu,
-                      level_place = 0x3FFFFFFFu, no_child = 0xFFFFFFFFu;
+enum { GRID_SPARE = 2 * BVH_CELLS_SPARE + 2, BOX_WORDS = 12 };
 
 typedef struct box {
     ir_ref least[3], most[3];
@@ -108,7 +98,8 @@ static ir_ref half_area(tracer *t, const box *b)
 
 static ir_ref entry_at(tracer *t, ir_ref index)
 {
-    return ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_ENTRIES), ir_mul(t->f, index, t_u32(t, ENTRY_WORDS)));
+    return ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_ENTRIES),
+                  ir_mul(t->f, index, t_u32(t, BVH_ENTRY_WORDS)));
 }
 
 /* bool: triangles are the first of the kinds in use */
@@ -120,7 +111,7 @@ static ir_ref is_triangle(tracer *t, ir_ref entry)
 
 static ir_ref data_of(tracer *t, ir_ref entry)
 {
-    ir_ref shape = ir_mul(t->f, t_word(t, entry, ENTRY_SHAPE), t_u32(t, SHAPE_WORDS));
+    ir_ref shape = ir_mul(t->f, t_word(t, entry, BVH_ENTRY_SHAPE), t_u32(t, SHAPE_WORDS));
     return t_word(t, ir_add(t->f, t_word(t, t_u32(t, 0), HEADER_SHAPES), shape), SHAPE_DATA);
 }
 
@@ -131,7 +122,7 @@ static void step_entries(tracer *t, ir_ref record, ir_ref id)
     ir_ref entry = entry_at(t, id);
     ir_if(f, is_triangle(t, entry));
     vec3 v[3];
-    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, BVH_ENTRY_PRIMITIVE), v);
     ir_ref words[9];
     vec3_put(v[0], words), vec3_put(v3_sub(t, v[1], v[0]), words + 3),
         vec3_put(v3_sub(t, v[2], v[0]), words + 6);
@@ -146,7 +137,7 @@ static void step_corners(tracer *t, ir_ref record, ir_ref id)
     vec3 v[3];
     ir_ref entry = entry_at(t, ir_add(t->f, work_word(t, record, REFIT_GROUP_ENTRY), id));
     ir_ref to = ir_add(t->f, work_word(t, record, REFIT_GROUP_CORNERS), ir_mul(t->f, id, t_u32(t, 9)));
-    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, BVH_ENTRY_PRIMITIVE), v);
     for (uint32_t k = 0; k < 3; k++) {
         ir_ref p[3];
         vec3_put(v[k], p);
@@ -164,7 +155,7 @@ static box triangle_box(tracer *t, ir_ref entry)
     ir_ref p[3], branch = ir_if(f, is_triangle(t, entry));
     vec3 v[3];
     box none = empty_box(t), b = none;
-    geometry_corners(t, data_of(t, entry), t_word(t, entry, ENTRY_FACE), v);
+    geometry_corners(t, data_of(t, entry), t_word(t, entry, BVH_ENTRY_PRIMITIVE), v);
     for (int k = 0; k < 3; k++) {
         vec3_put(v[k], p);
         for (int axis = 0; axis < 3; axis++)
@@ -245,7 +236,7 @@ static box instance_box(tracer *t, ir_ref reference, ir_ref level)
 {
     ir_func *f = t->f;
     ir_ref first = work_header(t, REFIT_LEVELS),
-           record = ir_select(f, level, ir_and(f, reference, t_u32(t, level_place)), first);
+           record = ir_select(f, level, ir_and(f, reference, t_u32(t, ~BVH_LEVEL)), first);
     ir_ref index = ir_div(f, ir_sub(f, record, first), t_u32(t, LEVEL_WORDS));
     ir_ref grid = work_word(t, ir_add(f, work_header(t, REFIT_LEVEL_GRIDS), index), 0);
     box group = whole_box(t, t_offset(t, grid, 1));
@@ -255,17 +246,18 @@ static box instance_box(tracer *t, ir_ref reference, ir_ref level)
 static box child_box(tracer *t, ir_ref slot, uint32_t side)
 {
     ir_func *f = t->f;
-    ir_ref node = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, slot, t_u32(t, NODE_WORDS)));
+    ir_ref node = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, slot, t_u32(t, BVH_NODE_WORDS)));
     ir_ref reference = t_word(t, node, 6 + side), zero = t_u32(t, 0);
-    ir_ref there = ir_ne(f, reference, t_u32(t, no_child)),
-           inner = ir_eq(f, ir_and(f, reference, t_u32(t, leaf_bit)), zero);
+    ir_ref there = ir_ne(f, reference, t_u32(t, BVH_NONE)),
+           inner = ir_eq(f, ir_and(f, reference, t_u32(t, BVH_LEAF)), zero);
     ir_ref level = ir_and(
-        f, there, ir_and(f, ir_not(f, inner), ir_ne(f, ir_and(f, reference, t_u32(t, level_bit)), zero)));
+        f, there,
+        ir_and(f, ir_not(f, inner), ir_ne(f, ir_and(f, reference, t_u32(t, (BVH_LEVEL & ~BVH_LEAF))), zero)));
     if (t->plan->scene->groups.count == 0)
         level = ir_bool(f, false);
     ir_ref leaf = ir_and(f, there, ir_not(f, ir_or(f, inner, level)));
     ir_ref count = t_offset(t, ir_and(f, ir_shr(f, reference, t_u32(t, 28)), t_u32(t, 3)), 1);
-    box b = leaf_box(t, ir_and(f, reference, t_u32(t, leaf_place)), ir_select(f, leaf, count, zero));
+    box b = leaf_box(t, ir_and(f, reference, t_u32(t, BVH_LEAF_FIRST)), ir_select(f, leaf, count, zero));
     if (refit_has_fixed(t->plan->scene)) {
         ir_ref at = ir_add(f, work_header(t, REFIT_FIXED),
                            t_offset(t, ir_mul(f, slot, t_u32(t, BOX_WORDS)), 6 * side));
@@ -296,7 +288,7 @@ static void step_grids(tracer *t, ir_ref record, ir_ref id)
 {
     ir_func *f = t->f;
     ir_ref grid = work_word(t, ir_add(f, record, id), 0),
-           to = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, NODE_WORDS)));
+           to = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, BVH_NODE_WORDS)));
     box b = whole_box(t, t_offset(t, grid, 1));
     for (uint32_t axis = 0; axis < 3; axis++) {
         ir_ref there = ir_le(f, b.least[axis], b.most[axis]),
@@ -305,12 +297,12 @@ static void step_grids(tracer *t, ir_ref record, ir_ref id)
                far = ir_max(f, ir_abs(f, low), ir_abs(f, high));
         ir_ref size =
             ir_max(f, ir_max(f, ir_sub(f, high, low), ir_mul(f, far, t_f32(t, 1e-6f))), t_f32(t, 1e-30f));
-        ir_ref cell = ir_mul(f, size, t_f32(t, 1.000001f / (GRID_CELLS - 2 * GRID_SPARE)));
+        ir_ref cell = ir_mul(f, size, t_f32(t, 1.000001f / (BVH_CELLS - 2 * GRID_SPARE)));
         ir_ref origin = ir_sub(f, ir_sub(f, low, ir_mul(f, cell, t_f32(t, GRID_SPARE))),
                                ir_mul(f, far, t_f32(t, 0x1p-22f)));
-        ir_ref reach = ir_mul(f, ir_sub(f, high, origin), t_f32(t, 1.000001f / (GRID_CELLS - GRID_SPARE)));
+        ir_ref reach = ir_mul(f, ir_sub(f, high, origin), t_f32(t, 1.000001f / (BVH_CELLS - GRID_SPARE)));
         ir_store(f, BUFFER_SCENE, t_offset(t, to, axis), origin);
-        ir_store(f, BUFFER_SCENE, t_offset(t, to, GRID_CELL + axis), ir_max(f, cell, reach));
+        ir_store(f, BUFFER_SCENE, t_offset(t, to, BVH_GRID_CELL + axis), ir_max(f, cell, reach));
     }
 }
 
@@ -320,7 +312,7 @@ static void step_levels(tracer *t, ir_ref record, ir_ref id)
     ir_func *f = t->f;
     (void)record;
     ir_ref grid = work_word(t, ir_add(f, work_header(t, REFIT_LEVEL_GRIDS), id), 0);
-    ir_ref from = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, NODE_WORDS)));
+    ir_ref from = ir_add(f, t_word(t, t_u32(t, 0), HEADER_NODES), ir_mul(f, grid, t_u32(t, BVH_NODE_WORDS)));
     ir_ref to = ir_add(f, work_header(t, REFIT_LEVELS), ir_mul(f, id, t_u32(t, LEVEL_WORDS)));
     for (uint32_t k = 0; k < 6; k++)
         ir_store(f, BUFFER_SCENE, t_offset(t, to, LEVEL_GRID + k), t_real(t, from, k));
@@ -332,11 +324,11 @@ static void step_pack(tracer *t, ir_ref record, ir_ref id)
     ir_func *f = t->f;
     ir_ref pair = ir_add(f, record, ir_shl(f, id, t_u32(t, 1))), slot = work_word(t, pair, 0),
            nodes = t_word(t, t_u32(t, 0), HEADER_NODES);
-    ir_ref grid = ir_add(f, nodes, ir_mul(f, work_word(t, pair, 1), t_u32(t, NODE_WORDS)));
-    ir_ref node = ir_add(f, nodes, ir_mul(f, slot, t_u32(t, NODE_WORDS))), at = boxes_of(t, slot);
+    ir_ref grid = ir_add(f, nodes, ir_mul(f, work_word(t, pair, 1), t_u32(t, BVH_NODE_WORDS)));
+    ir_ref node = ir_add(f, nodes, ir_mul(f, slot, t_u32(t, BVH_NODE_WORDS))), at = boxes_of(t, slot);
     box b[2] = {load_box(t, at), load_box(t, t_offset(t, at, 6))};
     for (uint32_t axis = 0; axis < 3; axis++) {
-        ir_ref origin = t_real(t, grid, axis), cell = t_real(t, grid, GRID_CELL + axis),
+        ir_ref origin = t_real(t, grid, axis), cell = t_real(t, grid, BVH_GRID_CELL + axis),
                word[2] = {t_u32(t, 0), t_u32(t, 0)};
         for (uint32_t side = 0; side < 2; side++) {
             ir_ref there = ir_le(f, b[side].least[axis], b[side].most[axis]);
@@ -344,9 +336,9 @@ static void step_pack(tracer *t, ir_ref record, ir_ref id)
             ir_ref high = ir_div(f, ir_sub(f, ir_select(f, there, b[side].most[axis], origin), origin), cell);
             /* the quotient is right to a hundredth of a cell; a whole number and that are added before the
              * fraction is cut off */
-            low = ir_to_u32(f, t_clamp(t, ir_sub(f, low, t_f32(t, 1.02f)), 0, GRID_CELLS));
-            high = ir_to_u32(f, t_clamp(t, ir_add(f, high, t_f32(t, 2.02f)), 0, GRID_CELLS));
-            low = ir_select(f, there, low, t_u32(t, GRID_CELLS)),
+            low = ir_to_u32(f, t_clamp(t, ir_sub(f, low, t_f32(t, 1.02f)), 0, BVH_CELLS));
+            high = ir_to_u32(f, t_clamp(t, ir_add(f, high, t_f32(t, 2.02f)), 0, BVH_CELLS));
+            low = ir_select(f, there, low, t_u32(t, BVH_CELLS)),
             high = ir_select(f, there, high, t_u32(t, 0));
             word[0] = ir_or(f, word[0], ir_shl(f, low, t_u32(t, 16 * side)));
             word[1] = ir_or(f, word[1], ir_shl(f, high, t_u32(t, 16 * side)));

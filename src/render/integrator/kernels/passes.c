@@ -1,7 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entrance: a pass of a plan to its kernel. */
+ * The entrance: the table of passes, and a pass of a plan to its kernel. */
 #include "render/integrator/derived/derived.h"
 #include "render/integrator/kernels/kernels.h"
+
+#include <string.h>
+
+const render_pass_info render_passes[RENDER_PASS_COUNT] = {
+#define WALK(id, name, kind, kernel, needs, light, public, help)                                             \
+    [RENDER_##id] = {name, help, PASS_##kind, needs, light},
+#define STEP(id, name, kind, kernel, needs, public, help)                                                    \
+    [RENDER_##id] = {name, help, PASS_##kind, needs, true},
+#include "render/integrator/passes.def"
+};
+
+const char *render_pass_lacks(const plan *p, unsigned needs)
+{
+    const render_scene *s = p->scene;
+    const struct {
+        unsigned need;
+        bool met;
+        const char *lack;
+    } all[] = {
+        {NEEDS_REQUEST, p->any_request, "no parameter was requested"},
+        {NEEDS_TAPE, s->method == METHOD_TAPE, "the scene's integrator is not tape"},
+        {NEEDS_CHANNELS, s->channels.count > 0, "the scene has no channels"},
+        {NEEDS_DERIVED, p->update_count > 0, "the scene has no derived values"},
+        {NEEDS_DERIVED_REQUEST, p->update_requested, "no requested parameter has derived values"},
+        {NEEDS_TABLES, p->table_builds.count > 0, "the scene has no sampling tables"},
+        {NEEDS_GEOMETRY, !p->baked, "the geometry is part of the kernels"},
+        {NEEDS_NORMALS, p->normals_derived, "no normals are derived from requested positions"},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (needs & all[k].need && !all[k].met)
+            return all[k].lack;
+    return NULL;
+}
 
 ir_module *kernel_module(const plan *p)
 {
@@ -28,53 +61,75 @@ ir_module *kernel_module(const plan *p)
     return m;
 }
 
+static bl_result trace_channels(walk *w, ir_module *m)
+{
+    const render_scene *s = w->plan->scene;
+    return kernel_channels(w, m, s->channels.data, s->channels.count, false);
+}
+
+/* The image, with squares in a variance pass: of the first hit's depth where the integrator is that. */
+static bl_result trace_image(walk *w, ir_module *m)
+{
+    static const render_channel grey[3] = {
+        {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}};
+    return w->plan->scene->depth_image ? kernel_channels(w, m, grey, 3, w->pass == RENDER_VARIANCE)
+                                       : kernel_primal(w, m);
+}
+
+/* The entry function is called as the pass, with spaces for hyphens. */
+static ir_func *create_entry(ir_module *m, render_pass pass)
+{
+    char name[32] = {0};
+    BL_ASSERT(strlen(render_passes[pass].name) < sizeof name, "the name of pass %d", (int)pass);
+    for (size_t k = 0; render_passes[pass].name[k]; k++)
+        name[k] = render_passes[pass].name[k] == '-' ? ' ' : render_passes[pass].name[k];
+    return ir_func_create(m, name);
+}
+
 static bl_result trace_walk(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
 {
-    static const char *const names[RENDER_PASS_COUNT] = {"primal", "variance", "channels", "gradient",
-                                                         "replay", "adjoint",  "tape",     "tape adjoint",
-                                                         "frozen", "unrolled", "forward"};
     const render_scene *s = p->scene;
-    walk w = {
+    walk walk_of_pass = {
         .plan = p,
         .pass = pass,
         .next_event = s->use_next_event && !(o && o->no_next_event),
         .bsdf_emission = s->use_bsdf_sampling,
     };
-    walk_begin(&w, ir_func_create(m, names[pass]));
-    if (pass == RENDER_CHANNELS)
-        return kernel_channels(&w, m, s->channels.data, s->channels.count, false);
-    if (s->light_tracing)
-        return kernel_light(&w, m);
-    if (s->depth_image && (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)) {
-        static const render_channel grey[3] = {
-            {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}, {.kind = CHANNEL_DEPTH}};
-        return kernel_channels(&w, m, grey, 3, pass == RENDER_VARIANCE);
+    walk *w = &walk_of_pass;
+    BL_ASSERT(pass != RENDER_UNROLLED || (o && o->unrolled_depth > 0), "vertices of an unrolled path");
+    walk_begin(w, create_entry(m, pass));
+    if (s->light_tracing && pass != RENDER_CHANNELS)
+        return kernel_light(w, m);
+    switch (pass) {
+#define WALK(id, name, kind, kernel, needs, light, public, help)                                             \
+    case RENDER_##id:                                                                                        \
+        return kernel;
+#include "render/integrator/passes.def"
+    default:
+        BL_ASSERT(false, "pass %d walks no paths", (int)pass);
+        return BL_ERROR_ARGUMENT;
     }
-    if (pass == RENDER_PRIMAL || pass == RENDER_VARIANCE)
-        return kernel_primal(&w, m);
-    if (pass == RENDER_GRADIENT || pass == RENDER_REPLAY || pass == RENDER_ADJOINT)
-        return kernel_gradient(&w, m);
-    if (pass == RENDER_TAPE)
-        return kernel_tape(&w, m);
-    if (pass == RENDER_TAPE_ADJOINT)
-        return kernel_tape_adjoint(&w, m);
-    if (pass == RENDER_FORWARD)
-        return kernel_forward(&w, m);
-    return kernel_tracked(&w, m, pass == RENDER_UNROLLED ? o->unrolled_depth : 0);
+}
+
+static bl_result trace_step(const plan *p, render_pass pass, const render_trace_options *o, ir_module *m)
+{
+    switch (pass) {
+#define STEP(id, name, kind, kernel, needs, public, help)                                                    \
+    case RENDER_##id:                                                                                        \
+        return kernel;
+#include "render/integrator/passes.def"
+    default:
+        BL_ASSERT(false, "pass %d walks paths", (int)pass);
+        return BL_ERROR_ARGUMENT;
+    }
 }
 
 bl_result render_trace(const plan *p, render_pass pass, const render_trace_options *o, ir_module **out,
                        bl_error *err)
 {
+    BL_ASSERT((unsigned)pass < RENDER_PASS_COUNT, "there is no pass %d", (int)pass);
     ir_module *m = kernel_module(p);
-    bl_result r = pass == RENDER_UPDATE             ? kernel_update(p, m)
-                  : pass == RENDER_UPDATE_ADJOINT   ? kernel_update_adjoint(p, m, o && o->fixed_point)
-                  : pass == RENDER_TABLES           ? kernel_tables(p, m)
-                  : pass == RENDER_UPDATE_TANGENT   ? kernel_update_tangent(p, m)
-                  : pass == RENDER_GEOMETRY         ? kernel_geometry(p, m)
-                  : pass == RENDER_GEOMETRY_ADJOINT ? kernel_geometry_adjoint(p, m, o && o->fixed_point)
-                  : pass == RENDER_GEOMETRY_TANGENT ? kernel_geometry_tangent(p, m)
-                                                    : trace_walk(p, pass, o, m);
+    bl_result r = render_pass_walks(pass) ? trace_walk(p, pass, o, m) : trace_step(p, pass, o, m);
     if (r == BL_OK)
         r = ir_finish(m, err);
     if (r != BL_OK) {

@@ -122,7 +122,7 @@ static baked_entry entry_at(const walk *w, uint32_t index)
 
 static bool is_triangle(const walk *w, const uint32_t *entry)
 {
-    return w->plan->scene->shapes.data[entry[10]].kind == SHAPE_TRIANGLES;
+    return w->plan->scene->shapes.data[entry[BVH_ENTRY_SHAPE]].kind == SHAPE_TRIANGLES;
 }
 
 /* The entry that completes the triangle (a, b, c) to a parallelogram as (a, c, d), or PLAN_NONE. quad: along

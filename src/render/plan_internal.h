@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What makes a plan, between its files. */
-#ifndef BL_RENDER_PLAN_PARTS_H
-#define BL_RENDER_PLAN_PARTS_H
+#ifndef BL_RENDER_PLAN_INTERNAL_H
+#define BL_RENDER_PLAN_INTERNAL_H
 
 #include "render/classes.h"
 

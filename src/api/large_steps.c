@@ -2,7 +2,7 @@
  * Large steps within a fit (fit/smoothing.c): positions of meshes whose steps are smoothed go to the host and
  * back once a step, with their gradient and moments, which otherwise lie where other parameters' do; so
  * checkpoints know nothing of it. */
-#include "api/handles.h"
+#include "api/large_steps.h"
 
 #include "render/classes.h"
 
@@ -29,7 +29,7 @@ static bl_result create_one(bl_fit *fit, const bl_fit_desc *desc, uint32_t k, bl
     if (fit->desc.optimizer != BL_OPTIMIZER_ADAM)
         return error_set(err, BL_ERROR_ARGUMENT,
                          "%s: large steps are made by a variant of Adam; the fit's optimiser is %s", p->name,
-                         bl_optimizer_name(fit->desc.optimizer));
+                         fit_optimizer_name(fit->desc.optimizer));
     if (wanted->least != 0 || wanted->most != 0)
         return error_set(err, BL_ERROR_ARGUMENT, "%s: large steps know no bounds", p->name);
     const render_shape *mesh = mesh_of(s, p);
@@ -88,6 +88,8 @@ static bl_result take_step(bl_fit *fit, uint32_t k, double rate, float *arrays[A
 
 bl_result large_steps_move(bl_fit *fit, uint32_t k, double factor, bl_fit_status *status, bl_error *err)
 {
+    BL_ASSERT(k < fit->job->requested_count && fit->parameters[k].large_steps,
+              "parameter %u takes ordinary steps", k);
     bl_job *job = fit->job;
     const uint32_t parameter = job->requested[k], count = job->scene->parameters.data[parameter].count;
     const uint64_t element = 4ull * job->plan->gradient_offset[parameter],

@@ -2,10 +2,10 @@
  * Ray queries for jobs: whether to use them, and the acceleration structure that they need, made of a scene's
  * primitives.
  *
- * Entry k of a group is its box k, or its triangle k - box_count (render/entries.c orders them so). Triangles
- * are given with the corners of their meshes as they are when the scene is loaded, boxes with the bounds of
- * what is in them. Vertices that move make corners anew on the device (job_geometry.c). */
-#include "api/handles.h"
+ * Entry k of a group is its box k, or its triangle k - box_count (render/plan_bvh.c orders them so).
+ * Triangles are given with the corners of their meshes as they are when the scene is loaded, boxes with the
+ * bounds of what is in them. Vertices that move make corners anew on the device (job_geometry.c). */
+#include "api/ray_backend.h"
 #include "render/shape/kinds.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static bool query_suits(const gpu_info *device)
     return device->ray_query && device->kind != GPU_LAVAPIPE && device->kind != GPU_SWIFTSHADER;
 }
 
-bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc, plan_rays *out,
-                      bl_error *err)
+bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc,
+                             plan_rays *out, bl_error *err)
 {
     bool bake = !desc->no_baking && !desc->geometry_changes && plan_can_bake(s);
     if ((unsigned)desc->rays >= BL_RAYS_COUNT)
@@ -36,8 +36,8 @@ bl_result rays_choose(const gpu_info *device, const render_scene *s, const bl_jo
 
 static void triangle_corners(const render_scene *s, const render_primitive *p, float out[9])
 {
-    const uint32_t *words = s->geometry.data, *mesh = words + s->shapes.data[p->entry[10]].data;
-    const uint32_t *face = words + mesh[MESH_FACES] + 3 * p->entry[11];
+    const uint32_t *words = s->geometry.data, *mesh = words + s->shapes.data[p->entry[BVH_ENTRY_SHAPE]].data;
+    const uint32_t *face = words + mesh[MESH_FACES] + 3 * p->entry[BVH_ENTRY_PRIMITIVE];
     for (int k = 0; k < 3; k++)
         memcpy(out + 3 * k, words + mesh[MESH_POSITIONS] + 3 * face[k], 3 * sizeof *out);
 }
@@ -78,8 +78,9 @@ static void list_instances(const plan *p, gpu_accel_instance *list)
     }
 }
 
-bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err)
+bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err)
 {
+    BL_ASSERT(p->query && p->group_count > 0, "%u groups for ray queries", p->group_count);
     const render_scene *s = p->scene;
     uint32_t instances = s->has_groups ? s->instances.count : 1;
     gpu_accel_group *groups = calloc(p->group_count + 1, sizeof *groups);
@@ -110,7 +111,7 @@ bl_result rays_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_e
     return BL_OK;
 }
 
-spv_rays rays_lowering(const plan *p)
+spv_rays ray_backend_lowering(const plan *p)
 {
     return (spv_rays){
         .query = p->query,

@@ -21,11 +21,13 @@
  * Lanes have up to as many samples as those of a pass over all pixels alike; longer ones come first, so that
  * neighbours, which run together, are of one length. The same paths are walked in any order: sample k of a
  * pixel is sample k. */
-#include "api/handles.h"
+#include "api/pixel_sampling.h"
+#include "api/job_buffers.h"
 #include "render/sampler/samplers.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -38,7 +40,7 @@ const char *bl_pixels_name(bl_pixels pixels)
     return (unsigned)pixels < BL_PIXELS_COUNT ? names[pixels] : NULL;
 }
 
-bl_result pixels_check(const bl_job *job, bl_error *err)
+bl_result pixel_sampling_check(const bl_job *job, bl_error *err)
 {
     if ((unsigned)job->desc.pixels >= BL_PIXELS_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no choice of pixels %d", (int)job->desc.pixels);
@@ -118,6 +120,7 @@ static void place(pixel_share *shares, uint32_t pixels, uint32_t spp, uint64_t d
 /* first[k]: of the lanes of k samples, longer ones coming before. Returns the number of lanes. */
 static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t longest, uint32_t *first)
 {
+    BL_ASSERT(longest > 0, "lanes of no sample");
     uint32_t lanes = 0;
     for (uint32_t p = 0; p < pixels; p++) {
         first[longest] += shares[p].samples / longest;
@@ -130,23 +133,27 @@ static uint32_t sort_lanes(const pixel_share *shares, uint32_t pixels, uint32_t 
     return lanes;
 }
 
-static void add_lane(pixel_list *out, uint32_t lane, uint32_t pixel, const float *adjoint, float weight,
-                     uint32_t first, uint32_t samples)
+/* row: enum lane_word. adjoint: of the row's pixel. weight: of each of its samples. */
+static void set_lane(pixel_list *out, uint32_t lane, const uint32_t row[LANE_WORDS], const float *adjoint,
+                     float weight)
 {
-    const uint32_t row[LANE_WORDS] = {[LANE_PIXEL] = pixel, [LANE_FIRST] = first, [LANE_SAMPLES] = samples};
-    memcpy(out->rows + LANE_WORDS * (size_t)lane, row, sizeof row);
+    BL_ASSERT(lane < out->lanes.count, "lane %u of %u", lane, out->lanes.count);
+    memcpy(out->rows + LANE_WORDS * (size_t)lane, row, LANE_WORDS * sizeof *row);
     for (int c = 0; c < 3; c++) {
         float here = adjoint[c] * weight;
         out->adjoint[3 * (size_t)lane + c] = here;
         if (isfinite(here))
             out->lanes.largest = fmax(out->lanes.largest, fabs((double)here));
     }
-    out->lanes.samples += samples;
+    out->lanes.samples += row[LANE_SAMPLES];
 }
 
-void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
-                 pixel_list *out)
+void pixel_list_make(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t longest, uint64_t random,
+                     pixel_list *out)
 {
+    BL_ASSERT(pixels > 0 && spp > 0 && longest > 0, "%u samples of %u pixels in lanes of %u", spp, pixels,
+              longest);
+    BL_ASSERT((uint64_t)pixels * spp <= UINT32_MAX, "%u samples of %u pixels", spp, pixels);
     pixel_share *shares = zeros(pixels, sizeof *shares);
     uint32_t *first = zeros(longest + 1u, sizeof *first);
     uint64_t sum = measure(adjoint, pixels, shares);
@@ -161,14 +168,15 @@ void pixels_list(const float *adjoint, uint32_t pixels, uint32_t spp, uint32_t l
     for (uint32_t p = 0; p < pixels; p++)
         for (uint32_t done = 0, n = shares[p].samples; done < n;) {
             uint32_t part = n - done < longest ? n - done : longest;
-            add_lane(out, first[part]++, p, adjoint + 3 * (size_t)p, shares[p].weight, done, part);
+            const uint32_t row[LANE_WORDS] = {[LANE_PIXEL] = p, [LANE_FIRST] = done, [LANE_SAMPLES] = part};
+            set_lane(out, first[part]++, row, adjoint + 3 * (size_t)p, shares[p].weight);
             done += part;
         }
     free(first);
     free(shares);
 }
 
-void pixels_list_free(pixel_list *list)
+void pixel_list_free(pixel_list *list)
 {
     free(list->adjoint);
     free(list->rows);
@@ -189,7 +197,7 @@ static bl_result store(bl_job *job, const pixel_list *list, bl_error *err)
     return gpu_buffer_write(job->lanes, adjoint, list->rows, rows, err);
 }
 
-bl_result pixels_place(bl_job *job, job_work_desc *w, bl_error *err)
+bl_result pixel_sampling_distribute(bl_job *job, job_work_desc *w, bl_error *err)
 {
     if (job->desc.pixels != BL_PIXELS_ADJOINT)
         return BL_OK;
@@ -204,11 +212,11 @@ bl_result pixels_place(bl_job *job, job_work_desc *w, bl_error *err)
     pixel_list list = {0};
     bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, 12ull * pixels, err);
     if (r == BL_OK) {
-        pixels_list(adjoint, pixels, w->spp, longest, XXH3_64bits(&w->seed, sizeof w->seed), &list);
+        pixel_list_make(adjoint, pixels, w->spp, longest, XXH3_64bits(&w->seed, sizeof w->seed), &list);
         r = store(job, &list, err);
     }
     w->lanes = list.lanes;
-    pixels_list_free(&list);
+    pixel_list_free(&list);
     free(adjoint);
     return r;
 }

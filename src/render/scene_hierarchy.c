@@ -96,7 +96,7 @@ static bl_result build_over(render_scene *s, uint32_t group, bool all, scene_bvh
     float(*bounds)[6] = malloc((size_t)(n + 1) * sizeof *bounds);
     BL_ASSERT(bounds && member, "out of memory");
     for (uint32_t i = 0; i < n; i++) {
-        if (!all && s->shapes.data[s->primitives.data[i].entry[10]].group != group)
+        if (!all && s->shapes.data[s->primitives.data[i].entry[BVH_ENTRY_SHAPE]].group != group)
             continue;
         memcpy(bounds[count], s->primitives.data[i].bounds, sizeof *bounds);
         join(whole, bounds[count]);

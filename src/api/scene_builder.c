@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Scenes that a program makes itself (scene/assembly.c), and meshes from its arrays. */
-#include "api/handles.h"
+#include "api/scene.h"
 
 #include "scene/scene.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps in which render_scene_create makes a scene. */
-#ifndef BL_RENDER_SCENE_PARTS_H
-#define BL_RENDER_SCENE_PARTS_H
+#ifndef BL_RENDER_SCENE_INTERNAL_H
+#define BL_RENDER_SCENE_INTERNAL_H
 
 #include "render/classes.h"
 

@@ -4,12 +4,9 @@
  * stands the record of its level (opt/ray_bvh.c), which has the maps both ways, and the root of its group's
  * hierarchy. Ray queries have no nodes; their instances are the device's, and a table leads from the device's
  * number of an instance to its first entry and to the record. */
+#include "base/bvh_layout.h"
 #include "render/classes.h"
 #include "spirv_gen/opt/opt.h"
-
-enum { PACKED_NODE = 8 /* words */, ENTRY_WORDS = 12, ENTRY_KIND = 9 };
-static const uint32_t leaf_bit = 0x80000000u, leaf_place = 0x0FFFFFFFu, level_bits = 0xC0000000u,
-                      no_child = 0xFFFFFFFFu;
 
 const scene_bvh *plan_group_bvh(const plan *p, uint32_t group)
 {
@@ -32,7 +29,7 @@ static void order_group(plan *p, uint32_t group, uint32_t first, uint32_t *order
     uint32_t at = first, boxes = 0;
     for (int pass = p->query ? 0 : 2; pass < 3; pass++)
         for (uint32_t i = 0; i < bvh->count; i++) {
-            bool triangle = p->scene->primitives.data[bvh->order[i]].entry[ENTRY_KIND] == SHAPE_TRIANGLES;
+            bool triangle = p->scene->primitives.data[bvh->order[i]].entry[BVH_ENTRY_KIND] == SHAPE_TRIANGLES;
             boxes += pass == 0 && !triangle;
             if (p->query ? pass == triangle : true)
                 order[at++] = bvh->order[i];
@@ -71,13 +68,15 @@ static void rebase_nodes(plan *p, uint32_t nodes, uint32_t count, uint32_t first
 {
     uint32_t base = nodes - p->words.data[HEADER_NODES];
     for (uint32_t i = 0; i < 2 * count; i++) {
-        uint32_t *reference = p->words.data + nodes + PACKED_NODE * (i / 2 + 1) + 6 + i % 2;
-        if (*reference == no_child)
+        uint32_t *reference =
+            p->words.data + nodes + BVH_NODE_WORDS * (i / 2 + 1) + BVH_NODE_REFERENCE + i % 2;
+        if (*reference == BVH_NONE)
             continue;
-        if (!(*reference & leaf_bit))
+        if (!(*reference & BVH_LEAF))
             *reference += base;
         else
-            *reference = records ? level_bits | records[*reference & leaf_place] : *reference + first_entry;
+            *reference =
+                records ? BVH_LEVEL | records[*reference & BVH_LEAF_FIRST] : *reference + first_entry;
     }
 }
 
@@ -108,7 +107,7 @@ static uint32_t put_levels(plan *p, const uint32_t *group_nodes)
         put_record(p, record, &s->instances.data[k], nodes);
         p->words.data[record + LEVEL_PLACE] = p->level_places[k];
         if (!p->query)
-            p->words.data[record + LEVEL_ROOT] = nodes - p->words.data[HEADER_NODES] + PACKED_NODE;
+            p->words.data[record + LEVEL_ROOT] = nodes - p->words.data[HEADER_NODES] + BVH_NODE_WORDS;
     }
     return first;
 }
@@ -159,12 +158,12 @@ void plan_write_entries(plan *p)
         put_nodes(p, plan_outer_bvh(p));
     plan_align(p);
     p->words.data[HEADER_ENTRIES] = p->words.count;
-    uint32_t count = s->primitives.count, at = plan_reserve(p, (count + (count == 0)) * ENTRY_WORDS);
+    uint32_t count = s->primitives.count, at = plan_reserve(p, (count + (count == 0)) * BVH_ENTRY_WORDS);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t *entry = p->words.data + at + ENTRY_WORDS * i;
-        memcpy(entry, s->primitives.data[p->order[i]].entry, ENTRY_WORDS * sizeof *entry);
-        entry[0] += shape_kinds[entry[ENTRY_KIND]]->entry_points ? p->geometry : 0;
-        entry[ENTRY_KIND] = kind_index[entry[ENTRY_KIND]];
+        uint32_t *entry = p->words.data + at + BVH_ENTRY_WORDS * i;
+        memcpy(entry, s->primitives.data[p->order[i]].entry, BVH_ENTRY_WORDS * sizeof *entry);
+        entry[0] += shape_kinds[entry[BVH_ENTRY_KIND]]->entry_points ? p->geometry : 0;
+        entry[BVH_ENTRY_KIND] = kind_index[entry[BVH_ENTRY_KIND]];
     }
 }
 

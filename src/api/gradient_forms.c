@@ -4,7 +4,9 @@
  * adjoint kernel walks them again. In two walks the images of the tile's two halves give dL/dI in between, so
  * there is no walk for an image before. The loss of a pixel depends on that pixel alone, so tiles of whole
  * pixels change nothing but memory. */
-#include "api/handles.h"
+#include "api/gradient_forms.h"
+#include "api/job_buffers.h"
+#include "api/kernel_code.h"
 #include "render/sampler/samplers.h"
 
 enum { SLOTS_MOST_CPU = 1 << 18, SLOTS_MOST_GPU = 1 << 22 }; /* samples of a tile: 8 and 128 MiB */
@@ -63,14 +65,15 @@ static uint64_t slots_needed(const bl_job *job, const job_work_desc *w, job_rang
 
 /* ---- the choice ---- */
 
-uint32_t forms_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
+uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp)
 {
+    BL_ASSERT(form != BL_FORM_AUTO, "the form is not chosen yet");
     uint32_t strips = job_strips(job->scene, spp);
     return form == BL_FORM_TWO_WALK ? strips < 2 ? 2 : strips / 2 * 2 : strips;
 }
 
 /* Why two walks are not possible; NULL where they are. */
-static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
+static const char *two_walk_obstacle(const bl_job *job, const gradient_wish *wish)
 {
     if (!wish->target)
         return "dL/dI of the caller would have to come from an image of the same samples";
@@ -84,7 +87,7 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
                "much";
     if (wish->spp != wish->spp_gradient || wish->spp % 2)
         return "the samples, an even number, are those of the image and of the gradient at once";
-    job_work_desc w = {.spp = wish->spp, .strips = forms_strips(job, BL_FORM_TWO_WALK, wish->spp)};
+    job_work_desc w = {.spp = wish->spp, .strips = gradient_form_strips(job, BL_FORM_TWO_WALK, wish->spp)};
     job_range all = job_everything(&w, job_pixels(job->scene));
     uint64_t paths = (uint64_t)two_walk_tile(job, all, w.strips, 0).lane_count * all.last_sample;
     if (4 * plan_sample_words(job->plan) * paths > gpu_device_info(job->device->gpu)->max_buffer_range ||
@@ -95,7 +98,8 @@ static const char *two_walk_obstacle(const bl_job *job, const form_wish *wish)
 
 /* Two walks cost less than three, and separate kernels were faster than the fused one in all measured cases
  * (docs/measurements.md). */
-bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_form *out, bl_error *err)
+bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
+                               bl_error *err)
 {
     if ((unsigned)wish->form >= BL_FORM_COUNT)
         return error_set(err, BL_ERROR_ARGUMENT, "there is no gradient form %d", (int)wish->form);
@@ -122,6 +126,9 @@ bl_result forms_choose(const bl_job *job, const form_wish *wish, bl_gradient_for
 static bl_result compare_halves(bl_job *job, const job_work_desc *w, job_range tile, bool last,
                                 bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(tile.first_lane % w->strips == 0 && tile.lane_count % w->strips == 0,
+              "a tile of %u lanes at %u is not one of whole pixels of %u strips", tile.lane_count,
+              tile.first_lane, w->strips);
     uint32_t pixels = job_pixels(job->scene);
     double seconds;
     TRY(gpu_batch_begin(job->batch, err));
@@ -157,8 +164,10 @@ static bl_result run_tile(bl_job *job, const job_work_desc *w, job_range tile, b
     return job_run_part(job, &half, RENDER_ADJOINT, tile, stats, err);
 }
 
-bl_result forms_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
+bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err)
 {
+    BL_ASSERT(w->form == BL_FORM_SEPARATE || w->form == BL_FORM_TWO_WALK, "form %d keeps no samples",
+              (int)w->form);
     job_range all = job_everything(w, job_pixels(job->scene));
     uint64_t slots = slots_needed(job, w, all);
     TRY(job_reserve_samples(job, plan_sample_words(job->plan) * slots, err));

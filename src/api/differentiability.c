@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parameters that have no gradient with the scene's integrator, and why: what `params` says, and the error of
  * a job that asks for one. */
-#include "api/handles.h"
+#include "api/differentiability.h"
+#include "render/plan.h"
 #include "render/shape/kinds.h"
 
 /* The class of the light that a parameter moves; NULL: it moves none. */
@@ -51,8 +52,9 @@ static const char *refused_by_volumetric(const render_scene *s, uint32_t paramet
     return NULL;
 }
 
-const char *parameter_refused(const render_scene *s, uint32_t parameter)
+const char *differentiability_obstacle(const render_scene *s, uint32_t parameter)
 {
+    BL_ASSERT(parameter < s->parameters.count, "parameter %u of %u", parameter, s->parameters.count);
     bool replay = s->method == METHOD_REPLAY;
     if (replay && !s->volumetric && !s->depth_image && !s->light_tracing)
         return NULL;

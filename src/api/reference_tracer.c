@@ -2,7 +2,10 @@
  * The reference: fills the buffers of glsl/reference_pt.comp from a scene and runs it. What scenes it takes
  * is decided here. Camera and light tables are computed from the description again, and not taken from what
  * the generated kernels read, so that an error there shows. */
-#include "api/handles.h"
+#include "api/device.h"
+#include "api/job_dispatch.h"
+#include "api/kernel_code.h"
+#include "api/scene.h"
 
 #include "glsl_kernels.h"
 #include "render/classes.h"
@@ -117,7 +120,7 @@ static bl_result upload_triangles(bl_reference *r, arena *a, bl_error *err)
     for (uint32_t i = 0; i < s->bvh.count; i++) {
         const uint32_t *entry = s->primitives.data[s->bvh.order[i]].entry;
         memcpy(words + TRIANGLE_WORDS * i, entry, 9 * sizeof *words);
-        words[TRIANGLE_WORDS * i + 9] = entry[10];
+        words[TRIANGLE_WORDS * i + 9] = entry[BVH_ENTRY_SHAPE];
     }
     return upload(r, TRIANGLES, "reference triangles", words, (uint64_t)s->bvh.count * TRIANGLE_WORDS, err);
 }
@@ -357,8 +360,15 @@ static bl_result render(bl_reference *r, const bl_render_desc *desc, float *imag
         return error_set(err, BL_ERROR_ARGUMENT, "the reference path tracer renders images and nothing else");
     TRY(clear(r, w.strips, err));
     r->push[STRIPS] = w.strips, r->push[SPP] = w.spp, r->push[SEED] = w.seed;
-    TRY(job_slice(r->batch, &w, job_everything(&w, job_pixels(s)), false, &r->paths_per_second, record_range,
-                  r, stats, err));
+    const job_slices slices = {
+        .batch = r->batch,
+        .work = &w,
+        .window = job_everything(&w, job_pixels(s)),
+        .speed = &r->paths_per_second,
+        .record = record_range,
+        .user = r,
+    };
+    TRY(job_slice(&slices, stats, err));
     stats->paths += (uint64_t)job_pixels(s) * w.spp;
     TRY(resolve(r, &w, image, err));
     uint32_t counters[COUNTER_COUNT];

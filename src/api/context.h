@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The context behind all other handles. It owns the last error, the list of plugin classes and the kernel
+ * cache. */
+#ifndef BL_API_CONTEXT_H
+#define BL_API_CONTEXT_H
+
+#include <backlight/backlight.h>
+
+#include "api/kernel_cache.h"
+#include "base/base.h"
+#include "gpu/gpu.h"
+#include "scene/scene.h"
+
+struct bl_context {
+    gpu *gpu;
+    bl_error error;                      /* of the last call that failed */
+    arena memory;                        /* of added plugins */
+    ARRAY(const plugin_class *) classes; /* the renderer's and those that were added */
+    plugin_registry registry;            /* the same list, as the loader takes it */
+    kernel_cache *cache;                 /* NULL: none */
+    bool cache_verify;                   /* a kernel that was found is compiled all the same and compared */
+    bool checked;                        /* BL_DEBUG=bounds: kernels are checked (bounds.h) */
+    uint64_t cache_hits, cache_misses;   /* of kernels' words */
+};
+
+/* Stores the error with the context and returns its code. */
+bl_result context_fail(bl_context *ctx, const bl_error *err);
+
+#endif

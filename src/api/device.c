@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Devices: which there are, one that is opened with its fixed kernels, and what it has done. */
+#include "api/device.h"
+
+#include <stdlib.h>
+
+static void describe(const gpu_info *g, bl_device_info *out)
+{
+    static const char *const kinds[] = {"discrete", "integrated", "other", "lavapipe", "swiftshader"};
+    *out = (bl_device_info){.name = g->name,
+                            .driver = g->driver,
+                            .found = g->found,
+                            .kind = kinds[g->kind],
+                            .api_major = g->api_version >> 22 & 0x7F,
+                            .api_minor = g->api_version >> 12 & 0x3FF,
+                            .api_patch = g->api_version & 0xFFF,
+                            .subgroup_size = g->subgroup_size,
+                            .max_buffer_range = g->max_buffer_range,
+                            .max_allocation = g->max_allocation,
+                            .float_atomics = g->float_atomics,
+                            .ray_query = g->ray_query,
+                            .int64 = g->int64,
+                            .float64 = g->float64};
+}
+
+uint32_t bl_device_count(const bl_context *ctx) { return gpu_count(ctx->gpu); }
+
+bl_result bl_device_info_at(const bl_context *ctx, uint32_t index, bl_device_info *out)
+{
+    if (index >= gpu_count(ctx->gpu))
+        return BL_ERROR_ARGUMENT;
+    describe(gpu_info_at(ctx->gpu, index), out);
+    return BL_OK;
+}
+
+bl_result bl_device_create(bl_context *ctx, const char *selector, bl_device **out)
+{
+    *out = NULL;
+    bl_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return BL_ERROR_MEMORY;
+    d->context = ctx;
+    bl_error err = {0};
+    bl_result r = gpu_device_create(ctx->gpu, selector, &d->gpu, &err);
+    if (r == BL_OK)
+        r = fit_kernels_create(d->gpu, &d->fixed, &err);
+    if (r != BL_OK) {
+        bl_device_destroy(d);
+        return context_fail(ctx, &err);
+    }
+    if (ctx->cache)
+        d->identity = kernel_key_device(gpu_device_info(d->gpu));
+    *out = d;
+    return BL_OK;
+}
+
+void bl_device_destroy(bl_device *device)
+{
+    if (!device)
+        return;
+    fit_kernels_destroy(device->fixed);
+    gpu_device_destroy(device->gpu);
+    free(device);
+}
+
+bl_result bl_device_info_get(const bl_device *device, bl_device_info *out)
+{
+    describe(gpu_device_info(device->gpu), out);
+    return BL_OK;
+}
+
+bl_device_stats bl_device_stats_get(const bl_device *device)
+{
+    gpu_stats s = gpu_device_stats(device->gpu);
+    return (bl_device_stats){
+        .pipelines_created = s.pipelines_created,
+        .dispatches = s.dispatches,
+        .submits = s.submits,
+        .bytes_allocated = s.bytes_allocated,
+        .bytes_peak = s.bytes_peak,
+        .compile_seconds = s.driver_compile_seconds,
+    };
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A device with its fixed kernels. */
+#ifndef BL_API_DEVICE_H
+#define BL_API_DEVICE_H
+
+#include "api/context.h"
+#include "fit/fit.h"
+
+struct bl_device {
+    bl_context *context;
+    gpu_device *gpu;
+    fit_kernels *fixed;
+    kernel_key identity; /* for the cache; zero where there is none */
+};
+
+#endif

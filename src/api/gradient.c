@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Gradients of a job: the image and its loss, dL/dI, then the gradient pass in the form that suits. An
+ * overflow of the fixed-point sums repeats the pass with a coarser scale. */
+#include "api/gradient_forms.h"
+#include "api/gradient_scale.h"
+#include "api/job_pass.h"
+#include "api/job_results.h"
+#include "api/pixel_sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bl_loss_info bl_loss_info_get(bl_loss loss)
+{
+    return (unsigned)loss < BL_LOSS_COUNT ? fit_loss_info(loss) : (bl_loss_info){0};
+}
+
+static double largest(const float *values, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]) && fabs((double)values[i]) > most)
+            most = fabs((double)values[i]);
+    return most;
+}
+
+static bl_result target_buffer(bl_job *job, const float *target, bl_error *err)
+{
+    uint64_t bytes = 12ull * job_pixels(job->scene);
+    if (!job->target) {
+        TRY(gpu_buffer_create(job->device->gpu, GPU_DEVICE, bytes, "target", &job->target, err));
+        job->bytes += bytes;
+    }
+    return gpu_buffer_write(job->target, 0, target, bytes, err);
+}
+
+/* job->image against the target: loss and dL/dI on the device. */
+static void record_comparison(bl_job *job, const bl_gradient_desc *desc)
+{
+    fit_record_loss(job->batch, job->device->fixed,
+                    &(fit_loss){.loss = desc->loss,
+                                .constant = desc->loss_constant,
+                                .image = job->image,
+                                .target = job->target,
+                                .adjoint = job->adjoint,
+                                .partials = job->partials,
+                                .results = job->results,
+                                .n = 3 * job_pixels(job->scene)});
+}
+
+/* The image, and from it loss and dL/dI on the device. */
+static bl_result primal_of_gradient(bl_job *job, const bl_gradient_desc *desc, uint32_t spp, bl_stats *stats,
+                                    bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(job->scene);
+    job_work_desc w = {
+        .pass = RENDER_PRIMAL,
+        .spp = spp,
+        .seed = job_seed(job, desc->seed),
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_to = 0.3,
+    };
+    w.strips = job_strips(job->scene, spp);
+    TRY(job_run(job, &w, stats, err));
+    TRY(job_read_counters(job, stats, err));
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, spp, w.strips);
+    if (desc->target)
+        record_comparison(job, desc);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_read_loss(job, &stats->loss, err));
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 4ull * n, err) : BL_OK;
+}
+
+/* As primal_of_gradient, with the image of the gradient pass before. */
+static bl_result pipelined_comparison(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats,
+                                      bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    record_comparison(job, desc);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    TRY(job_read_loss(job, &stats->loss, err));
+    return desc->image ? gpu_buffer_read(job->image, 0, desc->image, 12ull * job_pixels(job->scene), err)
+                       : BL_OK;
+}
+
+/* The sum of W * I of the gradient pass's own image, or of what its listed lanes have found. */
+static void record_loss_dot(bl_job *job, const job_work_desc *w)
+{
+    fit_loss_dot dot = {
+        .image = job->image,
+        .weights = job->adjoint,
+        .partials = job->partials,
+        .results = job->results,
+        .n = 3 * job_pixels(job->scene),
+    };
+    if (w->lanes.count)
+        dot.image = job->film, dot.weights = job->lanes, dot.n = 3 * w->lanes.count;
+    else if (!job->scene->light_tracing) /* whose image is there from before */
+        job_record_resolve(job, w->spp, job_strips(job->scene, w->spp));
+    fit_record_loss_dot(job->batch, job->device->fixed, &dot);
+}
+
+/* Gradients to f32; with_loss: and sum(W * I). */
+static bl_result read_out(bl_job *job, const job_work_desc *w, bool with_loss, bl_stats *stats, bl_error *err)
+{
+    uint32_t n = job->plan->gradient_count;
+    TRY(gpu_batch_begin(job->batch, err));
+    if (with_loss)
+        record_loss_dot(job, w);
+    if (job->fixed_point)
+        fit_record_gradient_read(
+            job->batch, job->device->fixed,
+            &(fit_gradient_read){
+                .gradient = job->gradient, .scale = job->scale, .output = job->output, .count = n});
+    else
+        gpu_batch_copy(job->batch, job->gradient, 0, job->output, 0, 4ull * n);
+    double seconds;
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return with_loss ? job_read_loss(job, &stats->loss, err) : BL_OK;
+}
+
+/* What a two-walk pass leaves besides gradients. */
+static bl_result read_two_walk(bl_job *job, float *image, bl_stats *stats, bl_error *err)
+{
+    TRY(job_read_loss(job, &stats->loss, err));
+    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
+}
+
+/* The gradient pass; again with a coarser scale after an overflow. most: the largest |dL/dI|. */
+static bl_result replay(bl_job *job, const bl_gradient_desc *desc, double most, double progress_from,
+                        bl_stats *stats, bl_error *err)
+{
+    const uint32_t spp = job_spp(job, desc->spp);
+    const job_loss loss = {.kind = desc->loss, .constant = desc->loss_constant, .target = job->target};
+    job_work_desc w = {
+        .pass = RENDER_GRADIENT,
+        .form = stats->form,
+        .loss = &loss,
+        .spp = spp,
+        .seed = job_seed(job, desc->seed),
+        .stream = 1,
+        .strips = gradient_form_strips(job, stats->form, spp),
+        .slice_seconds = desc->slice_seconds,
+        .progress = desc->progress,
+        .user = desc->user,
+        .progress_from = progress_from,
+        .progress_to = 1,
+    };
+    TRY(pixel_sampling_distribute(job, &w, err));
+    if (w.lanes.count)
+        most = spp * w.lanes.largest;
+    for (uint32_t coarser = 0;; coarser++) {
+        TRY(job_set_scale(job, most, spp, coarser, err));
+        TRY(job_run(job, &w, stats, err));
+        TRY(job_read_counters(job, stats, err));
+        stats->repeats = coarser;
+        if (stats->overflowed == 0)
+            break;
+        if (coarser == REPEATS_MOST || !job->fixed_point)
+            return error_set(err, BL_ERROR_DEVICE,
+                             "gradients overflow: %llu contributions are too large or not finite",
+                             (unsigned long long)stats->overflowed);
+    }
+    TRY(read_out(job, &w, desc->adjoint != NULL, stats, err));
+    return stats->form == BL_FORM_TWO_WALK ? read_two_walk(job, desc->image, stats, err) : BL_OK;
+}
+
+/* The largest |dL/dI| of the adjoint image on the device. */
+static bl_result largest_adjoint(bl_job *job, double *most, bl_error *err)
+{
+    size_t n = 3 * (size_t)job_pixels(job->scene);
+    float *adjoint = malloc(n * sizeof *adjoint);
+    if (!adjoint)
+        return error_set(err, BL_ERROR_MEMORY, "no memory for an image of %zu values", n);
+    bl_result r = gpu_buffer_read(job->adjoint, 0, adjoint, n * sizeof *adjoint, err);
+    *most = largest(adjoint, n);
+    free(adjoint);
+    return r;
+}
+
+static bl_result gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats, bl_error *err)
+{
+    uint32_t n = 3 * job_pixels(job->scene), spp = job_spp(job, desc->spp),
+             spp_primal = desc->spp_primal ? job_spp(job, desc->spp_primal) : spp;
+    if (!job->plan->any_request)
+        return error_set(err, BL_ERROR_ARGUMENT,
+                         "the job was created without parameters, so there is no gradient to compute");
+    if (!desc->adjoint == !desc->target)
+        return error_set(err, BL_ERROR_ARGUMENT, "give either an adjoint image (dL/dI) or a target");
+    if ((unsigned)desc->loss >= BL_LOSS_COUNT)
+        return error_set(err, BL_ERROR_ARGUMENT, "there is no loss %d", (int)desc->loss);
+    const gradient_wish wish = {
+        .form = desc->form,
+        .target = desc->target != NULL,
+        .loss = desc->loss,
+        .spp = spp_primal,
+        .spp_gradient = spp,
+    };
+    TRY(gradient_form_choose(job, &wish, &stats->form, err));
+    double most = 0;
+    if (desc->target)
+        TRY(target_buffer(job, desc->target, err));
+    else
+        TRY(gpu_buffer_write(job->adjoint, 0, desc->adjoint, 4ull * n, err));
+    if (stats->form == BL_FORM_TWO_WALK)
+        return replay(job, desc, fit_loss_steepest(desc->loss, desc->loss_constant, desc->target, n), 0,
+                      stats, err);
+    bool image = desc->target || desc->image ||
+                 job->scene->light_tracing; /* whose gradient pass leaves none of its own */
+    bool pipelined = job->scene->pipelined && desc->target;
+    if (pipelined && job->pipeline_filled)
+        TRY(pipelined_comparison(job, desc, stats, err));
+    else if (image)
+        TRY(primal_of_gradient(job, desc, spp_primal, stats, err));
+    if (desc->target)
+        TRY(largest_adjoint(job, &most, err));
+    else
+        most = largest(desc->adjoint, n);
+    TRY(replay(job, desc, most, image ? 0.3 : 0, stats, err));
+    job->pipeline_filled = pipelined;
+    return pipelined ? job_resolve(job, spp, job_strips(job->scene, spp), NULL, stats, err) : BL_OK;
+}
+
+bl_result bl_job_gradient(bl_job *job, const bl_gradient_desc *desc, bl_stats *stats)
+{
+    static const bl_gradient_desc defaults;
+    bl_stats own = {0};
+    bl_error err = {0};
+    double start = clock_seconds();
+    bl_result r = gradient(job, desc ? desc : &defaults, &own, &err);
+    own.seconds = clock_seconds() - start;
+    own.device_bytes = job->bytes;
+    if (stats)
+        *stats = own;
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_read_gradient(bl_job *job, uint32_t k, float *values)
+{
+    if (k >= job->requested_count)
+        return BL_ERROR_ARGUMENT;
+    bl_error err = {0};
+    const render_parameter *p = &job->scene->parameters.data[job->requested[k]];
+    uint64_t first = job->plan->gradient_offset[job->requested[k]];
+    if (gpu_buffer_read(job->output, 4 * first, values, 4ull * p->count, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    return BL_OK;
+}

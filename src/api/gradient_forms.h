@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Forms of a gradient pass: which one to use, and those that keep samples between two kernels. */
+#ifndef BL_API_GRADIENT_FORMS_H
+#define BL_API_GRADIENT_FORMS_H
+
+#include "api/job_dispatch.h"
+
+/* What a gradient is asked for. */
+typedef struct gradient_wish {
+    bl_gradient_form form;
+    bool target; /* dL/dI comes from a loss, not from the caller */
+    bl_loss loss;
+    uint32_t spp, spp_gradient;
+} gradient_wish;
+
+/* The form to use. It is an error where the one asked for cannot do it. */
+bl_result gradient_form_choose(const bl_job *job, const gradient_wish *wish, bl_gradient_form *out,
+                               bl_error *err);
+/* Strips of a gradient pass. Two walks need an even number. */
+uint32_t gradient_form_strips(const bl_job *job, bl_gradient_form form, uint32_t spp);
+/* Runs a prepared gradient pass of the forms that keep samples between two kernels. Two walks leave image and
+ * loss (in the results). */
+bl_result gradient_form_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The fixed-point scale of gradients and of images of splats. */
+#ifndef BL_API_GRADIENT_SCALE_H
+#define BL_API_GRADIENT_SCALE_H
+
+#include "api/job.h"
+
+enum { REPEATS_MOST = 4 /* of a pass, with a coarser fixed-point scale each */ };
+
+/* Sets the scale of the fixed-point gradient, from the largest |dL/dI| and the sample count. `coarser` steps
+ * of 2^8. */
+bl_result job_set_scale(bl_job *job, double largest_adjoint, uint32_t spp, uint32_t coarser, bl_error *err);
+/* Sets the scale of the image of splats. */
+bl_result job_set_splat_scale(bl_job *job, uint32_t spp, uint32_t coarser, bl_error *err);
+
+#endif

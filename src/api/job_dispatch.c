@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The loops that cut a pass into dispatches.
+ *
+ * The unit of work is a range (lanes, samples of a strip). Ranges are chosen by measured speed so that a
+ * dispatch takes about slice_seconds; results are the same bytes for any choice. A lane's image goes on where
+ * it was left, in the same order. Its gradient begins anew with every dispatch, is a sum of floats
+ * (spirv_gen/opt/accumulate.c), and goes to memory as an integer in the end. So lanes of passes that add to
+ * gradients are cut at multiples of SAMPLES_SUMMED, and there always. */
+#include "api/job_dispatch.h"
+#include "api/job_buffers.h"
+#include "api/job_kernels.h"
+#include "api/kernel_code.h"
+
+enum {
+    FIRST_SLICE_PATHS = 1 << 14,
+    LANES_WANTED = 1 << 16,
+    SAMPLES_LEAST = 4,
+    LANES_LEAST_TOGETHER = 1 << 9
+};
+
+/* Enough lanes to fill a GPU on small films, but with some samples each, over which a lane's own costs
+ * spread; a fixed function of film and samples (docs/architecture.md, Lanes). */
+uint32_t job_strips(const render_scene *s, uint32_t spp)
+{
+    BL_ASSERT(s->width > 0 && s->height > 0 && spp > 0, "%u samples of %u x %u pixels", spp, s->width,
+              s->height);
+    uint32_t strips = LANES_WANTED / job_pixels(s), most = (spp + SAMPLES_LEAST - 1) / SAMPLES_LEAST;
+    strips = strips < most ? strips : most;
+    return strips < 1 ? 1 : strips;
+}
+
+/* ---- ranges ---- */
+
+void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes)
+{
+    BL_ASSERT(job->kernels[pass], "%s: its kernel is not there", render_passes[pass].name);
+    bl_error err;
+    gpu_buffer *buffers[BUFFER_COUNT + 1];
+    job_buffers(job, pass, buffers);
+    buffers[BUFFER_VALUES] = values;
+    if (job->bounds && bounds_arm(job->bounds, buffers, &err) != BL_OK)
+        return; /* a device that is lost, which submission says too */
+    gpu_batch_dispatch(job->batch, job->kernels[pass], buffers, push, lanes);
+}
+
+typedef struct pass_kernel {
+    bl_job *job;
+    render_pass pass;
+    const job_work_desc *w;
+    job_range tile; /* what BUFFER_SAMPLES holds */
+} pass_kernel;
+
+static void record_range(void *user, job_range r)
+{
+    const pass_kernel *k = user;
+    const bl_job *job = k->job;
+    const job_work_desc *w = k->w;
+    const uint32_t push[UNIFORM_COUNT] = {
+        [UNIFORM_FIRST_LANE] = r.first_lane,
+        [UNIFORM_LANE_COUNT] = r.lane_count,
+        [UNIFORM_FIRST_SAMPLE] = r.first_sample,
+        [UNIFORM_LAST_SAMPLE] = r.last_sample,
+        [UNIFORM_SPP] = w->spp,
+        [UNIFORM_SEED] = w->seed,
+        [UNIFORM_STRIPS] = w->lanes.count ? w->lanes.count : w->strips,
+        [UNIFORM_STREAM] = w->stream,
+        [UNIFORM_WIDTH] = job->scene->width,
+        [UNIFORM_HEIGHT] = job->scene->height,
+        [UNIFORM_HALVES] = w->form == BL_FORM_TWO_WALK ? 2 : 1,
+        [UNIFORM_TILE_LANE] = k->tile.first_lane,
+        [UNIFORM_TILE_LANES] = k->tile.lane_count,
+        [UNIFORM_TILE_SAMPLE] = k->tile.first_sample,
+        [UNIFORM_TILE_SLOTS] = job_range_paths(k->tile),
+    };
+    job_record(k->job, k->pass, job->values, push, r.lane_count);
+}
+
+/* The next range of a window from (lane, sample) on, about `paths` long: whole lanes if they are short
+ * enough, else a part of the samples of a group or, where a lane's samples stay together, a smaller group. */
+static job_range next_range(job_range window, bool together, uint32_t lane, uint32_t sample, double paths)
+{
+    job_range r = {.first_lane = lane, .first_sample = sample, .last_sample = window.last_sample};
+    uint32_t lanes = window.first_lane + window.lane_count - lane;
+    double whole = paths / (window.last_sample - window.first_sample);
+    double least = together ? LANES_LEAST_TOGETHER : LANES_LEAST;
+    if (together || (sample == window.first_sample && whole >= least)) {
+        whole = whole > least ? whole : least;
+        r.lane_count = whole < lanes ? (uint32_t)whole / LOCAL_SIZE * LOCAL_SIZE : lanes;
+        return r;
+    }
+    r.lane_count = lanes < LANES_LEAST ? lanes : LANES_LEAST;
+    double part = paths / r.lane_count;
+    if (part < window.last_sample - sample)
+        r.last_sample = sample + (part > 1 ? (uint32_t)part : 1);
+    return r;
+}
+
+job_range job_everything(const job_work_desc *w, uint32_t pixels)
+{
+    if (w->lanes.count)
+        return (job_range){.lane_count = w->lanes.count, .last_sample = w->lanes.longest};
+    return (job_range){.lane_count = pixels * w->strips, .last_sample = (w->spp + w->strips - 1) / w->strips};
+}
+
+static bl_result tell(const job_work_desc *w, double share, double *last, bl_error *err)
+{
+    double now = clock_seconds();
+    if (!w->progress || (share < 1 && now - *last < 0.1))
+        return BL_OK;
+    *last = now;
+    if (w->progress(w->user, w->progress_from + share * (w->progress_to - w->progress_from)))
+        return BL_OK;
+    return error_set(err, BL_ERROR_CANCELLED, "cancelled");
+}
+
+bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err)
+{
+    TRY(gpu_batch_submit(batch, err));
+    TRY(gpu_batch_wait(batch, seconds, err));
+    stats->device_seconds += *seconds;
+    return BL_OK;
+}
+
+/* Speed for the next slice: the last one's, but growing at most fourfold, so that one odd measurement cannot
+ * make a long dispatch. */
+static void learn_speed(double *speed, double paths, double seconds)
+{
+    double now = paths / (seconds > 1e-6 ? seconds : 1e-6);
+    *speed = *speed > 0 && now > 4 * *speed ? 4 * *speed : now;
+}
+
+bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err)
+{
+    const job_range window = s->window;
+    double slice = s->work->slice_seconds > 0 ? s->work->slice_seconds : 0.1, last = clock_seconds();
+    uint32_t end = window.first_lane + window.lane_count, sample = window.first_sample;
+    BL_ASSERT(window.first_sample < window.last_sample, "a window of samples %u to %u", window.first_sample,
+              window.last_sample);
+    for (uint32_t lane = window.first_lane; lane < end;) {
+        double paths = *s->speed > 0 ? *s->speed * slice : FIRST_SLICE_PATHS, seconds;
+        job_range r = next_range(window, s->together, lane, sample, paths > 1 ? paths : 1);
+        BL_ASSERT(r.lane_count > 0 && r.first_lane + r.lane_count <= end, "a range of %u lanes at %u of %u",
+                  r.lane_count, r.first_lane, end);
+        TRY(gpu_batch_begin(s->batch, err));
+        s->record(s->user, r);
+        TRY(job_submit(s->batch, stats, &seconds, err));
+        learn_speed(s->speed, (double)r.lane_count * (r.last_sample - r.first_sample), seconds);
+        stats->slices++;
+        bool done = r.last_sample == window.last_sample;
+        sample = done ? window.first_sample : r.last_sample;
+        lane += done ? r.lane_count : 0;
+        TRY(tell(s->work, (double)(lane - window.first_lane) / window.lane_count, &last, err));
+    }
+    return BL_OK;
+}
+
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
+                       bl_error *err)
+{
+    BL_ASSERT(part.lane_count > 0 && part.first_sample < part.last_sample, "%s: %u lanes, samples %u to %u",
+              render_passes[pass].name, part.lane_count, part.first_sample, part.last_sample);
+    pass_kernel k = {.job = job, .pass = pass, .w = w, .tile = part};
+    bool sums = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT || pass == RENDER_TAPE_ADJOINT;
+    uint32_t samples = part.last_sample - part.first_sample;
+    job_work_desc piece = *w;
+    gpu_kernel *kernel;
+    TRY(job_kernel(job, pass, &kernel, err));
+    BL_ASSERT(!sums || part.first_sample % SAMPLES_SUMMED == 0, "a tile begins at sample %u",
+              part.first_sample);
+    for (job_range r = part; r.first_sample < part.last_sample; r.first_sample = r.last_sample) {
+        r.last_sample = sums && r.first_sample + SAMPLES_SUMMED < part.last_sample
+                            ? r.first_sample + SAMPLES_SUMMED
+                            : part.last_sample;
+        double from = (double)(r.first_sample - part.first_sample) / samples,
+               to = (double)(r.last_sample - part.first_sample) / samples;
+        piece.progress_from = w->progress_from + from * (w->progress_to - w->progress_from);
+        piece.progress_to = w->progress_from + to * (w->progress_to - w->progress_from);
+        const job_slices slices = {
+            .batch = job->batch,
+            .work = &piece,
+            .window = r,
+            .together = sums,
+            .speed = &job->paths_per_second[pass],
+            .record = record_range,
+            .user = &k,
+        };
+        TRY(job_slice(&slices, stats, err));
+    }
+    return bounds_check(job->bounds, err);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The work of a pass as ranges of lanes and samples, and ranges as dispatches. */
+#ifndef BL_API_JOB_DISPATCH_H
+#define BL_API_JOB_DISPATCH_H
+
+#include "api/job.h"
+
+enum { LANES_LEAST = 1 << 12 /* of a part of a pass */ };
+enum { SAMPLES_SUMMED = 32 /* of a lane: gradients of so many are added as floats */ };
+
+/* A part of a pass: these lanes, and of each the samples [first, last) of its own. */
+typedef struct job_range {
+    uint32_t first_lane, lane_count, first_sample, last_sample;
+} job_range;
+static inline uint32_t job_range_paths(job_range r)
+{
+    return r.lane_count * (r.last_sample - r.first_sample);
+}
+
+/* What a two-walk pass compares its halves with. */
+typedef struct job_loss {
+    bl_loss kind;
+    double constant, weight; /* as in fit_loss */
+    gpu_buffer *target;
+} job_loss;
+
+/* A list of lanes (pixel_sampling.h). */
+typedef struct job_lanes {
+    uint32_t count;   /* 0: there is none, lanes are the strips of all pixels */
+    uint32_t longest; /* samples of a lane */
+    uint64_t samples; /* of all lanes */
+    double largest;   /* |dL/dI| of a sample, times its weight */
+} job_lanes;
+
+/* One pass: everything that push constants say. */
+typedef struct job_work_desc {
+    render_pass pass;
+    bl_gradient_form form; /* of RENDER_GRADIENT; never BL_FORM_AUTO */
+    const job_loss *loss;  /* of BL_FORM_TWO_WALK */
+    uint32_t spp, seed, stream, strips;
+    job_lanes lanes;
+    double slice_seconds;
+    bl_progress progress;
+    void *user;
+    double progress_from, progress_to;
+    bool adds;       /* gradient: to the sums that are there, instead of to zeros */
+    bool unfinished; /* gradient: a pass that adds follows, so derived quantities' gradients stay where they
+                        are */
+} job_work_desc;
+
+/* Strips of a pass over the film: lanes of a pixel. */
+uint32_t job_strips(const render_scene *s, uint32_t spp);
+/* All lanes and samples of a pass over `pixels`, or of its list. */
+job_range job_everything(const job_work_desc *w, uint32_t pixels);
+
+/* Appends one dispatch of the pass's kernel, which is there. values: in place of BUFFER_VALUES. */
+void job_record(bl_job *job, render_pass pass, gpu_buffer *values, const uint32_t *push, uint32_t lanes);
+/* Submits and waits. *seconds: of the device. */
+bl_result job_submit(gpu_batch *batch, bl_stats *stats, double *seconds, bl_error *err);
+
+/* A window of a pass that is cut into dispatches. */
+typedef struct job_slices {
+    gpu_batch *batch;
+    const job_work_desc *work;
+    job_range window;
+    bool together;                           /* no dispatch has a part of a lane's samples */
+    double *speed;                           /* measured paths per second, kept from pass to pass */
+    void (*record)(void *user, job_range r); /* appends the dispatch of a range to the batch */
+    void *user;
+} job_slices;
+/* Runs the window in dispatches of about work->slice_seconds each. */
+bl_result job_slice(const job_slices *s, bl_stats *stats, bl_error *err);
+/* Runs a part of a pass after preparation, by the kernel of `pass`. BUFFER_SAMPLES is laid out for this part,
+ * which begins at a multiple of SAMPLES_SUMMED where it adds to gradients. */
+bl_result job_run_part(bl_job *job, const job_work_desc *w, render_pass pass, job_range part, bl_stats *stats,
+                       bl_error *err);
+
+#endif

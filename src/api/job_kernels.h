@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A job's kernels, made when they are first needed. */
+#ifndef BL_API_JOB_KERNELS_H
+#define BL_API_JOB_KERNELS_H
+
+#include "api/job.h"
+
+bl_result job_kernel(bl_job *job, render_pass pass, gpu_kernel **out, bl_error *err);
+/* The renderer's name of a public pass. It fails where the job cannot make the pass. */
+bl_result job_pass(bl_job *job, bl_pass pass, render_pass *out);
+bl_result job_trace(const bl_job *job, render_pass pass, ir_module **out, bl_error *err);
+/* The options of the compiler passes of a pass of this job. */
+opt_options job_lowering(const bl_job *job, render_pass pass);
+
+#endif

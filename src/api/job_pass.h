@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A whole pass of a job, with what goes before and after it. */
+#ifndef BL_API_JOB_PASS_H
+#define BL_API_JOB_PASS_H
+
+#include "api/job_dispatch.h"
+
+/* Runs a pass over all lanes and samples, sliced by measured time. Before it, film (image passes) or gradient
+ * are zeroed and derived values brought up to date. After a gradient pass, parameters' gradients are
+ * complete. */
+bl_result job_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+
+#endif

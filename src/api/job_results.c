@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Seeds and sample counts as the scene's sampler wants them, and what comes back from the device after a
+ * pass: image, loss, counters. */
+#include "api/job_results.h"
+#include "api/job_dispatch.h"
+#include "render/sampler/samplers.h"
+
+uint32_t job_seed(const bl_job *job, uint32_t seed)
+{
+    return seed + (job->scene->sampler ? (uint32_t)scene_number(job->scene->sampler, "seed") : 0);
+}
+
+uint32_t job_spp(const bl_job *job, uint32_t wanted)
+{
+    const uint64_t most = 1u << 28;
+    uint32_t spp = wanted ? sampler_count(job->scene, wanted) : job->scene->spp;
+    if (job->scene->paths_per_sample == 1)
+        return spp;
+    uint64_t paths = (uint64_t)spp * job->scene->paths_per_sample;
+    return sampler_count(job->scene, (uint32_t)(paths < most ? paths : most));
+}
+
+/* ---- image ---- */
+
+void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips)
+{
+    BL_ASSERT(spp > 0 && strips > 0, "%u samples in %u strips", spp, strips);
+    if (job->scene->light_tracing) {
+        fit_record_gradient_read(job->batch, job->device->fixed,
+                                 &(fit_gradient_read){.gradient = job->splats,
+                                                      .scale = job->splat_scale,
+                                                      .output = job->image,
+                                                      .count = 3 * job_pixels(job->scene)});
+        return;
+    }
+    fit_resolve r = {
+        .film = job->film,
+        .image = job->image,
+        .pixels = job_pixels(job->scene),
+        .strips = strips,
+        .scale = 1.0f / (float)spp,
+    };
+    fit_record_resolve(job->batch, job->device->fixed, &r);
+}
+
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
+                      bl_error *err)
+{
+    double seconds;
+    TRY(gpu_batch_begin(job->batch, err));
+    job_record_resolve(job, spp, strips);
+    TRY(job_submit(job->batch, stats, &seconds, err));
+    return image ? gpu_buffer_read(job->image, 0, image, 12ull * job_pixels(job->scene), err) : BL_OK;
+}
+
+/* ---- loss and counters ---- */
+
+bl_result job_read_loss(bl_job *job, double *loss, bl_error *err)
+{
+    float value;
+    TRY(gpu_buffer_read(job->results, 0, &value, sizeof value, err));
+    *loss = (double)value;
+    return BL_OK;
+}
+
+bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err)
+{
+    return gpu_buffer_read(job->status, 0, status, sizeof(uint32_t) * STATUS_COUNT, err);
+}
+
+bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err)
+{
+    uint32_t status[STATUS_COUNT];
+    TRY(job_read_status(job, status, err));
+    stats->drifted = status[STATUS_DRIFT], stats->overflowed = status[STATUS_OVERFLOW];
+    stats->underflowed = status[STATUS_UNDERFLOW], stats->non_finite += status[STATUS_NON_FINITE];
+    _Static_assert((int)SINGULAR_DEPTHS == (int)BL_SINGULAR_DEPTHS, "one count for both");
+    for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
+        stats->singular[k] = status[STATUS_SINGULAR + k];
+    return BL_OK;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a pass takes from a call, and what comes back from the device. */
+#ifndef BL_API_JOB_RESULTS_H
+#define BL_API_JOB_RESULTS_H
+
+#include "api/job.h"
+
+/* The caller's seed together with that of the scene's sampler. */
+uint32_t job_seed(const bl_job *job, uint32_t seed);
+/* The next number of samples that the scene's sampler can do; wanted 0: the scene's number. */
+uint32_t job_spp(const bl_job *job, uint32_t wanted);
+/* Appends a dispatch: film to job->image. */
+void job_record_resolve(bl_job *job, uint32_t spp, uint32_t strips);
+/* Film to job->image and, where it is not NULL, to `image`. */
+bl_result job_resolve(bl_job *job, uint32_t spp, uint32_t strips, float *image, bl_stats *stats,
+                      bl_error *err);
+bl_result job_read_loss(bl_job *job, double *loss, bl_error *err); /* slot 0 of the results */
+bl_result job_read_status(bl_job *job, uint32_t status[STATUS_COUNT], bl_error *err);
+bl_result job_read_counters(bl_job *job, bl_stats *stats, bl_error *err);
+
+#endif

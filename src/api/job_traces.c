@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the compiler does to a pass of a job, for the caller: text, text after every stage, graph, SPIR-V. */
+#include "api/job_kernels.h"
+#include "api/trace_dump.h"
+
+static bl_result written(bl_job *job, bl_pass pass, bool optimised,
+                         void (*write)(const ir_module *m, text *out), char **out)
+{
+    bl_error err = {0};
+    render_pass which = RENDER_PRIMAL;
+    ir_module *trace, *lowered = NULL;
+    *out = NULL;
+    TRY(job_pass(job, pass, &which));
+    if (job_trace(job, which, &trace, &err) != BL_OK)
+        return context_fail(job->context, &err);
+    opt_options o = job_lowering(job, which);
+    bl_result r = optimised ? opt_run(trace, &o, &lowered, &err) : BL_OK;
+    text listing = {0};
+    if (r == BL_OK)
+        write(optimised ? lowered : trace, &listing);
+    ir_module_destroy(lowered);
+    ir_module_destroy(trace);
+    *out = listing.data;
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}
+
+bl_result bl_job_trace_text(bl_job *job, bl_pass pass, bool optimised, char **out)
+{
+    return written(job, pass, optimised, ir_print, out);
+}
+bl_result bl_job_trace_graph(bl_job *job, bl_pass pass, bool optimised, char **out)
+{
+    return written(job, pass, optimised, ir_dot, out);
+}
+
+typedef struct listener {
+    void (*visit)(void *user, const char *stage, const char *text);
+    void *user;
+} listener;
+
+static void tell(void *user, const char *stage, const ir_module *m)
+{
+    const listener *l = user;
+    text listing = {0};
+    ir_print(m, &listing);
+    l->visit(l->user, stage, listing.data);
+    text_free(&listing);
+}
+
+bl_result bl_job_trace_stages(bl_job *job, bl_pass pass,
+                              void (*visit)(void *user, const char *stage, const char *text), void *user)
+{
+    bl_error err = {0};
+    render_pass which = RENDER_PRIMAL;
+    ir_module *trace;
+    TRY(job_pass(job, pass, &which));
+    bl_result r = job_trace(job, which, &trace, &err);
+    if (r == BL_OK) {
+        opt_options o = job_lowering(job, which);
+        r = trace_stages(trace, &o, tell, &(listener){visit, user}, &err);
+        ir_module_destroy(trace);
+    }
+    return r == BL_OK ? BL_OK : context_fail(job->context, &err);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From a trace to words to a kernel, by way of the cache on disk. */
+#ifndef BL_API_KERNEL_CODE_H
+#define BL_API_KERNEL_CODE_H
+
+#include "api/device.h"
+#include "spirv_gen/opt/opt.h"
+#include "spirv_gen/spv/spv.h"
+
+enum { LOCAL_SIZE = 64 /* of generated kernels */ };
+
+typedef struct kernel_source {
+    bl_context *context;
+    kernel_key device;
+    const ir_module *trace;
+    const opt_options *passes;
+    const spv_options *generate;
+} kernel_source;
+
+typedef struct kernel_code {
+    spv_code spirv;
+    uint32_t push_words;
+} kernel_code;
+
+/* Sets of *took what follows recording the trace. */
+bl_result kernel_code_make(const kernel_source *source, kernel_code *out, bl_kernel_info *took,
+                           bl_error *err);
+/* gpu_kernel_create, with what the driver kept of an earlier one. */
+bl_result kernel_create(const bl_device *device, const gpu_kernel_desc *desc, gpu_kernel **out,
+                        bl_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a kernel depends on, as 128 bits. */
+#ifndef BL_API_KERNEL_KEY_H
+#define BL_API_KERNEL_KEY_H
+
+#include "gpu/gpu.h"
+#include "spirv_gen/opt/opt.h"
+#include "spirv_gen/spv/spv.h"
+
+typedef struct kernel_key {
+    uint64_t low, high;
+} kernel_key;
+
+/* Of a device and its driver. Reads SwiftShader's library. */
+kernel_key kernel_key_device(const gpu_info *device);
+/* Of the words that passes and code generation make of a trace. */
+kernel_key kernel_key_words(const ir_module *trace, const opt_options *passes, const spv_options *code,
+                            kernel_key device);
+/* Of what the driver makes of words. */
+kernel_key kernel_key_driver(const uint32_t *words, size_t word_count, kernel_key device);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How a job's rays find what they hit, and the acceleration structure for ray queries. */
+#ifndef BL_API_RAY_BACKEND_H
+#define BL_API_RAY_BACKEND_H
+
+#include <backlight/backlight.h>
+
+#include "gpu/gpu.h"
+#include "render/plan.h"
+#include "spirv_gen/spv/spv.h"
+
+/* The backend that the descriptor asks for, or the one that suits device and scene. */
+bl_result ray_backend_choose(const gpu_info *device, const render_scene *s, const bl_job_desc *desc,
+                             plan_rays *out, bl_error *err);
+/* Builds the acceleration structure of a plan for ray queries and puts its address into the plan's words.
+ * changes: as in gpu_accel_desc. */
+bl_result ray_backend_build(gpu_device *d, plan *p, bool changes, gpu_accel **out, bl_error *err);
+/* For code generation. */
+spv_rays ray_backend_lowering(const plan *p);
+
+#endif

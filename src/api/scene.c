@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Scenes: loading, what is known of one, and its parameters by name. */
+#include "api/scene.h"
+#include "api/differentiability.h"
+#include "render/film/film.h"
+#include "render/plan.h"
+#include "render/sampler/samplers.h"
+#include "render/shape/kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)BL_LIGHTS_UNIFORM == (int)LIGHTS_UNIFORM &&
+                   (int)BL_LIGHTS_BY_POWER == (int)LIGHTS_BY_POWER,
+               "the public choices are the renderer's");
+
+const char *bl_light_choice_name(bl_light_choice choice)
+{
+    static const char *const names[BL_LIGHTS_COUNT] = {"weight", "uniform", "power"};
+    return (unsigned)choice < BL_LIGHTS_COUNT ? names[choice] : NULL;
+}
+
+bl_result scene_from_description(bl_context *ctx, scene_description *d, const bl_scene_desc *desc,
+                                 bl_scene **out)
+{
+    bl_error err = {0};
+    bl_scene *scene = calloc(1, sizeof *scene);
+    BL_ASSERT(scene, "out of memory");
+    scene->context = ctx;
+    render_overrides o = {
+        .integrator = desc ? desc->integrator : NULL,
+        .max_depth = desc ? desc->max_depth : 0,
+        .sensor = desc ? desc->sensor : 0,
+        .light_choice = desc ? (enum light_choice)desc->lights : LIGHTS_BY_WEIGHT,
+    };
+    if (render_scene_create(d, &o, &scene->render, &err) != BL_OK) {
+        free(scene);
+        return context_fail(ctx, &err);
+    }
+    *out = scene;
+    return BL_OK;
+}
+
+/* bl_define and scene_define have the same fields; the copy keeps the layers apart. */
+static scene_load_options load_options(const bl_context *ctx, const bl_scene_desc *desc,
+                                       scene_define **defines)
+{
+    scene_load_options o = {.registry = &ctx->registry};
+    *defines = NULL;
+    if (!desc)
+        return o;
+    *defines = calloc(desc->define_count + 1u, sizeof **defines);
+    BL_ASSERT(*defines, "out of memory");
+    for (uint32_t i = 0; i < desc->define_count; i++)
+        (*defines)[i] = (scene_define){desc->defines[i].key, desc->defines[i].value};
+    o.defines = *defines, o.define_count = desc->define_count;
+    o.untrusted = desc->untrusted, o.roots = desc->roots, o.root_count = desc->root_count;
+    return o;
+}
+
+static bl_result load(bl_context *ctx, const char *path, const char *xml, const char *folder,
+                      const bl_scene_desc *desc, bl_scene **out)
+{
+    *out = NULL;
+    bl_error err = {0};
+    scene_define *defines;
+    scene_load_options o = load_options(ctx, desc, &defines);
+    scene_description *d;
+    bl_result r = xml ? scene_load_string(xml, folder, &o, &d, &err) : scene_load(path, &o, &d, &err);
+    free(defines);
+    if (r != BL_OK)
+        return context_fail(ctx, &err);
+    return scene_from_description(ctx, d, desc, out);
+}
+
+bl_result bl_scene_load(bl_context *ctx, const char *path, const bl_scene_desc *desc, bl_scene **out)
+{
+    return load(ctx, path, NULL, NULL, desc, out);
+}
+
+bl_result bl_scene_load_string(bl_context *ctx, const char *xml, const char *folder,
+                               const bl_scene_desc *desc, bl_scene **out)
+{
+    return load(ctx, NULL, xml, folder ? folder : ".", desc, out);
+}
+
+void bl_scene_destroy(bl_scene *scene)
+{
+    if (!scene)
+        return;
+    render_scene_destroy(scene->render);
+    free(scene);
+}
+
+const char *bl_scene_warnings(const bl_scene *scene)
+{
+    const char *w = scene->render->description->warnings.data;
+    return w ? w : "";
+}
+
+bl_result bl_scene_info_get(const bl_scene *scene, bl_scene_info *out)
+{
+    const render_scene *s = scene->render;
+    *out = (bl_scene_info){
+        .width = s->width,
+        .height = s->height,
+        .spp = s->spp,
+        .integrator = s->integrator ? s->integrator->cls->name : "path",
+        .max_depth = s->max_depth,
+        .rr_depth = s->rr_depth,
+        .shapes = s->shapes.count,
+        .primitives = s->primitives.count,
+        .emitters = s->emitters.count,
+        .parameters = s->parameters.count,
+        .bvh_nodes = s->bvh.node_count,
+        .sensors = s->sensors.count,
+    };
+    return BL_OK;
+}
+
+uint32_t bl_scene_channel_count(const bl_scene *scene) { return scene->render->channels.count; }
+
+const char *bl_scene_channel_name(const bl_scene *scene, uint32_t index)
+{
+    return index < scene->render->channels.count ? scene->render->channels.data[index].name : NULL;
+}
+
+bl_result bl_scene_write_image(const bl_scene *scene, const char *path, const float *image,
+                               const float *channels)
+{
+    bl_error err = {0};
+    return film_write(scene->render, path, image, channels, &err) == BL_OK
+               ? BL_OK
+               : context_fail(scene->context, &err);
+}
+
+uint32_t bl_scene_spp(const bl_scene *scene, uint32_t spp)
+{
+    return spp ? sampler_count(scene->render, spp) : scene->render->spp;
+}
+
+/* ---- parameters ---- */
+
+uint32_t bl_scene_parameter_count(const bl_scene *scene) { return scene->render->parameters.count; }
+
+bl_result bl_scene_parameter_info(const bl_scene *scene, uint32_t index, bl_parameter_info *out)
+{
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &scene->render->parameters.data[index];
+    const char *refused = differentiability_obstacle(scene->render, index);
+    *out = (bl_parameter_info){.name = p->name,
+                               .path = p->path,
+                               .rank = p->rank,
+                               .count = p->count,
+                               .least = p->least,
+                               .most = p->most,
+                               .differentiable = !refused,
+                               .reason = refused ? refused : p->reason,
+                               .resizable = p->least_side > 0,
+                               .geometry =
+                                   mesh_slot_moves(p->slot) || p->object == scene->render->sensor->index};
+    memcpy(out->shape, p->shape, sizeof out->shape);
+    return BL_OK;
+}
+
+static size_t common_prefix(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+bl_result bl_scene_find_parameter(const bl_scene *scene, const char *name, uint32_t *index)
+{
+    const render_scene *s = scene->render;
+    const char *nearest = NULL;
+    size_t best = 0;
+    *index = render_parameter_called(s, name);
+    if (*index != PLAN_NONE)
+        return BL_OK;
+    for (uint32_t i = 0; i < s->parameters.count; i++) {
+        size_t same = common_prefix(name, s->parameters.data[i].name);
+        if (!nearest || same > best)
+            nearest = s->parameters.data[i].name, best = same;
+    }
+    bl_error err;
+    error_set(&err, BL_ERROR_ARGUMENT,
+              "the scene has no parameter \"%s\"%s%s%s; \"backlight params\" lists them", name,
+              nearest ? ", the nearest is \"" : "", nearest ? nearest : "", nearest ? "\"" : "");
+    return context_fail(scene->context, &err);
+}
+
+bl_result bl_scene_get_parameter(const bl_scene *scene, uint32_t index, float *values)
+{
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    const render_parameter *p = &scene->render->parameters.data[index];
+    memcpy(values, render_initial(scene->render, p), p->count * sizeof *values);
+    return BL_OK;
+}
+
+bl_result bl_scene_resize_parameter(bl_scene *scene, uint32_t index, const uint32_t *shape,
+                                    const float *values)
+{
+    bl_error err = {0};
+    if (index >= scene->render->parameters.count)
+        return BL_ERROR_ARGUMENT;
+    return render_resize_parameter(scene->render, index, shape, values, &err) == BL_OK
+               ? BL_OK
+               : context_fail(scene->context, &err);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The gradient pass of METHOD_TAPE. */
+#ifndef BL_API_TAPE_H
+#define BL_API_TAPE_H
+
+#include "api/job_dispatch.h"
+
+/* Runs the prepared pass. No other pass begins before it is over. */
+bl_result tape_run(bl_job *job, const job_work_desc *w, bl_stats *stats, bl_error *err);
+
+#endif
