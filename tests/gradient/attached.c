@@ -281,9 +281,11 @@ static void plain(void **state)
 /* Of each sample <direction, gradient>, less the difference along that direction of the primal kernel, whose
  * samples all move. *size: the mean of these. One set of values after the other, because tables are made anew
  * for each. */
-static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t first, const double *direction,
-                     double *out, double *size)
+static void mistakes(scene_eval *e, const char *parameter, const double *direction, double *out, double *size)
 {
+    const uint32_t count = e->scene->parameters.data[scene_eval_find(e, parameter)].count,
+                   values = scene_eval_value_first(e, parameter),
+                   first = scene_eval_gradient_first(e, parameter);
     const double step = 0.03; /* large enough that samples change between parts, as their probabilities say */
     for (int side = -1; side <= 1; side++) {
         for (uint32_t i = 0; i < count; i++)
@@ -291,8 +293,10 @@ static void mistakes(scene_eval *e, uint32_t count, uint32_t values, uint32_t fi
         for (uint32_t n = 0; n < mean_samples; n++) {
             bl_error err = {0};
             uint32_t pixel = n * 37 % (SIDE * SIDE);
-            if (scene_eval_run(e, side ? RENDER_PRIMAL : RENDER_GRADIENT, pixel, n, 3, 1, true, &err) !=
-                BL_OK)
+            if (scene_eval_run(
+                    e, side ? RENDER_PRIMAL : RENDER_GRADIENT,
+                    (scene_eval_at){.pixel = pixel, .sample = n, .seed = 3, .stream = 1, .f64 = true},
+                    &err) != BL_OK)
                 fail_msg("%s", err.text);
             double moved = side ? side * scene_eval_weighted(e, pixel) / (2 * step) : 0;
             out[n] -= moved, *size += moved / mean_samples;
@@ -350,8 +354,7 @@ static void means(void **state)
         for (uint32_t i = 0; i < 3 * SIDE * SIDE; i++)
             e->adjoint[i] = 1 + (float)(i % 3);
         memset(each, 0, mean_samples * sizeof *each);
-        mistakes(e, p->count, scene_eval_value_first(e, c.parameters[0]),
-                 scene_eval_gradient_first(e, c.parameters[0]), direction, each, &size);
+        mistakes(e, c.parameters[0], direction, each, &size);
         for (uint32_t n = 0; n < mean_samples; n++)
             sum += each[n] / mean_samples, squares += each[n] * each[n] / mean_samples;
         double deviation = sqrt((squares - sum * sum) / (mean_samples - 1));
@@ -383,8 +386,11 @@ static void singular(void **state)
     for (uint32_t n = 0; n < PLAIN_SAMPLES; n++)
         for (int forward = 0; forward < 2; forward++) {
             bl_error err = {0};
-            if (scene_eval_run(e, forward ? RENDER_FORWARD : RENDER_GRADIENT, n * 37 % (SIDE * SIDE), n, 3, 1,
-                               true, &err) != BL_OK)
+            if (scene_eval_run(
+                    e, forward ? RENDER_FORWARD : RENDER_GRADIENT,
+                    (scene_eval_at){
+                        .pixel = n * 37 % (SIDE * SIDE), .sample = n, .seed = 3, .stream = 1, .f64 = true},
+                    &err) != BL_OK)
                 fail_msg("%s", err.text);
             for (uint32_t k = 0; k < SINGULAR_DEPTHS; k++)
                 counted[forward] += e->status[STATUS_SINGULAR + k];

@@ -119,7 +119,7 @@ static void record(void **state)
         size_t k = records[j].in;
         bl_error err = {0};
         scene_eval *e = create(k, 1);
-        if (scene_eval_run(e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK)
+        if (scene_eval_run(e, RENDER_PRIMAL, (scene_eval_at){.f64 = true}, &err) != BL_OK)
             fail_msg("%s", err.text);
         const float *host = (const float *)(const void *)(e->plan->words.data + plan_sensor_word(e->plan));
         for (uint32_t i = 0; i < records[j].words; i++) {

@@ -136,7 +136,10 @@ static scene_eval *load(const light_case *c)
 static void run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, bool f64)
 {
     bl_error err = {0};
-    if (scene_eval_run(e, pass, pixel, sample, SEED, STREAM, f64, &err) != BL_OK)
+    if (scene_eval_run(
+            e, pass,
+            (scene_eval_at){.pixel = pixel, .sample = sample, .seed = SEED, .stream = STREAM, .f64 = f64},
+            &err) != BL_OK)
         fail_msg("%s", err.text);
     assert_int_equal(e->status[STATUS_DRIFT], 0);
 }

@@ -100,7 +100,11 @@ typedef struct place {
 static void run(subject *s, render_pass pass, place at)
 {
     bl_error err = {0};
-    bl_result r = scene_eval_run(s->e, pass, at.pixel, at.sample, SEED, GRADIENT_STREAM, true, &err);
+    bl_result r = scene_eval_run(
+        s->e, pass,
+        (scene_eval_at){
+            .pixel = at.pixel, .sample = at.sample, .seed = SEED, .stream = GRADIENT_STREAM, .f64 = true},
+        &err);
     BL_ASSERT(r == BL_OK, "%s: %s", s->file, err.text);
     s->not_finite += s->e->status[STATUS_NON_FINITE];
 }

@@ -35,7 +35,7 @@ static const double any_step = 0.1;          /* of differences of polynomials */
 
 static char *folder;
 
-static void replay_agrees(sample_check *s, sample_at at, double tolerance, double *replay)
+static void replay_agrees(sample_check *s, scene_eval_at at, double tolerance, double *replay)
 {
     sample_check_unrolled(s, at, tolerance, 0, replay);
     sample_check_run_clean(s, RENDER_ADJOINT, at);
@@ -49,12 +49,13 @@ static void all_samples(sample_check *s, uint32_t *random)
     uint32_t samples = s->scene->volumetric ? SAMPLES / 4 : SAMPLES; /* paths through media are long ones */
     for (uint32_t k = 0; k < samples; k++) {
         double replay[SAMPLE_CHECK_ELEMENTS];
-        sample_at at = sample_check_draw(random, false);
+        scene_eval_at at = sample_check_draw(random, false);
         replay_agrees(s, at, single_tolerance, replay);
         at.f64 = true;
         replay_agrees(s, at, exact_tolerance, replay);
         sample_difference d = sample_check_differences(s, at, replay, step, 0);
-        sample_check_near(s, at, "differences of the path that stays", 0, d.along, d.difference,
+        sample_check_near(s, at,
+                          (sample_pair){"differences of the path that stays", 0, d.along, d.difference},
                           exact_tolerance * (sample_check_largest(s, replay) + d.here) * rounding);
     }
 }

@@ -87,7 +87,10 @@ typedef struct subject {
 static void run(subject *s, render_pass pass, uint32_t pixel, uint32_t sample)
 {
     bl_error err = {0};
-    if (scene_eval_run(s->e, pass, pixel, sample, SEED, 1, true, &err) != BL_OK)
+    if (scene_eval_run(
+            s->e, pass,
+            (scene_eval_at){.pixel = pixel, .sample = sample, .seed = SEED, .stream = 1, .f64 = true},
+            &err) != BL_OK)
         fail_msg("%s: %s", s->c->name, err.text);
 }
 

@@ -54,12 +54,12 @@ static void judge(const char *integrator, const char *body, uint32_t spp, const 
     scene_picture_free(&p);
 }
 
-static void judge_constant(const char *integrator, const char *body, uint32_t spp, double r, double g,
-                           double b, double loudest)
+static void judge_constant(const char *integrator, const char *body, uint32_t spp, const double rgb[3],
+                           double loudest)
 {
     double expected[VALUES];
     for (int i = 0; i < VALUES; i++)
-        expected[i] = i % 3 == 0 ? r : i % 3 == 1 ? g : b;
+        expected[i] = rgb[i % 3];
     judge(integrator, body, spp, expected, 1e-4, loudest); /* rays start a little off the surface */
 }
 
@@ -90,14 +90,14 @@ static void convex_in_a_constant_environment(void **state)
         PATH("2"),
         "<shape type='sphere'><point name='center' value='0,0,-2'/><float name='radius' value='2'/>" MATERIAL(
             ".3,.5,.7") "</shape>" SKY,
-        SPP, 0.6, 0.5, 0.35, 2e-3);
-    judge_constant(PATH("-1"), FLOOR(".3,.5,.7") SKY, SPP, 0.6, 0.5, 0.35, 2e-3);
+        SPP, (double[3]){0.6, 0.5, 0.35}, 2e-3);
+    judge_constant(PATH("-1"), FLOOR(".3,.5,.7") SKY, SPP, (double[3]){0.6, 0.5, 0.35}, 2e-3);
 }
 
 static void nothing_in_the_scene(void **state)
 {
     (void)state;
-    judge_constant(PATH("3"), SKY, 4, 2, 1, 0.5, 1e-6);
+    judge_constant(PATH("3"), SKY, 4, (double[3]){2, 1, 0.5}, 1e-6);
     scene_picture p = load(PATH("3"), "");
     scene_picture_render(&p, 4, 1);
     for (int i = 0; i < VALUES; i++)
@@ -119,19 +119,21 @@ static double series(double radiance, double albedo, int segments)
 static void closed_furnace(void **state)
 {
     (void)state;
-    judge_constant(PATH("1"), FURNACE, 4, 1, 2, 0.25, 1e-6);
-    judge_constant(PATH("2"), FURNACE, SPP, series(1, 0.5, 2), series(2, 0.3, 2), series(0.25, 0.8, 2), 2e-3);
-    judge_constant(PATH("4"), FURNACE, SPP, series(1, 0.5, 4), series(2, 0.3, 4), series(0.25, 0.8, 4), 2e-3);
-    judge_constant("<integrator type='direct'/>", FURNACE, SPP, series(1, 0.5, 2), series(2, 0.3, 2),
-                   series(0.25, 0.8, 2), 2e-3);
+    judge_constant(PATH("1"), FURNACE, 4, (double[3]){1, 2, 0.25}, 1e-6);
+    judge_constant(PATH("2"), FURNACE, SPP,
+                   (double[3]){series(1, 0.5, 2), series(2, 0.3, 2), series(0.25, 0.8, 2)}, 2e-3);
+    judge_constant(PATH("4"), FURNACE, SPP,
+                   (double[3]){series(1, 0.5, 4), series(2, 0.3, 4), series(0.25, 0.8, 4)}, 2e-3);
+    judge_constant("<integrator type='direct'/>", FURNACE, SPP,
+                   (double[3]){series(1, 0.5, 2), series(2, 0.3, 2), series(0.25, 0.8, 2)}, 2e-3);
 }
 
 static void closed_furnace_without_bound(void **state)
 {
     (void)state;
     judge_constant("<integrator type='path'><integer name='rr_depth' value='1'/></integrator>", FURNACE, SPP,
-                   2, 2 / 0.7, 1.25, 5e-3);
-    judge_constant("<integrator type='path'/>", FURNACE, SPP, 2, 2 / 0.7, 1.25, 5e-3);
+                   (double[3]){2, 2 / 0.7, 1.25}, 5e-3);
+    judge_constant("<integrator type='path'/>", FURNACE, SPP, (double[3]){2, 2 / 0.7, 1.25}, 5e-3);
 }
 
 static void no_depth_no_light(void **state)
@@ -214,12 +216,12 @@ static void directional_light(void **state)
     judge_constant(PATH("2"),
                    FLOOR(".3,.5,.7") "<emitter type='directional'><vector name='direction' "
                                      "value='.5,.4,-1'/><rgb name='irradiance' value='4,3,2'/></emitter>",
-                   4, 1.2 / pi * cosine, 1.5 / pi * cosine, 1.4 / pi * cosine, 1e-5);
+                   4, (double[3]){1.2 / pi * cosine, 1.5 / pi * cosine, 1.4 / pi * cosine}, 1e-5);
     judge_constant("<integrator type='direct'/>",
                    FLOOR(".3,.5,.7") "<emitter type='directional'><transform name='to_world'><rotate x='1' "
                                      "angle='120'/></transform>"
                                      "<rgb name='irradiance' value='4,3,2'/></emitter>",
-                   4, 1.2 / pi / 2, 1.5 / pi / 2, 1.4 / pi / 2, 1e-5);
+                   4, (double[3]){1.2 / pi / 2, 1.5 / pi / 2, 1.4 / pi / 2}, 1e-5);
     scene_picture p =
         load(PATH("2"), FLOOR(".3,.5,.7") FAR_SCREEN
              "<emitter type='directional'><vector name='direction' value='.5,.4,-1'/></emitter>");
@@ -340,7 +342,7 @@ static void sphere_light_from_inside(void **state)
                           "value='8'/>"
                           "<boolean name='flip_normals' value='true'/>" BLACK
                           "<emitter type='area'><rgb name='radiance' value='4,3,2'/></emitter></shape>",
-        2 * SPP, 1.2, 1.5, 1.4, 5e-3);
+        2 * SPP, (double[3]){1.2, 1.5, 1.4}, 5e-3);
 }
 
 /* Normals that point outwards: dark from inside. */
@@ -393,13 +395,13 @@ static void lights_add_up(void **state)
 static void hidden_emitters(void **state)
 {
     (void)state;
-    judge_constant(PATH("3"), FACING, 4, 4, 3, 2, 1e-6);
+    judge_constant(PATH("3"), FACING, 4, (double[3]){4, 3, 2}, 1e-6);
     scene_picture p = load(HIDING("3"), FACING);
     scene_picture_render(&p, 4, 1);
     for (int i = 0; i < VALUES; i++)
         assert_true((double)p.image[i] == 0);
     scene_picture_free(&p);
-    judge_constant(HIDING("2"), FLOOR(".3,.5,.7") SKY, SPP, 0.6, 0.5, 0.35, 2e-3);
+    judge_constant(HIDING("2"), FLOOR(".3,.5,.7") SKY, SPP, (double[3]){0.6, 0.5, 0.35}, 2e-3);
 }
 
 /* A lamp between camera and floor that lights the floor and, unhidden, would fill the view. */

@@ -39,7 +39,7 @@ static void interpret(scene_eval *e, uint32_t seed, float *image)
 {
     bl_error err = {0};
     for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
-        if (scene_eval_run(e, RENDER_PRIMAL, pixel, 0, seed, 0, false, &err) != BL_OK)
+        if (scene_eval_run(e, RENDER_PRIMAL, (scene_eval_at){.pixel = pixel, .seed = seed}, &err) != BL_OK)
             fail_msg("%s", err.text);
         for (uint32_t c = 0; c < 3; c++)
             image[3 * pixel + c] = (float)e->film[3 * pixel + c];
@@ -90,7 +90,8 @@ static void interpreted_gradient(scene_eval *e, uint32_t seed, double *sum, uint
 {
     bl_error err = {0};
     for (uint32_t pixel = 0; pixel < PIXELS; pixel++) {
-        if (scene_eval_run(e, RENDER_GRADIENT, pixel, 0, seed, 1, false, &err) != BL_OK)
+        if (scene_eval_run(e, RENDER_GRADIENT, (scene_eval_at){.pixel = pixel, .seed = seed, .stream = 1},
+                           &err) != BL_OK)
             fail_msg("%s", err.text);
         for (uint32_t i = 0; i < n; i++)
             sum[i] += e->gradient[i];

@@ -90,7 +90,8 @@ enum { FURNACES = sizeof furnaces / sizeof furnaces[0] };
 static const double *run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample)
 {
     bl_error err = {0};
-    if (scene_eval_run(e, pass, pixel, sample, SEED, 0, false, &err) != BL_OK)
+    if (scene_eval_run(e, pass, (scene_eval_at){.pixel = pixel, .sample = sample, .seed = SEED}, &err) !=
+        BL_OK)
         fail_msg("%s", err.text);
     assert_int_equal(e->status[STATUS_NON_FINITE], 0);
     return e->film + 3 * pixel;

@@ -118,7 +118,8 @@ material_probe material_probe_create(const material_case *c, const char *folder)
                              c->xml)};
     s.e = scene_eval_create(scene_case_xml(&a, &room, 2, 4, 4), folder, c->parameters,
                             c->requested ? material_case_parameter_count(c) : 0);
-    if (scene_eval_run(s.e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK) /* for derived values */
+    if (scene_eval_run(s.e, RENDER_PRIMAL, (scene_eval_at){.f64 = true}, &err) !=
+        BL_OK) /* for derived values */
         fail_msg("%s: %s", c->name, err.text);
     const plan *p = s.e->plan;
     uint32_t shape = p->words.data[HEADER_SHAPES], record = p->words.data[shape + SHAPE_BSDF_RECORD];

@@ -26,10 +26,11 @@ static void all_samples(sample_check *s, const path_agreement *what, uint32_t *r
     for (uint32_t k = 0; k < what->samples; k++)
         sample_check_unrolled(s, sample_check_draw(random, false), single_tolerance, single_floor, replay);
     for (uint32_t k = 0; k < what->samples; k++) {
-        sample_at at = sample_check_draw(random, true);
+        scene_eval_at at = sample_check_draw(random, true);
         sample_check_unrolled(s, at, exact_tolerance, 0, replay);
         sample_difference d = sample_check_differences(s, at, replay, step, what->inwards);
-        sample_check_near(s, at, "differences of the path that stays", 0, d.along, d.difference,
+        sample_check_near(s, at,
+                          (sample_pair){"differences of the path that stays", 0, d.along, d.difference},
                           (difference_tolerance + what->slack) * (sample_check_largest(s, replay) + d.most));
     }
 }

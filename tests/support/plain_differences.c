@@ -18,7 +18,11 @@ static const double step = 1e-6;
 static void run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample)
 {
     bl_error err = {0};
-    if (scene_eval_run(e, pass, pixel, sample, SEED, GRADIENT_STREAM, true, &err) != BL_OK)
+    if (scene_eval_run(
+            e, pass,
+            (scene_eval_at){
+                .pixel = pixel, .sample = sample, .seed = SEED, .stream = GRADIENT_STREAM, .f64 = true},
+            &err) != BL_OK)
         fail_msg("%s", err.text);
 }
 

@@ -28,41 +28,40 @@ void sample_check_begin(sample_check *s, scene_eval *e, uint32_t *random)
         e->adjoint[i] = (float)(0.5 + scene_random(random));
 }
 
-sample_at sample_check_draw(uint32_t *random, bool f64)
+scene_eval_at sample_check_draw(uint32_t *random, bool f64)
 {
     uint32_t pixel = (uint32_t)(scene_random(random) * SAMPLE_CHECK_SIDE * SAMPLE_CHECK_SIDE),
              sample = (uint32_t)(scene_random(random) * 1000);
-    return (sample_at){pixel, sample, f64};
+    return (scene_eval_at){pixel, sample, SEED, GRADIENT_STREAM, f64};
 }
 
-void sample_check_run(sample_check *s, render_pass pass, sample_at at)
+void sample_check_run(sample_check *s, render_pass pass, scene_eval_at at)
 {
     bl_error err = {0};
-    if (scene_eval_run(s->e, pass, at.pixel, at.sample, SEED, GRADIENT_STREAM, at.f64, &err) != BL_OK)
+    if (scene_eval_run(s->e, pass, at, &err) != BL_OK)
         fail_msg("%s: %s", s->scene->name, err.text);
 }
 
-void sample_check_run_clean(sample_check *s, render_pass pass, sample_at at)
+void sample_check_run_clean(sample_check *s, render_pass pass, scene_eval_at at)
 {
     sample_check_run(s, pass, at);
     assert_int_equal(s->e->status[STATUS_DRIFT], 0);
     assert_int_equal(s->e->status[STATUS_NON_FINITE], 0);
 }
 
-void sample_check_near(const sample_check *s, sample_at at, const char *what, uint32_t element, double replay,
-                       double other, double tolerance)
+void sample_check_near(const sample_check *s, scene_eval_at at, sample_pair pair, double tolerance)
 {
-    if (!(fabs(replay - other) <= tolerance))
+    if (!(fabs(pair.replay - pair.other) <= tolerance))
         fail_msg("%s, %s, pixel %u, sample %u, element %u: replay %.17g, %s (%s) %.17g (tolerance %g)",
-                 s->scene->name, s->variant, at.pixel, at.sample, element, replay, what,
-                 at.f64 ? "f64" : "f32", other, tolerance);
+                 s->scene->name, s->variant, at.pixel, at.sample, pair.element, pair.replay, pair.other_way,
+                 at.f64 ? "f64" : "f32", pair.other, tolerance);
 }
 
-void sample_check_same(const sample_check *s, sample_at at, const char *what, const double *replay,
+void sample_check_same(const sample_check *s, scene_eval_at at, const char *what, const double *replay,
                        double tolerance)
 {
     for (uint32_t i = 0; i < s->elements; i++)
-        sample_check_near(s, at, what, i, replay[i], s->e->gradient[i], tolerance);
+        sample_check_near(s, at, (sample_pair){what, i, replay[i], s->e->gradient[i]}, tolerance);
 }
 
 double sample_check_largest(const sample_check *s, const double *gradient)
@@ -73,7 +72,8 @@ double sample_check_largest(const sample_check *s, const double *gradient)
     return most;
 }
 
-void sample_check_unrolled(sample_check *s, sample_at at, double relative, double absolute, double *replay)
+void sample_check_unrolled(sample_check *s, scene_eval_at at, double relative, double absolute,
+                           double *replay)
 {
     sample_check_run_clean(s, RENDER_GRADIENT, at);
     memcpy(replay, s->e->gradient, s->elements * sizeof *replay);
@@ -84,7 +84,7 @@ void sample_check_unrolled(sample_check *s, sample_at at, double relative, doubl
 }
 
 /* <adjoint, weights of the path that stays where it is at values + step * direction> */
-static double frozen_value(sample_check *s, sample_at at, const double *direction, double step)
+static double frozen_value(sample_check *s, scene_eval_at at, const double *direction, double step)
 {
     scene_eval_freeze(s->e, direction, step);
     sample_check_run(s, RENDER_FROZEN, at);
@@ -92,7 +92,7 @@ static double frozen_value(sample_check *s, sample_at at, const double *directio
 }
 
 /* Fills a direction of random signs and sizes, and returns <replay, direction>. */
-static double draw_direction(const sample_check *s, sample_at at, const double *replay, double side,
+static double draw_direction(const sample_check *s, scene_eval_at at, const double *replay, double side,
                              double *direction)
 {
     double along = 0;
@@ -108,8 +108,8 @@ static double draw_direction(const sample_check *s, sample_at at, const double *
     return along;
 }
 
-sample_difference sample_check_differences(sample_check *s, sample_at at, const double *replay, double step,
-                                           double side)
+sample_difference sample_check_differences(sample_check *s, scene_eval_at at, const double *replay,
+                                           double step, double side)
 {
     static const double centred[POINTS] = {1, -8, 0, 8, -1}, one_sided[POINTS] = {-25, 48, -36, 16, -3};
     const int here = side != 0 ? 0 : POINTS / 2;

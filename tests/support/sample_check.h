@@ -22,26 +22,27 @@ typedef struct sample_check {
 /* Takes e, sets its adjoint to random weights, and s->elements to those of parameters. */
 void sample_check_begin(sample_check *s, scene_eval *e, uint32_t *random);
 
-/* Which sample is meant, and in which precision it runs. */
-typedef struct sample_at {
-    uint32_t pixel, sample;
-    bool f64;
-} sample_at;
-sample_at sample_check_draw(uint32_t *random, bool f64);
+scene_eval_at sample_check_draw(uint32_t *random, bool f64);
 
-void sample_check_run(sample_check *s, render_pass pass, sample_at at);
+void sample_check_run(sample_check *s, render_pass pass, scene_eval_at at);
 /* The same, and the pass found no drift and nothing that is not finite. */
-void sample_check_run_clean(sample_check *s, render_pass pass, sample_at at);
+void sample_check_run_clean(sample_check *s, render_pass pass, scene_eval_at at);
 
-void sample_check_near(const sample_check *s, sample_at at, const char *what, uint32_t element, double replay,
-                       double other, double tolerance);
+/* A number of path replay, and the same in another way. */
+typedef struct sample_pair {
+    const char *other_way;
+    uint32_t element; /* of the gradient, for messages */
+    double replay, other;
+} sample_pair;
+void sample_check_near(const sample_check *s, scene_eval_at at, sample_pair pair, double tolerance);
 /* The gradient in e against `replay`. */
-void sample_check_same(const sample_check *s, sample_at at, const char *what, const double *replay,
+void sample_check_same(const sample_check *s, scene_eval_at at, const char *what, const double *replay,
                        double tolerance);
 
 /* Path replay against the unrolled path. replay: gets s->elements numbers. Entries may differ by `relative`
  * of the largest and by `absolute`. */
-void sample_check_unrolled(sample_check *s, sample_at at, double relative, double absolute, double *replay);
+void sample_check_unrolled(sample_check *s, scene_eval_at at, double relative, double absolute,
+                           double *replay);
 double sample_check_largest(const sample_check *s, const double *gradient);
 
 /* Differences along a random direction over all parameters at once. */
@@ -51,8 +52,8 @@ typedef struct sample_difference {
     double here, most; /* size of the weighted value at the parameters, and of the largest of the five */
 } sample_difference;
 /* side: 0, or -1 or 1 where parameters may move to this side only. */
-sample_difference sample_check_differences(sample_check *s, sample_at at, const double *replay, double step,
-                                           double side);
+sample_difference sample_check_differences(sample_check *s, scene_eval_at at, const double *replay,
+                                           double step, double side);
 
 /* How many elements of parameter k had a gradient in some sample. */
 uint32_t sample_check_reached(const sample_check *s, uint32_t k);

@@ -722,9 +722,10 @@ char *scene_case_xml(arena *a, const scene_case *c, int32_t max_depth, uint32_t 
 /* ---- files ---- */
 
 /* Channel c from least[c] to most[c]. */
-static bl_result write_texture(const char *folder, const char *name, uint32_t width, uint32_t height,
-                               uint32_t channels, const double *least, const double *most, bl_error *err)
+static bl_result write_texture(const char *folder, const char *name, const uint32_t size[3],
+                               const double *least, const double *most, bl_error *err)
 {
+    const uint32_t width = size[0], height = size[1], channels = size[2];
     arena a = {0};
     float *pixels = arena_alloc(&a, width * height * channels * sizeof *pixels);
     uint32_t state = width;
@@ -864,9 +865,9 @@ char *scene_files_create(void)
         free(folder);
         return NULL;
     }
-    if (write_texture(folder, "texture.pfm", 4, 3, 3, dark, bright, &err) != BL_OK ||
-        write_texture(folder, "grey.pfm", 3, 5, 1, dark, bright, &err) != BL_OK ||
-        write_texture(folder, "normals.pfm", 3, 4, 3, low, high, &err) != BL_OK ||
+    if (write_texture(folder, "texture.pfm", (uint32_t[3]){4, 3, 3}, dark, bright, &err) != BL_OK ||
+        write_texture(folder, "grey.pfm", (uint32_t[3]){3, 5, 1}, dark, bright, &err) != BL_OK ||
+        write_texture(folder, "normals.pfm", (uint32_t[3]){3, 4, 3}, low, high, &err) != BL_OK ||
         write_sky(folder, &err) != BL_OK || write_patch(folder, &err) != BL_OK ||
         write_volume(folder, "smoke.vol", (uint32_t[3]){4, 3, 2}, 1, true, &err) != BL_OK ||
         write_volume(folder, "tint.vol", (uint32_t[3]){2, 2, 3}, 3, false, &err) != BL_OK ||

@@ -107,15 +107,21 @@ static bl_result module_of(scene_eval *e, render_pass pass, ir_module **out, bl_
     return BL_OK;
 }
 
-static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const uint32_t *uniforms,
-                          uint32_t lane, bool f64, bl_error *err)
+typedef struct lane_run {
+    double *values;
+    const uint32_t *uniforms; /* UNIFORM_COUNT */
+    uint32_t lane;
+    bool f64;
+} lane_run;
+
+static bl_result run_lane(scene_eval *e, render_pass pass, lane_run run, bl_error *err)
 {
     ir_module *m;
     TRY(module_of(e, pass, &m, err));
     uint32_t pixels = e->scene->width * e->scene->height;
     ir_eval_buffer buffers[BUFFER_COUNT] = {
         [BUFFER_SCENE] = {.words = e->plan->words.data, .count = e->plan->words.count},
-        [BUFFER_VALUES] = {.reals = values, .count = e->plan->value_count},
+        [BUFFER_VALUES] = {.reals = run.values, .count = e->plan->value_count},
         [BUFFER_GRADIENT] = {.reals = e->gradient, .count = e->plan->gradient_count},
         [BUFFER_FILM] = {.reals = e->film, .count = 6u * pixels},
         [BUFFER_STATUS] = {.words = e->status, .count = STATUS_COUNT},
@@ -126,20 +132,20 @@ static bl_result run_lane(scene_eval *e, render_pass pass, double *values, const
     };
     ir_eval_env env = {.buffers = buffers,
                        .buffer_count = BUFFER_COUNT,
-                       .uniforms = uniforms,
+                       .uniforms = run.uniforms,
                        .uniform_count = UNIFORM_COUNT,
-                       .global_id = lane,
-                       .f64 = f64};
+                       .global_id = run.lane,
+                       .f64 = run.f64};
     return ir_eval(m->entry, NULL, NULL, &env, err);
 }
 
 /* RENDER_UPDATE or its adjoint for every object. */
 static bl_result run_objects(scene_eval *e, render_pass pass, double *values, bool f64, bl_error *err)
 {
-    for (uint32_t i = 0; i < e->plan->update_count; i++)
-        TRY(run_lane(e, pass, values,
-                     (uint32_t[UNIFORM_COUNT]){[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1}, 0, f64,
-                     err));
+    for (uint32_t i = 0; i < e->plan->update_count; i++) {
+        uint32_t uniforms[UNIFORM_COUNT] = {[UNIFORM_FIRST_LANE] = i, [UNIFORM_LANE_COUNT] = 1};
+        TRY(run_lane(e, pass, (lane_run){.values = values, .uniforms = uniforms, .f64 = f64}, err));
+    }
     return BL_OK;
 }
 
@@ -166,7 +172,7 @@ bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err)
                 [UNIFORM_TABLE_STEP] = b->function,
                 [UNIFORM_TABLE_RECORD] = b->record,
             };
-            TRY(run_lane(e, RENDER_TABLES, e->values, uniforms, lane, f64, err));
+            TRY(run_lane(e, RENDER_TABLES, (lane_run){e->values, uniforms, lane, f64}, err));
         }
     }
     return BL_OK;
@@ -189,40 +195,40 @@ static bl_result follow(scene_eval *e, bool f64, bl_error *err)
     return BL_OK;
 }
 
-bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed,
-                         uint32_t stream, bool f64, bl_error *err)
+bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_error *err)
 {
     uint32_t pixels = e->scene->width * e->scene->height;
     memset(e->status, 0, sizeof e->status);
     memset(e->film, 0, 6u * pixels * sizeof *e->film);
     memset(e->gradient, 0, e->plan->gradient_count * sizeof *e->gradient);
-    TRY(follow(e, f64, err));
-    TRY(update(e, e->frozen, &e->updated, f64, err));
+    TRY(follow(e, at.f64, err));
+    TRY(update(e, e->frozen, &e->updated, at.f64, err));
     if (pass == RENDER_FORWARD)
-        TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, f64, err));
+        TRY(run_objects(e, RENDER_UPDATE_TANGENT, e->values, at.f64, err));
     uint32_t uniforms[UNIFORM_COUNT] = {
-        [UNIFORM_FIRST_LANE] = pixel,
+        [UNIFORM_FIRST_LANE] = at.pixel,
         [UNIFORM_LANE_COUNT] = 1,
-        [UNIFORM_FIRST_SAMPLE] = sample,
-        [UNIFORM_LAST_SAMPLE] = sample + 1,
+        [UNIFORM_FIRST_SAMPLE] = at.sample,
+        [UNIFORM_LAST_SAMPLE] = at.sample + 1,
         [UNIFORM_STRIPS] = 1,
         [UNIFORM_SPP] = 1u << 20,
-        [UNIFORM_SEED] = seed,
-        [UNIFORM_STREAM] = stream,
+        [UNIFORM_SEED] = at.seed,
+        [UNIFORM_STREAM] = at.stream,
         [UNIFORM_WIDTH] = e->scene->width,
         [UNIFORM_HEIGHT] = e->scene->height,
         [UNIFORM_HALVES] = 1,
-        [UNIFORM_TILE_LANE] = pixel,
+        [UNIFORM_TILE_LANE] = at.pixel,
         [UNIFORM_TILE_LANES] = 1,
-        [UNIFORM_TILE_SAMPLE] = sample,
+        [UNIFORM_TILE_SAMPLE] = at.sample,
         [UNIFORM_TILE_SLOTS] = 1,
     };
+    const lane_run lane = {.values = e->values, .uniforms = uniforms, .f64 = at.f64};
     bool gradient = pass == RENDER_GRADIENT || pass == RENDER_ADJOINT;
     if (pass == RENDER_ADJOINT)
-        TRY(run_lane(e, RENDER_REPLAY, e->values, uniforms, 0, f64, err));
-    TRY(run_lane(e, pass, e->values, uniforms, 0, f64, err));
+        TRY(run_lane(e, RENDER_REPLAY, lane, err));
+    TRY(run_lane(e, pass, lane, err));
     if (e->plan->update_requested && (gradient || pass == RENDER_UNROLLED))
-        TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, f64, err));
+        TRY(run_objects(e, RENDER_UPDATE_ADJOINT, e->values, at.f64, err));
     /* gradient passes divide dL/dI by UNIFORM_SPP, here a power of two that stands for "any sample index is
      * allowed" */
     for (uint32_t i = 0; gradient && i < e->plan->gradient_count; i++)

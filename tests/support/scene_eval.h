@@ -51,8 +51,11 @@ uint32_t scene_eval_value_first(const scene_eval *e, const char *name); /* in va
 /* One sample of one pixel (for RENDER_PRIMAL and RENDER_FROZEN the sum in film, for the others the gradient,
  * start from zero). spp divides the adjoint of RENDER_GRADIENT and must be 1 to compare with RENDER_UNROLLED.
  * RENDER_ADJOINT runs RENDER_REPLAY first. */
-bl_result scene_eval_run(scene_eval *e, render_pass pass, uint32_t pixel, uint32_t sample, uint32_t seed,
-                         uint32_t stream, bool f64, bl_error *err);
+typedef struct scene_eval_at {
+    uint32_t pixel, sample, seed, stream;
+    bool f64; /* else f32 */
+} scene_eval_at;
+bl_result scene_eval_run(scene_eval *e, render_pass pass, scene_eval_at at, bl_error *err);
 /* The sampling tables of e->values alone. */
 bl_result scene_eval_tables(scene_eval *e, bool f64, bl_error *err);
 

@@ -26,7 +26,8 @@ void scene_probe_box(const scene_eval *e, uint32_t pixel, uint32_t sample, uint3
 void scene_probe_sample(scene_eval *e, uint32_t pixel, uint32_t sample, uint32_t seed, double rgb[3])
 {
     bl_error err = {0};
-    bl_result r = scene_eval_run(e, RENDER_PRIMAL, pixel, sample, seed, 0, true, &err);
+    bl_result r = scene_eval_run(
+        e, RENDER_PRIMAL, (scene_eval_at){.pixel = pixel, .sample = sample, .seed = seed, .f64 = true}, &err);
     BL_ASSERT(r == BL_OK, "%s", err.text);
     for (uint32_t c = 0; c < 3; c++)
         rgb[c] = e->film[3 * pixel + c];

@@ -62,11 +62,10 @@ static double conductor(double cos_i, double eta, double k)
     return r[0];
 }
 
-static void expect(double value, double expected, double tolerance, const char *what, double a, double b,
-                   double c)
+static void expect(double value, double expected, double tolerance, const char *what, const double at[3])
 {
     if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%s(%g, %g, %g) = %.15g, expected %.15g", what, a, b, c, value, expected);
+        fail_msg("%s(%g, %g, %g) = %.15g, expected %.15g", what, at[0], at[1], at[2], value, expected);
 }
 
 /* ---- the textbook ---- */
@@ -88,14 +87,15 @@ enum { COSINES = sizeof cosines / sizeof cosines[0] };
 static void known_values(void **state)
 {
     (void)state;
-    expect(dielectric(1, 1.5), 0.04, 1e-15, "dielectric", 1, 1.5, 0);
-    expect(dielectric(-1, 1.5), 0.04, 1e-15, "dielectric", -1, 1.5, 0);
-    expect(dielectric(1, 2), 1.0 / 9, 1e-15, "dielectric", 1, 2, 0);
+    expect(dielectric(1, 1.5), 0.04, 1e-15, "dielectric", (double[3]){1, 1.5, 0});
+    expect(dielectric(-1, 1.5), 0.04, 1e-15, "dielectric", (double[3]){-1, 1.5, 0});
+    expect(dielectric(1, 2), 1.0 / 9, 1e-15, "dielectric", (double[3]){1, 2, 0});
     double brewster = 1 / sqrt(1 + 1.5 * 1.5); /* r_p is 0, r_s is (eta^2 - 1) / (eta^2 + 1) */
     expect(dielectric(brewster, 1.5), 0.5 * (1.25 / 3.25) * (1.25 / 3.25), 1e-15,
-           "dielectric at Brewster's angle", brewster, 1.5, 0);
-    expect(conductor(1, 0.3, 3), (0.7 * 0.7 + 9) / (1.3 * 1.3 + 9), 1e-15, "conductor", 1, 0.3, 3);
-    expect(conductor(1, 1.5, 0), 0.04, 1e-15, "conductor", 1, 1.5, 0);
+           "dielectric at Brewster's angle", (double[3]){brewster, 1.5, 0});
+    expect(conductor(1, 0.3, 3), (0.7 * 0.7 + 9) / (1.3 * 1.3 + 9), 1e-15, "conductor",
+           (double[3]){1, 0.3, 3});
+    expect(conductor(1, 1.5, 0), 0.04, 1e-15, "conductor", (double[3]){1, 1.5, 0});
 }
 
 static void whole_reflections_are_exactly_one(void **state)
@@ -112,7 +112,7 @@ static void whole_reflections_are_exactly_one(void **state)
             }
             evaluate(DIELECTRIC, f64, (double[3]){cosines[i], 1, 0}, r); /* equal indices */
             assert_true(r[0] == 0);
-            expect(r[1], -cosines[i], f64 ? 1e-12 : 1e-4, "straight on", cosines[i], 1, 0);
+            expect(r[1], -cosines[i], f64 ? 1e-12 : 1e-4, "straight on", (double[3]){cosines[i], 1, 0});
         }
     evaluate(DIELECTRIC, true, (double[3]){0, 1.5, 0}, r);
     assert_true(r[0] == 1);
@@ -127,12 +127,12 @@ static void agree_with_the_textbook(void **state)
     for (int i = 0; i < COSINES; i++)
         for (int e = 0; e < 5; e++) {
             expect(dielectric(cosines[i], etas[e]), textbook(cosines[i], etas[e]), 1e-12, "dielectric",
-                   cosines[i], etas[e], 0);
+                   (double[3]){cosines[i], etas[e], 0});
             expect(dielectric(-cosines[i], etas[e]), textbook(cosines[i], 1 / etas[e]), 1e-12, "dielectric",
-                   -cosines[i], etas[e], 0);
+                   (double[3]){-cosines[i], etas[e], 0});
             for (int k = 0; k < 5; k++)
                 expect(conductor(cosines[i], etas[e], ks[k]), textbook(cosines[i], etas[e] + ks[k] * I),
-                       1e-12, "conductor", cosines[i], etas[e], ks[k]);
+                       1e-12, "conductor", (double[3]){cosines[i], etas[e], ks[k]});
         }
 }
 
@@ -142,10 +142,11 @@ static void refraction_obeys_snell(void **state)
     double r[2];
     for (int i = 0; i < COSINES; i++) {
         evaluate(DIELECTRIC, true, (double[3]){cosines[i], 1.5, 0}, r);
-        expect(r[1], -cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted", cosines[i], 1.5, 0);
+        expect(r[1], -cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted",
+               (double[3]){cosines[i], 1.5, 0});
         evaluate(DIELECTRIC, true, (double[3]){-cosines[i], 1 / 1.5, 0}, r);
-        expect(r[1], cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted from below", cosines[i],
-               1 / 1.5, 0);
+        expect(r[1], cos(asin(sin(acos(cosines[i])) / 1.5)), 1e-12, "refracted from below",
+               (double[3]){cosines[i], 1 / 1.5, 0});
     }
 }
 
@@ -180,18 +181,18 @@ static void derivatives(void **state)
     (void)state;
     double s[2];
     conductor_slopes(1, 0, 1, s); /* F = ((eta - 1)^2 + k^2) / ((eta + 1)^2 + k^2) */
-    expect(s[0], -2, 1e-14, "dF/deta of the perfect mirror", 1, 0, 1);
-    expect(s[1], 0, 1e-14, "dF/dk of the perfect mirror", 1, 0, 1);
+    expect(s[0], -2, 1e-14, "dF/deta of the perfect mirror", (double[3]){1, 0, 1});
+    expect(s[1], 0, 1e-14, "dF/dk of the perfect mirror", (double[3]){1, 0, 1});
     static const double points[][3] = {
         {1, 0.3, 3}, {0.5, 1.2, 1.9}, {0.25, 2, 0.5}, {0.75, 0.5, 0.25}, {0.5, 1.5, 0}};
     for (int i = 0; i < 5; i++) {
         const double *p = points[i], h = 1e-6;
         conductor_slopes(p[0], p[1], p[2], s);
         expect(s[0], (textbook(p[0], p[1] + h + p[2] * I) - textbook(p[0], p[1] - h + p[2] * I)) / (2 * h),
-               1e-8, "dF/deta", p[0], p[1], p[2]);
+               1e-8, "dF/deta", (double[3]){p[0], p[1], p[2]});
         expect(s[1],
                (textbook(p[0], p[1] + (p[2] + h) * I) - textbook(p[0], p[1] + (p[2] - h) * I)) / (2 * h),
-               1e-8, "dF/dk", p[0], p[1], p[2]);
+               1e-8, "dF/dk", (double[3]){p[0], p[1], p[2]});
     }
 }
 

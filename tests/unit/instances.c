@@ -60,8 +60,12 @@ static void instances_equal_copies(void **state)
     for (uint32_t pixel = 0; pixel < WIDTH * HEIGHT; pixel++)
         for (uint32_t sample = 0; sample < SAMPLES; sample++) {
             bl_error err = {0};
-            if (scene_eval_run(two, RENDER_PRIMAL, pixel, sample, 7, 0, true, &err) != BL_OK ||
-                scene_eval_run(one, RENDER_PRIMAL, pixel, sample, 7, 0, true, &err) != BL_OK)
+            if (scene_eval_run(two, RENDER_PRIMAL,
+                               (scene_eval_at){.pixel = pixel, .sample = sample, .seed = 7, .f64 = true},
+                               &err) != BL_OK ||
+                scene_eval_run(one, RENDER_PRIMAL,
+                               (scene_eval_at){.pixel = pixel, .sample = sample, .seed = 7, .f64 = true},
+                               &err) != BL_OK)
                 fail_msg("%s", err.text);
             bool same = true;
             for (uint32_t c = 3 * pixel; c < 3 * pixel + 3; c++)
@@ -83,7 +87,7 @@ static void a_group_alone_is_not_seen(void **state)
     scene_eval *e = evaluate("<emitter type='constant'/><shape type='shapegroup' id='group'>" SHAPE(
         "sphere", "<scale value='100'/>", "", "") "</shape>");
     assert_int_equal(e->scene->instances.count, 0);
-    assert_int_equal(scene_eval_run(e, RENDER_PRIMAL, 0, 0, 1, 0, true, &err), BL_OK);
+    assert_int_equal(scene_eval_run(e, RENDER_PRIMAL, (scene_eval_at){.seed = 1, .f64 = true}, &err), BL_OK);
     assert_true(fabs(e->film[0] - 1) < 1e-6);
     scene_eval_destroy(e);
 }

@@ -49,7 +49,7 @@ static scene_eval *one_pixel(const char *integrator, const char *film, const cha
 static void run(scene_eval *e, render_pass pass, uint32_t sample)
 {
     bl_error err = {0};
-    if (scene_eval_run(e, pass, 0, sample, 5, 0, true, &err) != BL_OK)
+    if (scene_eval_run(e, pass, (scene_eval_at){.sample = sample, .seed = 5, .f64 = true}, &err) != BL_OK)
         fail_msg("%s", err.text);
 }
 

@@ -140,7 +140,7 @@ static subject load(const char *body, enum light_choice lights)
 static void refresh(subject *s)
 {
     bl_error err = {0};
-    if (scene_eval_run(s->e, RENDER_PRIMAL, 0, 0, 0, 0, true, &err) != BL_OK)
+    if (scene_eval_run(s->e, RENDER_PRIMAL, (scene_eval_at){.f64 = true}, &err) != BL_OK)
         fail_msg("%s", err.text);
 }
 

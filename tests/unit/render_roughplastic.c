@@ -77,7 +77,7 @@ static const double *derived_of(const scene_eval *e, const double *values)
 static void run(scene_eval *e, render_pass pass)
 {
     bl_error err = {0};
-    if (scene_eval_run(e, pass, 0, 0, 0, 0, true, &err) != BL_OK)
+    if (scene_eval_run(e, pass, (scene_eval_at){.f64 = true}, &err) != BL_OK)
         fail_msg("%s", err.text);
 }
 

@@ -463,10 +463,9 @@ static void colours_follow_the_rules(void **state)
     scene_free(s);
 }
 
-static void near_colour(const char *list, char separator, spectrum_rule rule, double r, double g, double b,
+static void near_colour(const char *list, char separator, spectrum_rule rule, const double expected[3],
                         double tolerance)
 {
-    const double expected[3] = {r, g, b};
     double got[3];
     bl_error err = {0};
     if (spectrum_decode(list, strlen(list), separator, rule, got, &err) != BL_OK)
@@ -481,20 +480,23 @@ static void near_colour(const char *list, char separator, spectrum_rule rule, do
 static void sampled_spectra(void **state)
 {
     (void)state;
-    near_colour("360:.5, 830:.5", ':', SPECTRUM_REFLECTANCE, .5, .5, .5, 2e-3);
-    near_colour("300:1.2 900:1.2", ':', SPECTRUM_REFLECTANCE, 1, 1, 1, 0);
-    near_colour("360:2, 500:2, 830:2", ':', SPECTRUM_POWER, 2 * 1.2048, 2 * .9483, 2 * .9089, 4e-3);
-    near_colour("# power\n360 2\n\n500, 2 # here, too\n830 2", 0, SPECTRUM_POWER, 2 * 1.2048, 2 * .9483,
-                2 * .9089, 4e-3);
+    near_colour("360:.5, 830:.5", ':', SPECTRUM_REFLECTANCE, (double[3]){.5, .5, .5}, 2e-3);
+    near_colour("300:1.2 900:1.2", ':', SPECTRUM_REFLECTANCE, (double[3]){1, 1, 1}, 0);
+    near_colour("360:2, 500:2, 830:2", ':', SPECTRUM_POWER, (double[3]){2 * 1.2048, 2 * .9483, 2 * .9089},
+                4e-3);
+    near_colour("# power\n360 2\n\n500, 2 # here, too\n830 2", 0, SPECTRUM_POWER,
+                (double[3]){2 * 1.2048, 2 * .9483, 2 * .9089}, 4e-3);
     const double y = 10 * .769 / 106.75,
                  x = y * .5691 / .4302; /* a triangle of area 10; V = .769, chromaticity (.5691, .4302) */
-    near_colour("579:0 589:1 599:0", ':', SPECTRUM_POWER, 3.240479 * x - 1.537150 * y,
-                1.875991 * y - .969256 * x, 0, 4e-3);                           /* the curves bend */
-    near_colour("360:1.5, 830:1.5", ':', SPECTRUM_COLOUR, 1.5, 1.5, 1.5, 5e-3); /* an index of refraction */
-    near_colour("400:.2,500:.5,700:.8", ':', SPECTRUM_REFLECTANCE, .7059713, .5701009, .3321387,
+    near_colour("579:0 589:1 599:0", ':', SPECTRUM_POWER,
+                (double[3]){3.240479 * x - 1.537150 * y, 1.875991 * y - .969256 * x, 0},
+                4e-3); /* the curves bend */
+    near_colour("360:1.5, 830:1.5", ':', SPECTRUM_COLOUR, (double[3]){1.5, 1.5, 1.5},
+                5e-3); /* an index of refraction */
+    near_colour("400:.2,500:.5,700:.8", ':', SPECTRUM_REFLECTANCE, (double[3]){.7059713, .5701009, .3321387},
                 2e-6); /* these three: Mitsuba 3.9.1 */
-    near_colour("400:.2,500:.5,700:.8", ':', SPECTRUM_POWER, .8384036, .5428060, .2941343, 2e-6);
-    near_colour("400:1.5,700:1.8", ':', SPECTRUM_COLOUR, 1.7342575, 1.6425713, 1.5331763, 4e-6);
+    near_colour("400:.2,500:.5,700:.8", ':', SPECTRUM_POWER, (double[3]){.8384036, .5428060, .2941343}, 2e-6);
+    near_colour("400:1.5,700:1.8", ':', SPECTRUM_COLOUR, (double[3]){1.7342575, 1.6425713, 1.5331763}, 4e-6);
 }
 
 static void substitution(void **state)
