@@ -17,35 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute,
-    texture_regular, texture_irregular, texture_blackbody, texture_volume;
-extern const render_class texture_uniform, texture_rawconstant, texture_srgb,
-    texture_d65; /* stand for constants: there are no objects of them */
-extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask,
-    bsdf_null, bsdf_plastic, bsdf_pplastic, bsdf_principled, bsdf_principledthin, bsdf_roughconductor,
-    bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
-extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional,
-    emitter_directionalarea, emitter_constant, emitter_envmap, emitter_projector;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh,
-    shape_sphere, shape_disk, shape_cylinder, shape_merge, shape_shapegroup, shape_instance, shape_sdfgrid,
-    shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
-extern const volume_class volume_const, volume_grid;
-extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh, phase_sggx;
-extern const medium_class medium_homogeneous, medium_heterogeneous;
-extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom,
-    filter_lanczos;
-extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter,
-    sensor_irradiancemeter, sensor_distant, sensor_batch;
-extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal,
-    sampler_low_discrepancy;
-extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb, integrator_moment,
-    integrator_volpath, integrator_volpathmis, integrator_prbvolpath, integrator_prb_attached,
-    integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
-    integrator_rb_biased2, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
+typedef struct perturbed_class perturbed_class; /* bsdf/perturbed.h */
+#define PLUGIN(type, kind, name) extern const type kind##_##name;
+#include "render/plugins.def"
+#undef PLUGIN
 
 /* What every shape can hold. */
-enum { SHAPE_SLOT_COUNT = 5 };
-extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
+                                          {PLUGIN_EMITTER, "emitter", 0, 1},
+                                          {PLUGIN_SENSOR, "sensor", 0, 1},
+                                          {PLUGIN_MEDIUM, "interior", 0, 1},
+                                          {PLUGIN_MEDIUM, "exterior", 0, 1}};
 /* A row of every shape's parameters, the last one. */
 #define SHAPE_ACCEPTED                                                                                       \
     {                                                                                                        \
@@ -53,8 +35,7 @@ extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
     }
 
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
-enum { EMITTER_SLOT_COUNT = 1 };
-extern const plugin_slot emitter_slots[EMITTER_SLOT_COUNT];
+static const plugin_slot emitter_slots[] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 
 /* Textures and volumes beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };

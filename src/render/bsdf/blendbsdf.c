@@ -18,7 +18,7 @@ static uint32_t height(const class_node *n)
     uint32_t most = 0;
     for (uint32_t k = 0; k < n->child_count; k++)
         most = height(n->child[k]) > most ? height(n->child[k]) : most;
-    return most + (n->cls == &bsdf_blend.base);
+    return most + (n->cls == &bsdf_blendbsdf.base);
 }
 
 static ir_ref second_bit(tracer *t, const class_node *n)
@@ -181,8 +181,9 @@ static const plugin_param blend_params[] = {
      "share of the second material; of a colour, its luminance"},
 };
 static const plugin_slot blend_slots[] = {{PLUGIN_BSDF, "bsdf_#", 2, 2}};
-const bsdf_class bsdf_blend = {
-    .base.plugin = {PLUGIN_BSDF, "blendbsdf", blend_params, 1, blend_slots, 1, "a mixture of two materials"},
+const bsdf_class bsdf_blendbsdf = {
+    .base.plugin = {PLUGIN_BSDF, "blendbsdf", PLUGIN_TABLE(blend_params), PLUGIN_TABLE(blend_slots),
+                    "a mixture of two materials"},
     .sample = blend_sample,
     .pdf = blend_pdf,
     .value = blend_value,

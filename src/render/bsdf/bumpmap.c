@@ -40,7 +40,8 @@ static const plugin_param bumpmap_params[] = {
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_bumpmap = {
-    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "bumpmap", bumpmap_params, 4, &perturbed_slot, 1,
+    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "bumpmap", PLUGIN_TABLE(bumpmap_params),
+                                 PLUGIN_TABLE(perturbed_slots),
                                  "a material with bumps from a texture of heights"},
                       .load = bumpmap_load,
                       .mark = perturbed_mark,

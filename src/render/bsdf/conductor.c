@@ -43,7 +43,8 @@ static const plugin_param conductor_params[] = {
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
 };
 const bsdf_class bsdf_conductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "conductor", conductor_params, 4, NULL, 0, "smooth metal, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "conductor", PLUGIN_TABLE(conductor_params), PLUGIN_NONE,
+                        "smooth metal, one-sided"},
              .load = conductor_load},
     .sample = conductor_sample,
     .pdf = bsdf_no_density,

@@ -60,7 +60,7 @@ static const plugin_param dielectric_params[] = {
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_dielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "dielectric", PLUGIN_TABLE(dielectric_params), PLUGIN_NONE,
                         "smooth glass, water and the like"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

@@ -42,7 +42,8 @@ static const plugin_param diffuse_params[] = {
     {"reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo"},
 };
 const bsdf_class bsdf_diffuse = {
-    .base.plugin = {PLUGIN_BSDF, "diffuse", diffuse_params, 1, NULL, 0, "ideally diffuse, one-sided"},
+    .base.plugin = {PLUGIN_BSDF, "diffuse", PLUGIN_TABLE(diffuse_params), PLUGIN_NONE,
+                    "ideally diffuse, one-sided"},
     .sample = diffuse_sample,
     .pdf = diffuse_pdf,
     .value = diffuse_value,

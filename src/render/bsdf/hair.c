@@ -290,7 +290,7 @@ static const plugin_param hair_params[] = {
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e9, "factor of sigma_a"},
 };
 const bsdf_class bsdf_hair = {
-    .base = {.plugin = {PLUGIN_BSDF, "hair", hair_params, sizeof hair_params / sizeof *hair_params, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "hair", PLUGIN_TABLE(hair_params), PLUGIN_NONE,
                         "hair and fur, for curves"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

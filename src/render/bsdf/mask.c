@@ -90,7 +90,8 @@ static const plugin_param mask_params[] = {
 };
 static const plugin_slot mask_slots[] = {{PLUGIN_BSDF, "nested_bsdf", 1, 1}};
 const bsdf_class bsdf_mask = {
-    .base.plugin = {PLUGIN_BSDF, "mask", mask_params, 1, mask_slots, 1, "a material with holes"},
+    .base.plugin = {PLUGIN_BSDF, "mask", PLUGIN_TABLE(mask_params), PLUGIN_TABLE(mask_slots),
+                    "a material with holes"},
     .transmits = true,
     .null = true,
     .sample = mask_sample,

@@ -17,8 +17,8 @@ static const plugin_param normalmap_params[] = {
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_normalmap = {
-    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", normalmap_params, 3, &perturbed_slot, 1,
-                                 "a material with normals from a texture"},
+    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", PLUGIN_TABLE(normalmap_params),
+                                 PLUGIN_TABLE(perturbed_slots), "a material with normals from a texture"},
                       .mark = perturbed_mark,
                       .variant = perturbed_variant,
                       .needs = perturbed_needs},

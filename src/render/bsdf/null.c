@@ -48,7 +48,7 @@ static color null_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
 }
 
 const bsdf_class bsdf_null = {
-    .base.plugin = {PLUGIN_BSDF, "null", NULL, 0, NULL, 0,
+    .base.plugin = {PLUGIN_BSDF, "null", PLUGIN_NONE, PLUGIN_NONE,
                     "lets everything through, as if there were no surface"},
     .transmits = true,
     .null = true,

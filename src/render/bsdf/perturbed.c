@@ -149,5 +149,3 @@ uint32_t perturbed_needs(const class_node *n)
     (void)n;
     return NEED_TANGENTS;
 }
-
-const plugin_slot perturbed_slot = {PLUGIN_BSDF, "nested_bsdf", 1, 1};

@@ -5,11 +5,11 @@
 
 #include "render/classes.h"
 
-typedef struct perturbed_class {
+struct perturbed_class {
     bsdf_class bsdf;
     /* The new normal in the frame of the shading normal, of unit length. May run tracked. */
     vec3 (*normal)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
-} perturbed_class;
+};
 
 /* What every perturbed_class has for its functions; the nested material is its one child. */
 bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
@@ -24,9 +24,8 @@ bool perturbed_turns_by_uv(const scene_object *o);
 ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);
-uint32_t perturbed_needs(const class_node *n); /* tangents */
-extern const plugin_slot perturbed_slot;       /* the nested material */
-extern const perturbed_class bsdf_bumpmap, bsdf_normalmap;
+uint32_t perturbed_needs(const class_node *n);                                     /* tangents */
+static const plugin_slot perturbed_slots[] = {{PLUGIN_BSDF, "nested_bsdf", 1, 1}}; /* the nested material */
 #define PERTURBED_PARAMS                                                                                     \
     {                                                                                                        \
         "flip_invalid_normals",                                                                              \

@@ -111,7 +111,8 @@ static const plugin_param plastic_params[] = {
      "factor of the coat's reflection"},
 };
 const bsdf_class bsdf_plastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "plastic", plastic_params, 5, NULL, 0, "smooth plastic, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "plastic", PLUGIN_TABLE(plastic_params), PLUGIN_NONE,
+                        "smooth plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = plastic_load,

@@ -121,7 +121,7 @@ static const plugin_param pplastic_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_pplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "pplastic", pplastic_params, 11, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "pplastic", PLUGIN_TABLE(pplastic_params), PLUGIN_NONE,
                         "rough plastic for polarised light, one-sided; here without polarisation"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta.value",

@@ -536,8 +536,7 @@ static const plugin_param principled_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principled = {
-    .base = {.plugin = {PLUGIN_BSDF, "principled", principled_params,
-                        sizeof principled_params / sizeof *principled_params, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "principled", PLUGIN_TABLE(principled_params), PLUGIN_NONE,
                         "Disney's principled material"},
              .extra_words = WORDS,
              .data_name = "eta",

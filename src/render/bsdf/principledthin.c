@@ -394,8 +394,8 @@ static const plugin_param thin_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principledthin = {
-    .base = {.plugin = {PLUGIN_BSDF, "principledthin", thin_params, sizeof thin_params / sizeof *thin_params,
-                        NULL, 0, "Disney's principled material for thin sheets"},
+    .base = {.plugin = {PLUGIN_BSDF, "principledthin", PLUGIN_TABLE(thin_params), PLUGIN_NONE,
+                        "Disney's principled material for thin sheets"},
              .extra_words = RATES,
              .load = thin_load,
              .extra = thin_extra,

@@ -91,7 +91,7 @@ static const plugin_param roughconductor_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughconductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 10, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", PLUGIN_TABLE(roughconductor_params), PLUGIN_NONE,
                         "rough metal, one-sided"},
              .load = roughconductor_load,
              .mark = microfacet_mark,

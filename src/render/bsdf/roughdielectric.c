@@ -222,7 +222,7 @@ static const plugin_param roughdielectric_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughdielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 10, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", PLUGIN_TABLE(roughdielectric_params), PLUGIN_NONE,
                         "rough glass, such as ground glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

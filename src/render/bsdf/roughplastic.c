@@ -154,7 +154,7 @@ static const plugin_param roughplastic_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 9, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", PLUGIN_TABLE(roughplastic_params), PLUGIN_NONE,
                         "rough plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

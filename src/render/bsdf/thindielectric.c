@@ -54,7 +54,7 @@ static const plugin_param thindielectric_params[] = {
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_thindielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", thindielectric_params, 4, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", PLUGIN_TABLE(thindielectric_params), PLUGIN_NONE,
                         "a thin pane of glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

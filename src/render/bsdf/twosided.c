@@ -148,7 +148,7 @@ static const plugin_param twosided_params[] = {
 };
 static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "brdf_#", 1, 2}};
 const bsdf_class bsdf_twosided = {
-    .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1,
+    .base = {.plugin = {PLUGIN_BSDF, "twosided", PLUGIN_TABLE(twosided_params), PLUGIN_TABLE(twosided_slots),
                         "one or two one-sided materials, front and back"},
              .load = twosided_load},
     .sample = twosided_sample,
