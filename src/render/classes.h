@@ -56,12 +56,11 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
 /* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being
  * discrete or attached; where a discrete one leads. */
 bool bsdf_turns(const render_scene *s, const scene_object *bsdf);
-vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+vec3 bsdf_turned(const bsdf_context *ctx, ir_ref lobe);
 /* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or
  * one in it, `mixes`. */
-bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                          const bsdf_draw *draw);
-ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw);
+ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_HELD); }
@@ -79,6 +78,33 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref a
 
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+/* The same question, asked of the material that is held as child k. */
+static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
+{
+    bsdf_context nested = *ctx;
+    nested.n = ctx->n->child[k];
+    nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
+    return nested;
+}
+/* The same question, for reads by another tracer. */
+static inline bsdf_context bsdf_read_by(const bsdf_context *ctx, tracer *t)
+{
+    return (bsdf_context){t, ctx->n, ctx->record, ctx->wi, ctx->uv};
+}
+/* A material's own textured parameter where it is asked: a colour, a number, the weight of a part
+ * (plan_weight). */
+static inline color bsdf_texture(const bsdf_context *ctx, const char *param)
+{
+    return plan_texture(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
+static inline ir_ref bsdf_texture_1(const bsdf_context *ctx, const char *param)
+{
+    return plan_texture_1(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
+static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
+{
+    return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
 /* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
  * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
@@ -92,15 +118,15 @@ static inline const emitter_class *emitter_of(const class_node *n) { return (con
 
 /* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
 bool bsdf_lets_through(const class_node *n);
-color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+color bsdf_through(const bsdf_context *ctx);
 
 /* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it
  * holds (bsdf/albedo.c). */
-color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
-color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+color bsdf_albedo(const bsdf_context *ctx);
+color bsdf_nested_albedo(const bsdf_context *ctx);
 
 /* The `pdf` of materials that have discrete lobes only. */
-ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo);
 
 /* The `pdf` of lights that no ray meets. */
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);
