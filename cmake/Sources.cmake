@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The source files of every part, one by one: a new file is a line here.
+# The source files of every part, one by one: a new file is a line here. Only the folders of the renderer's plugins
+# are searched, so that a new plugin is a file there and a row in src/render/plugins.def.
 
 set(base_sources
     src/base/arena.c
@@ -109,53 +110,6 @@ set(scene_sources
     src/scene/volume_vol.c
     src/scene/xml.c)
 set(render_sources
-    src/render/bsdf/albedo.c
-    src/render/bsdf/beckmann.c
-    src/render/bsdf/blendbsdf.c
-    src/render/bsdf/bumpmap.c
-    src/render/bsdf/coat.c
-    src/render/bsdf/conductor.c
-    src/render/bsdf/dielectric.c
-    src/render/bsdf/diffuse.c
-    src/render/bsdf/facet.c
-    src/render/bsdf/fresnel.c
-    src/render/bsdf/hair.c
-    src/render/bsdf/hair_lobes.c
-    src/render/bsdf/ior.c
-    src/render/bsdf/mask.c
-    src/render/bsdf/metal.c
-    src/render/bsdf/metal_samples.c
-    src/render/bsdf/microfacet.c
-    src/render/bsdf/normalmap.c
-    src/render/bsdf/null.c
-    src/render/bsdf/perturbed.c
-    src/render/bsdf/plastic.c
-    src/render/bsdf/pplastic.c
-    src/render/bsdf/principled.c
-    src/render/bsdf/principled_lobes.c
-    src/render/bsdf/principledthin.c
-    src/render/bsdf/rim.c
-    src/render/bsdf/rough_interface.c
-    src/render/bsdf/roughconductor.c
-    src/render/bsdf/roughdielectric.c
-    src/render/bsdf/roughplastic.c
-    src/render/bsdf/thindielectric.c
-    src/render/bsdf/turned.c
-    src/render/bsdf/twosided.c
-    src/render/emitter/area.c
-    src/render/emitter/common.c
-    src/render/emitter/constant.c
-    src/render/emitter/directional.c
-    src/render/emitter/directionalarea.c
-    src/render/emitter/envmap.c
-    src/render/emitter/envmap_tables.c
-    src/render/emitter/point.c
-    src/render/emitter/pose.c
-    src/render/emitter/projector.c
-    src/render/emitter/spot.c
-    src/render/film/hdrfilm.c
-    src/render/filter/filters.c
-    src/render/filter/tabulated.c
     src/render/integrator/walk/kernel.c
     src/render/integrator/walk/loop_state.c
     src/render/integrator/walk/position.c
@@ -207,14 +161,6 @@ set(render_sources
     src/render/integrator/integrators.c
     src/render/plan_bvh.c
     src/render/scene_hierarchy.c
-    src/render/medium/estimator.c
-    src/render/medium/media.c
-    src/render/phase/blendphase.c
-    src/render/phase/hg.c
-    src/render/phase/isotropic.c
-    src/render/phase/rayleigh.c
-    src/render/phase/sggx.c
-    src/render/phase/tabphase.c
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c
@@ -222,38 +168,16 @@ set(render_sources
     src/render/random.c
     src/render/refit.c
     src/render/registry.c
-    src/render/sampler/samplers.c
     src/render/parameters.c
     src/render/scene_bind.c
     src/render/scene_build.c
     src/render/scene_structure.c
-    src/render/sensor/batch.c
-    src/render/sensor/fov.c
-    src/render/sensor/meters.c
-    src/render/sensor/orthographic.c
-    src/render/sensor/perspective.c
-    src/render/sensor/sensor.c
-    src/render/shape/curve.c
-    src/render/shape/cylinder.c
-    src/render/shape/disk.c
-    src/render/shape/ellipsoids.c
-    src/render/shape/groups.c
-    src/render/shape/kinds.c
-    src/render/shape/mesh.c
-    src/render/shape/mesh_arrays.c
-    src/render/shape/place.c
-    src/render/shape/sdfgrid.c
-    src/render/shape/sphere.c
-    src/render/texture/bitmap.c
-    src/render/texture/mesh_attribute.c
-    src/render/texture/spectra.c
-    src/render/texture/textures.c
-    src/render/texture/volume.c
     src/render/frame.c
-    src/render/volume/constvolume.c
-    src/render/volume/gridvolume.c
-    src/render/volume/largest.c
     src/render/warp.c)
+foreach(kind bsdf emitter film filter medium phase sampler sensor shape texture volume)
+    file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/render/${kind}/*.c)
+    list(APPEND render_sources ${files})
+endforeach()
 set(fit_sources
     src/fit/checkpoint.c
     src/fit/film.c

@@ -77,19 +77,19 @@ static const bl_bsdf_plugin *bsdf_plugin(const class_node *n)
     return &((const added_bsdf *)(const void *)n->cls)->plugin;
 }
 
-static ir_ref added_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref added_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    bl_plugin_trace trace = {t, n, record};
-    return inner(bsdf_plugin(n)->pdf(&trace, outer3(wi), outer3(wo), outer2(uv)));
+    bl_plugin_trace trace = {ctx->t, ctx->n, ctx->record};
+    return inner(bsdf_plugin(ctx->n)->pdf(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
 }
 
-static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample added_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    bl_plugin_trace trace = {t, n, record};
-    if (bsdf_plugin(n)->choose) {
-        bl_bsdf_choice c =
-            bsdf_plugin(n)->choose(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2));
+    tracer *t = ctx->t;
+    bl_plugin_trace trace = {t, ctx->n, ctx->record};
+    if (bsdf_plugin(ctx->n)->choose) {
+        bl_bsdf_choice c = bsdf_plugin(ctx->n)->choose(&trace, outer3(ctx->wi), outer2(ctx->uv),
+                                                       outer(u_lobe), outer(u1), outer(u2));
         return (bsdf_sample){
             .wo = inner3(c.wo),
             .pdf = inner(c.pdf),
@@ -98,33 +98,35 @@ static bsdf_sample added_sample(tracer *t, const class_node *n, ir_ref record, v
             .lobe = inner(c.lobe),
         };
     }
-    vec3 wo =
-        inner3(bsdf_plugin(n)->sample(&trace, outer3(wi), outer2(uv), outer(u_lobe), outer(u1), outer(u2)));
+    vec3 wo = inner3(bsdf_plugin(ctx->n)->sample(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(u_lobe),
+                                                 outer(u1), outer(u2)));
     return (bsdf_sample){
         .wo = wo,
-        .pdf = added_pdf(t, n, record, wi, wo, uv),
+        .pdf = added_pdf(ctx, wo),
         .eta = t_f32(t, 1),
         .delta = ir_bool(t->f, false),
         .lobe = t_u32(t, 0),
     };
 }
 
-static color added_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                         ir_ref delta, ir_ref lobe)
+static color added_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
-    bl_plugin_trace trace = {t, n, record};
-    color smooth = inner_color(bsdf_plugin(n)->value(&trace, outer3(wi), outer3(wo), outer2(uv)));
-    if (!bsdf_plugin(n)->coefficient)
+    tracer *t = ctx->t;
+    bl_plugin_trace trace = {t, ctx->n, ctx->record};
+    color smooth =
+        inner_color(bsdf_plugin(ctx->n)->value(&trace, outer3(ctx->wi), outer3(wo), outer2(ctx->uv)));
+    if (!bsdf_plugin(ctx->n)->coefficient)
         return smooth;
-    return color_select(t, delta,
-                        inner_color(bsdf_plugin(n)->coefficient(&trace, outer3(wi), outer2(uv), outer(lobe))),
-                        smooth);
+    return color_select(
+        t, delta,
+        inner_color(bsdf_plugin(ctx->n)->coefficient(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe))),
+        smooth);
 }
 
-static vec3 added_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static vec3 added_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    bl_plugin_trace trace = {t, n, record};
-    return inner3(bsdf_plugin(n)->leads(&trace, outer3(wi), outer2(uv), outer(lobe)));
+    bl_plugin_trace trace = {ctx->t, ctx->n, ctx->record};
+    return inner3(bsdf_plugin(ctx->n)->leads(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
 }
 
 static color added_eval(tracer *t, const class_node *n, ir_ref record, vec2 uv)

@@ -147,7 +147,8 @@ bl_result bl_plugin_add_light(bl_context *ctx, const bl_light_plugin *p)
     a->plugin = *p;
     a->cls = light_class(p);
     a->cls.base.plugin = plugin_describe(&ctx->memory, &sheet, &table);
-    a->cls.base.plugin.slots = emitter_slots, a->cls.base.plugin.slot_count = EMITTER_SLOT_COUNT;
+    a->cls.base.plugin.slots = emitter_slots,
+    a->cls.base.plugin.slot_count = sizeof emitter_slots / sizeof *emitter_slots;
     table[sheet.count] = (plugin_param){
         "sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"};
     plugin_add_class(ctx, &a->cls.base.plugin);

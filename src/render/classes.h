@@ -17,35 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const texture_class texture_constant, texture_bitmap, texture_checkerboard, texture_mesh_attribute,
-    texture_regular, texture_irregular, texture_blackbody, texture_volume;
-extern const render_class texture_uniform, texture_rawconstant, texture_srgb,
-    texture_d65; /* stand for constants: there are no objects of them */
-extern const bsdf_class bsdf_blend, bsdf_conductor, bsdf_dielectric, bsdf_diffuse, bsdf_hair, bsdf_mask,
-    bsdf_null, bsdf_plastic, bsdf_pplastic, bsdf_principled, bsdf_principledthin, bsdf_roughconductor,
-    bsdf_roughdielectric, bsdf_roughplastic, bsdf_thindielectric, bsdf_twosided;
-extern const emitter_class emitter_area, emitter_point, emitter_spot, emitter_directional,
-    emitter_directionalarea, emitter_constant, emitter_envmap, emitter_projector;
-extern const shape_class shape_rectangle, shape_cube, shape_obj, shape_ply, shape_serialized, shape_mesh,
-    shape_sphere, shape_disk, shape_cylinder, shape_merge, shape_shapegroup, shape_instance, shape_sdfgrid,
-    shape_linearcurve, shape_bsplinecurve, shape_ellipsoids;
-extern const volume_class volume_const, volume_grid;
-extern const phase_class phase_blend, phase_tab, phase_isotropic, phase_hg, phase_rayleigh, phase_sggx;
-extern const medium_class medium_homogeneous, medium_heterogeneous;
-extern const filter_class filter_box, filter_tent, filter_gaussian, filter_mitchell, filter_catmullrom,
-    filter_lanczos;
-extern const sensor_class sensor_perspective, sensor_thinlens, sensor_orthographic, sensor_radiancemeter,
-    sensor_irradiancemeter, sensor_distant, sensor_batch;
-extern const sampler_class sampler_independent, sampler_stratified, sampler_multijitter, sampler_orthogonal,
-    sampler_low_discrepancy;
-extern const render_class film_hdrfilm, integrator_path, integrator_direct, integrator_prb, integrator_moment,
-    integrator_volpath, integrator_volpathmis, integrator_prbvolpath, integrator_prb_attached,
-    integrator_prb_basic, integrator_prb_detached, integrator_tape, integrator_rb, integrator_rb_biased1,
-    integrator_rb_biased2, integrator_aov, integrator_depth, integrator_ptracer, class_scene;
+typedef struct perturbed_class perturbed_class; /* bsdf/perturbed.h */
+#define PLUGIN(type, kind, name) extern const type kind##_##name;
+#include "render/plugins.def"
+#undef PLUGIN
 
 /* What every shape can hold. */
-enum { SHAPE_SLOT_COUNT = 5 };
-extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
+static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
+                                          {PLUGIN_EMITTER, "emitter", 0, 1},
+                                          {PLUGIN_SENSOR, "sensor", 0, 1},
+                                          {PLUGIN_MEDIUM, "interior", 0, 1},
+                                          {PLUGIN_MEDIUM, "exterior", 0, 1}};
 /* A row of every shape's parameters, the last one. */
 #define SHAPE_ACCEPTED                                                                                       \
     {                                                                                                        \
@@ -53,8 +35,7 @@ extern const plugin_slot shape_slots[SHAPE_SLOT_COUNT];
     }
 
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
-enum { EMITTER_SLOT_COUNT = 1 };
-extern const plugin_slot emitter_slots[EMITTER_SLOT_COUNT];
+static const plugin_slot emitter_slots[] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 
 /* Textures and volumes beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
@@ -75,12 +56,11 @@ void texture_transform_words(const scene_object *o, uint32_t *words);
 /* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being
  * discrete or attached; where a discrete one leads. */
 bool bsdf_turns(const render_scene *s, const scene_object *bsdf);
-vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+vec3 bsdf_turned(const bsdf_context *ctx, ir_ref lobe);
 /* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or
  * one in it, `mixes`. */
-bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                          const bsdf_draw *draw);
-ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw);
+ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
 static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_HELD); }
@@ -98,6 +78,33 @@ ir_ref filter_within(tracer *t, const filter_class *cls, ir_ref record, ir_ref a
 
 /* The tracing functions behind a node. */
 static inline const bsdf_class *bsdf_of(const class_node *n) { return (const bsdf_class *)n->cls; }
+/* The same question, asked of the material that is held as child k. */
+static inline bsdf_context bsdf_nested(const bsdf_context *ctx, uint32_t k)
+{
+    bsdf_context nested = *ctx;
+    nested.n = ctx->n->child[k];
+    nested.record = t_offset(ctx->t, ctx->record, ctx->n->child_word[k]);
+    return nested;
+}
+/* The same question, for reads by another tracer. */
+static inline bsdf_context bsdf_read_by(const bsdf_context *ctx, tracer *t)
+{
+    return (bsdf_context){t, ctx->n, ctx->record, ctx->wi, ctx->uv};
+}
+/* A material's own textured parameter where it is asked: a colour, a number, the weight of a part
+ * (plan_weight). */
+static inline color bsdf_texture(const bsdf_context *ctx, const char *param)
+{
+    return plan_texture(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
+static inline ir_ref bsdf_texture_1(const bsdf_context *ctx, const char *param)
+{
+    return plan_texture_1(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
+static inline ir_ref bsdf_weight(const bsdf_context *ctx, const char *param)
+{
+    return plan_weight(ctx->t, ctx->n, ctx->record, param, ctx->uv);
+}
 static inline const volume_class *volume_of(const class_node *n) { return (const volume_class *)n->cls; }
 /* volume/largest.c: lane `lane` of LARGEST_LANES leaves the largest value of its share of the volume (whose
  * record is at `at`) in BUFFER_VALUES from word `words` on; the largest of those. */
@@ -111,15 +118,15 @@ static inline const emitter_class *emitter_of(const class_node *n) { return (con
 
 /* Null lobes: whether the class or one in it has any, and their coefficient (bsdf/null.c). */
 bool bsdf_lets_through(const class_node *n);
-color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+color bsdf_through(const bsdf_context *ctx);
 
 /* What Mitsuba calls the diffuse reflectance; `albedo` of what passes on that of the one material that it
  * holds (bsdf/albedo.c). */
-color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
-color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+color bsdf_albedo(const bsdf_context *ctx);
+color bsdf_nested_albedo(const bsdf_context *ctx);
 
 /* The `pdf` of materials that have discrete lobes only. */
-ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo);
 
 /* The `pdf` of lights that no ray meets. */
 ir_ref emitter_no_density(tracer *t, const class_node *n, ir_ref record, const emitter_hit *hit);

@@ -90,32 +90,40 @@ typedef struct bsdf_attached {
     ir_ref density;
 } bsdf_attached;
 
+/* What every function of a material is asked about: a record of its class, the direction wi in which the path
+ * came, and the place on the surface. Whether reads carry derivatives, and what a class needs of the surface
+ * besides uv (enum surface_need), the tracer says. */
+typedef struct bsdf_context {
+    tracer *t;
+    const class_node *n;
+    ir_ref record;
+    vec3 wi;
+    vec2 uv;
+} bsdf_context;
+
 /* Local frame of the shading normal; wi and wo point away from the surface. Values include |cos(wo)|. */
 typedef struct bsdf_class {
     render_class base;
     bool transmits;           /* has a lobe to the other side, were it the null lobe */
     const char *transmits_by; /* or has one where this parameter (PLUGIN_PART) is not a plain 0 */
     bool null;                /* has a null lobe */
-    bsdf_sample (*sample)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                          ir_ref u1, ir_ref u2);
+    bsdf_sample (*sample)(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
     /* Non-delta lobes only. */
-    ir_ref (*pdf)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
+    ir_ref (*pdf)(const bsdf_context *ctx, vec3 wo);
     /* The differentiable value in the measure that was sampled (docs/theory/detached_replay.md): with delta
      * false the sum of all non-delta lobes, else the coefficient of the discrete lobe. May run tracked. */
-    color (*value)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
-                   ir_ref lobe);
+    color (*value)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
     /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe
      * given. NULL: it has no such lobe. */
-    vec3 (*turned)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+    vec3 (*turned)(const bsdf_context *ctx, ir_ref lobe);
     /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of
      * parameters and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
-    bsdf_attached (*attached)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                              const bsdf_draw *draw);
+    bsdf_attached (*attached)(const bsdf_context *ctx, const bsdf_draw *draw);
     bool mixes; /* with `attached`: it chooses between parts, which may be attached or held. draw.wo of what
                    is held may move */
     /* Attached where this is at most render_scene.attach_below. Of mixtures, that of the part in the lobe's
      * number; of none, the least. With `attached`. */
-    ir_ref (*roughness)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+    ir_ref (*roughness)(const bsdf_context *ctx, ir_ref lobe);
     /* Whether an object, not counting what it holds, can be so rough and no rougher. With `attached`, of a
      * class that holds no materials. */
     bool (*attaches)(const render_scene *s, const scene_object *o);
@@ -124,11 +132,11 @@ typedef struct bsdf_class {
     bool (*turns_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
      * tracked. */
-    color (*through)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    color (*through)(const bsdf_context *ctx);
     /* The channel `albedo` (bsdf/albedo.c): the parameter that it is, seen from either side; or, of what
      * holds materials, what it makes of theirs. Both NULL: pi times the value toward the normal. */
     const char *albedo_param;
-    color (*albedo)(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+    color (*albedo)(const bsdf_context *ctx);
 } bsdf_class;
 
 typedef struct emitter_sample {

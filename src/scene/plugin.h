@@ -96,6 +96,10 @@ typedef struct plugin_slot {
     uint32_t least, most;
 } plugin_slot;
 
+/* A table with the number of its rows, for two fields that follow each other; and none. */
+#define PLUGIN_TABLE(array) (array), sizeof(array) / sizeof *(array)
+#define PLUGIN_NONE NULL, 0
+
 typedef struct plugin_class {
     plugin_category category;
     const char *name;

@@ -269,9 +269,8 @@ static ir_module *choosing(const scene_eval *e, const struct choice *c)
     vec3 wi = v3(t_f32(&t, (float)c->wi[0]), t_f32(&t, (float)c->wi[1]), t_f32(&t, (float)c->wi[2]));
     vec2 uv = {t_f32(&t, (float)c->uv[0]), t_f32(&t, (float)c->uv[1])};
     ir_ref half = t_f32(&t, 0.5f), u = ir_param(m->entry, IR_F32);
-    bsdf_sample s =
-        ((const bsdf_class *)n->cls)
-            ->sample(&t, n, t_u32(&t, e->plan->words.data[shape + SHAPE_BSDF_RECORD]), wi, uv, u, half, half);
+    bsdf_context ctx = {&t, n, t_u32(&t, e->plan->words.data[shape + SHAPE_BSDF_RECORD]), wi, uv};
+    bsdf_sample s = ((const bsdf_class *)n->cls)->sample(&ctx, u, half, half);
     ir_return(m->entry, (ir_ref[3]){s.lobe, s.delta, s.pdf}, 3);
     return m;
 }

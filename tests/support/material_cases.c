@@ -38,6 +38,15 @@ const material_case material_cases[] = {
      .parameters = {"it.reflectance.value"},
      .inwards = 1, .cosines = {0.5}, .black = true},
 
+    {.name = "rough diffuse", .xml = IT("roughdiffuse", RGB("reflectance", ".9,.5,.1") FLOAT("alpha", ".4")),
+     .parameters = {"it.reflectance.value", "it.alpha.value"}, .cosines = {0.7, 0.2}},
+    {.name = "rough diffuse, very, by bitmap", .xml =
+     IT("roughdiffuse", RGB("reflectance", ".9") BITMAP("alpha", "grey.pfm")),
+     .parameters = {"it.reflectance.value", "it.alpha.data"}},
+    {.name = "rough diffuse, black, requested", .xml = IT("roughdiffuse", RGB("reflectance", "0")),
+     .requested = true,
+     .parameters = {"it.reflectance.value"}, .inwards = 1, .cosines = {0.5}, .black = true},
+
     {.name = "dielectric", .xml = IT("dielectric", GLASS INDICES("1.5")), .parameters = {OF_GLASS}, .eta =
      1.5, .cosines = {0.8, -0.8, -0.3},
      .black = true},

@@ -23,6 +23,11 @@ static surface flat(tracer *t)
         .du = {two, zero}, .dv = {zero, two}, .ng = v3(zero, zero, t_f32(t, 1)), .p = v3(zero, zero, zero)};
 }
 
+static bsdf_context asked(tracer *t, const class_node *n, uint32_t record, vec3 wi)
+{
+    return (bsdf_context){t, n, t_u32(t, record), wi, place(t)};
+}
+
 /* wi 3, u 3 -> wo 3, pdf, delta, lobe, eta */
 static void trace_sample(tracer *t, const class_node *n, uint32_t record)
 {
@@ -31,8 +36,8 @@ static void trace_sample(tracer *t, const class_node *n, uint32_t record)
         in[k] = ir_param(t->f, IR_F32);
     surface at = flat(t);
     t->surface = &at;
-    bsdf_sample r =
-        bsdf_of(n)->sample(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), place(t), in[3], in[4], in[5]);
+    bsdf_context ctx = asked(t, n, record, vec3_at(in));
+    bsdf_sample r = bsdf_of(n)->sample(&ctx, in[3], in[4], in[5]);
     ir_return(t->f, (ir_ref[]){r.wo.x, r.wo.y, r.wo.z, r.pdf, r.delta, r.lobe, r.eta}, 7);
 }
 
@@ -43,8 +48,8 @@ static color value_of_params(tracer *t, const class_node *n, uint32_t record, ir
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
     ir_ref delta = ir_param(t->f, IR_BOOL), lobe = ir_param(t->f, IR_U32);
-    return bsdf_of(n)->value(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]),
-                             place(t), delta, lobe);
+    bsdf_context ctx = asked(t, n, record, vec3_at(in));
+    return bsdf_of(n)->value(&ctx, vec3_at(in + 3), delta, lobe);
 }
 
 /* wi 3, wo 3, delta, lobe -> pdf, value 3 */
@@ -54,8 +59,8 @@ static void trace_at(tracer *t, const class_node *n, uint32_t record)
     surface plane = flat(t);
     t->surface = &plane;
     color v = value_of_params(t, n, record, in);
-    ir_ref pdf =
-        bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    bsdf_context ctx = asked(t, n, record, vec3_at(in));
+    ir_ref pdf = bsdf_of(n)->pdf(&ctx, vec3_at(in + 3));
     ir_return(t->f, (ir_ref[]){pdf, v.c[0], v.c[1], v.c[2]}, 4);
 }
 
@@ -78,8 +83,8 @@ static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
     t->surface = &plane;
     for (int k = 0; k < 6; k++)
         in[k] = ir_param(t->f, IR_F32);
-    ir_ref pdf =
-        bsdf_of(n)->pdf(t, n, t_u32(t, record), v3(in[0], in[1], in[2]), v3(in[3], in[4], in[5]), place(t));
+    bsdf_context ctx = asked(t, n, record, vec3_at(in));
+    ir_ref pdf = bsdf_of(n)->pdf(&ctx, vec3_at(in + 3));
     ad_backward(t->f, &pdf, &one, 1, in, out, 6);
     ir_return(t->f, out, 6);
 }
@@ -88,21 +93,19 @@ static void trace_slopes(tracer *t, const class_node *n, uint32_t record)
 static void trace_attached(tracer *t, const class_node *n, uint32_t record)
 {
     ir_func *f = t->f;
-    ir_ref in[9], lobe, at = t_u32(t, record);
+    ir_ref in[9], lobe;
     surface plane = flat(t);
     t->surface = &plane;
     tracer deciding = t_deciding(t);
     for (int k = 0; k < 9; k++)
         in[k] = ir_param(f, IR_F32);
     lobe = ir_param(f, IR_U32);
-    vec3 wi = v3(in[0], in[1], in[2]);
-    ir_ref follows =
-        bsdf_smooth_enough(&deciding, bsdf_roughness(&deciding, n, at, wi, place(&deciding),
-                                                     lobe)); /* as in integrator/vertex/plugin_functions.c */
+    bsdf_context ctx = asked(t, n, record, vec3_at(in)), decided = bsdf_read_by(&ctx, &deciding);
+    ir_ref follows = bsdf_smooth_enough(
+        &deciding, bsdf_roughness(&decided, lobe)); /* as in integrator/vertex/plugin_functions.c */
     lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
-    bsdf_attached a =
-        bsdf_attach(t, n, at, wi, place(t), &(bsdf_draw){v3(in[3], in[4], in[5]), lobe, in[6], in[7]});
-    color v = bsdf_of(n)->value(t, n, at, wi, a.wo, place(t), ir_bool(f, false), t_u32(t, 0));
+    bsdf_attached a = bsdf_attach(&ctx, &(bsdf_draw){vec3_at(in + 3), lobe, in[6], in[7]});
+    color v = bsdf_of(n)->value(&ctx, a.wo, ir_bool(f, false), t_u32(t, 0));
     ir_ref quotient = ir_div(f, v.c[1], a.density), seed = ir_div(f, ir_detach(f, a.density), in[8]);
     ad_backward(f, &quotient, &seed, 1, NULL, NULL, 0);
     ir_return(f, NULL, 0);

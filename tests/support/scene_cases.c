@@ -201,6 +201,12 @@ const scene_case scene_cases[] = {
          "ground.specular_reflectance.value",
                     "ground.specular_transmittance.value", "pane.specular_transmittance.value",
                     "light.radiance.value"}},
+    {.name = "rough diffuse",
+     .body = DIFFUSE("red", ".6,.2,.15") "<bsdf type='roughdiffuse' id='plaster'>"
+         RGB("reflectance", ".3,.5,.7") NUMBER("alpha", ".6") "</bsdf>"
+         FLOOR(REF("plaster")) WALL(REF("red")) BLOCK(REF("plaster")) LAMP(BLACK AREA("5,4,3")),
+     .parameters = {"plaster.reflectance.value", "plaster.alpha.value", "light.radiance.value"},
+     .step = 1e-3},
     {.name = "principled, opaque, glass and a sheet",
      .body = TWO_COLOURS
          "<bsdf type='principled' id='paint'>" RGB("base_color", ".6,.4,.2") NUMBER("roughness", ".4")

@@ -5,19 +5,20 @@
 
 static const float pi = 3.14159265358979323846f;
 
-color bsdf_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+color bsdf_albedo(const bsdf_context *ctx)
 {
-    const bsdf_class *cls = bsdf_of(n);
+    tracer *t = ctx->t;
+    const bsdf_class *cls = bsdf_of(ctx->n);
     if (cls->albedo_param)
-        return plan_texture(t, n, record, cls->albedo_param, uv);
+        return bsdf_texture(ctx, cls->albedo_param);
     if (cls->albedo)
-        return cls->albedo(t, n, record, wi, uv);
+        return cls->albedo(ctx);
     const vec3 normal = {t_f32(t, 0), t_f32(t, 0), t_f32(t, 1)};
-    return color_scale(t, cls->value(t, n, record, wi, normal, uv, ir_bool(t->f, false), t_u32(t, 0)),
-                       t_f32(t, pi));
+    return color_scale(t, cls->value(ctx, normal, ir_bool(t->f, false), t_u32(t, 0)), t_f32(t, pi));
 }
 
-color bsdf_nested_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+color bsdf_nested_albedo(const bsdf_context *ctx)
 {
-    return bsdf_albedo(t, n->child[0], t_offset(t, record, n->child_word[0]), wi, uv);
+    bsdf_context nested = bsdf_nested(ctx, 0);
+    return bsdf_albedo(&nested);
 }

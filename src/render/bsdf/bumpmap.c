@@ -4,12 +4,13 @@
  * along n do not count; on the side of the geometric normal (Mitsuba). */
 #include "render/bsdf/perturbed.h"
 
-static vec3 bumped_normal(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static vec3 bumped_normal(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     const surface *at = t->surface;
-    vec2 slope = plan_texture_slope(t, n, record, "nested_texture", uv);
-    ir_ref scale = plan_number(t, n, record, "scale"), zero = t_f32(t, 0);
+    vec2 slope = plan_texture_slope(t, ctx->n, ctx->record, "nested_texture", ctx->uv);
+    ir_ref scale = plan_number(t, ctx->n, ctx->record, "scale"), zero = t_f32(t, 0);
     vec3 du = v3(at->du.x, at->du.y, ir_mul(f, scale, slope.x)),
          dv = v3(at->dv.x, at->dv.y, ir_mul(f, scale, slope.y));
     vec3 normal = v3_cross(t, du, dv);
@@ -40,7 +41,8 @@ static const plugin_param bumpmap_params[] = {
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_bumpmap = {
-    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "bumpmap", bumpmap_params, 4, &perturbed_slot, 1,
+    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "bumpmap", PLUGIN_TABLE(bumpmap_params),
+                                 PLUGIN_TABLE(perturbed_slots),
                                  "a material with bumps from a texture of heights"},
                       .load = bumpmap_load,
                       .mark = perturbed_mark,

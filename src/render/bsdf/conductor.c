@@ -12,28 +12,28 @@ static bl_result conductor_load(render_scene *s, const scene_object *o, bl_error
 
 static ir_ref above(tracer *t, vec3 wi) { return ir_gt(t->f, wi.z, t_f32(t, 0)); }
 
-static bsdf_sample conductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                    ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample conductor_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;
+    tracer *t = ctx->t;
+    (void)u_lobe, (void)u1, (void)u2;
     ir_ref one = t_f32(t, 1);
     return (bsdf_sample){
-        .wo = fresnel_reflected(t, wi),
-        .pdf = ir_select(t->f, above(t, wi), one, t_f32(t, 0)),
+        .wo = fresnel_reflected(t, ctx->wi),
+        .pdf = ir_select(t->f, above(t, ctx->wi), one, t_f32(t, 0)),
         .eta = one,
         .delta = ir_bool(t->f, true),
         .lobe = t_u32(t, 0),
     };
 }
 
-static color conductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                             ir_ref delta, ir_ref lobe)
+static color conductor_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)wo, (void)lobe;
-    color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
-    COLOR_EACH(reflectance, fresnel_conductor(t, wi.z, eta.c[c], k.c[c]));
-    color value = color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance);
-    return color_select(t, ir_and(t->f, delta, above(t, wi)), value, color_all(t_f32(t, 0)));
+    color eta = bsdf_texture(ctx, "eta"), k = bsdf_texture(ctx, "k");
+    COLOR_EACH(reflectance, fresnel_conductor(t, ctx->wi.z, eta.c[c], k.c[c]));
+    color value = color_mul(t, bsdf_texture(ctx, "specular_reflectance"), reflectance);
+    return color_select(t, ir_and(t->f, delta, above(t, ctx->wi)), value, color_all(t_f32(t, 0)));
 }
 
 static const plugin_param conductor_params[] = {
@@ -43,7 +43,8 @@ static const plugin_param conductor_params[] = {
     {"specular_reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the reflection"},
 };
 const bsdf_class bsdf_conductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "conductor", conductor_params, 4, NULL, 0, "smooth metal, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "conductor", PLUGIN_TABLE(conductor_params), PLUGIN_NONE,
+                        "smooth metal, one-sided"},
              .load = conductor_load},
     .sample = conductor_sample,
     .pdf = bsdf_no_density,

@@ -13,43 +13,43 @@ static bl_result dielectric_load(render_scene *s, const scene_object *o, bl_erro
     return interface_load(s, o, true, err);
 }
 
-static fresnel interface_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
+static fresnel interface_at(const bsdf_context *ctx)
 {
-    return fresnel_dielectric(t, wi.z, interface_eta(t, n, record));
+    tracer *t = ctx->t;
+    return fresnel_dielectric(t, ctx->wi.z, interface_eta(t, ctx->n, ctx->record));
 }
 
-static bsdf_sample dielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                     ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample dielectric_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    (void)uv, (void)u1, (void)u2;
+    tracer *t = ctx->t;
+    (void)u1, (void)u2;
     ir_func *f = t->f;
-    fresnel at = interface_at(t, n, record, wi);
+    fresnel at = interface_at(ctx);
     ir_ref one = t_f32(t, 1), reflects = ir_lt(f, u_lobe, at.reflectance);
     return (bsdf_sample){
-        .wo = v3_select(t, reflects, fresnel_reflected(t, wi), fresnel_refracted(t, wi, &at)),
+        .wo = v3_select(t, reflects, fresnel_reflected(t, ctx->wi), fresnel_refracted(t, ctx->wi, &at)),
         .pdf = ir_select(f, reflects, at.reflectance, ir_sub(f, one, at.reflectance)),
         .eta = ir_select(f, reflects, one, at.eta_it),
         .delta = ir_bool(f, true),
         .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
 }
 
-static vec3 dielectric_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static vec3 dielectric_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)uv;
-    fresnel at = interface_at(t, n, record, wi);
-    return v3_select(t, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), fresnel_reflected(t, wi),
-                     fresnel_refracted(t, wi, &at));
+    tracer *t = ctx->t;
+    fresnel at = interface_at(ctx);
+    return v3_select(t, ir_eq(t->f, lobe, t_u32(t, LOBE_REFLECTION)), fresnel_reflected(t, ctx->wi),
+                     fresnel_refracted(t, ctx->wi, &at));
 }
 
-static color dielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                              ir_ref delta, ir_ref lobe)
+static color dielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)wo;
     ir_func *f = t->f;
-    fresnel at = interface_at(t, n, record, wi);
+    fresnel at = interface_at(ctx);
     ir_ref crosses = ir_mul(f, ir_sub(f, t_f32(t, 1), at.reflectance), t_sqr(t, at.eta_ti));
-    return interface_value(t, n, record, uv, at.reflectance, crosses, delta,
-                           ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
+    return interface_value(ctx, at.reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param dielectric_params[] = {
@@ -60,7 +60,7 @@ static const plugin_param dielectric_params[] = {
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_dielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "dielectric", dielectric_params, 4, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "dielectric", PLUGIN_TABLE(dielectric_params), PLUGIN_NONE,
                         "smooth glass, water and the like"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

@@ -10,15 +10,15 @@ static ir_ref both_above(tracer *t, vec3 wi, vec3 wo)
     return ir_and(t->f, ir_gt(t->f, wi.z, zero), ir_gt(t->f, wo.z, zero));
 }
 
-static ir_ref diffuse_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref diffuse_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    (void)n, (void)record, (void)uv;
-    return ir_select(t->f, both_above(t, wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
+    tracer *t = ctx->t;
+    return ir_select(t->f, both_above(t, ctx->wi, wo), ir_mul(t->f, wo.z, t_f32(t, inverse_pi)), t_f32(t, 0));
 }
 
-static bsdf_sample diffuse_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                  ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample diffuse_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     (void)u_lobe;
     bsdf_sample s = {
         .wo = warp_cosine_hemisphere(t, u1, u2),
@@ -26,23 +26,23 @@ static bsdf_sample diffuse_sample(tracer *t, const class_node *n, ir_ref record,
         .delta = ir_bool(t->f, false),
         .lobe = t_u32(t, 0),
     };
-    s.pdf = diffuse_pdf(t, n, record, wi, s.wo, uv);
+    s.pdf = diffuse_pdf(ctx, s.wo);
     return s;
 }
 
-static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                           ir_ref delta, ir_ref lobe)
+static color diffuse_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
-    return color_scale(t, plan_texture(t, n, record, "reflectance", uv),
-                       diffuse_pdf(t, n, record, wi, wo, uv));
+    return color_scale(t, bsdf_texture(ctx, "reflectance"), diffuse_pdf(ctx, wo));
 }
 
 static const plugin_param diffuse_params[] = {
     {"reflectance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "0.5", 0, 0, "albedo"},
 };
 const bsdf_class bsdf_diffuse = {
-    .base.plugin = {PLUGIN_BSDF, "diffuse", diffuse_params, 1, NULL, 0, "ideally diffuse, one-sided"},
+    .base.plugin = {PLUGIN_BSDF, "diffuse", PLUGIN_TABLE(diffuse_params), PLUGIN_NONE,
+                    "ideally diffuse, one-sided"},
     .sample = diffuse_sample,
     .pdf = diffuse_pdf,
     .value = diffuse_value,

@@ -64,10 +64,11 @@ ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k)
 
 vec3 fresnel_reflected(tracer *t, vec3 wi) { return v3(ir_neg(t->f, wi.x), ir_neg(t->f, wi.y), wi.z); }
 
-vec3 fresnel_mirrored(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+vec3 fresnel_mirrored(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)n, (void)record, (void)uv, (void)lobe;
-    return fresnel_reflected(t, wi);
+    tracer *t = ctx->t;
+    (void)lobe;
+    return fresnel_reflected(t, ctx->wi);
 }
 
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f)

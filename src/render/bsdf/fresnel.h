@@ -19,7 +19,7 @@ fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta);
 ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k);
 vec3 fresnel_reflected(tracer *t, vec3 wi);
 /* `turned` of materials whose only discrete lobes are mirrored ones, and null ones. */
-vec3 fresnel_mirrored(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+vec3 fresnel_mirrored(const bsdf_context *ctx, ir_ref lobe);
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 
 /* Mean reflectance of diffuse light that comes from below the surface, of relative index eta: the integral of
@@ -35,7 +35,7 @@ void interface_extra(const plan *p, const scene_object *o, uint32_t *words);
 ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record);
 /* The value of a smooth one: the share of the lobe that was taken times its texture. reflects: bool. Black
  * where the lobe is not discrete. */
-color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance,
-                      ir_ref transmittance, ir_ref delta, ir_ref reflects);
+color interface_value(const bsdf_context *ctx, ir_ref reflectance, ir_ref transmittance, ir_ref delta,
+                      ir_ref reflects);
 
 #endif

@@ -109,12 +109,14 @@ static ir_ref phi_of(tracer *t, vec3 w) { return ir_atan2(t->f, w.z, w.x); }
 
 /* By the concentrations of two pigments (d'Eon et al. 2011, section 6.1, relative to the fibre's radius), or
  * as it is given. */
-static color absorption(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static color absorption(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     static const float eumelanin[3] = {0.419f, 0.697f, 1.37f}, pheomelanin[3] = {0.187f, 0.4f, 1.05f};
-    if (n->variant & ABSORPTION_GIVEN)
-        return color_scale(t, plan_texture(t, n, record, "sigma_a", uv), plan_number(t, n, record, "scale"));
-    ir_ref brown = plan_number(t, n, record, "eumelanin"), red = plan_number(t, n, record, "pheomelanin");
+    if (ctx->n->variant & ABSORPTION_GIVEN)
+        return color_scale(t, bsdf_texture(ctx, "sigma_a"), plan_number(t, ctx->n, ctx->record, "scale"));
+    ir_ref brown = plan_number(t, ctx->n, ctx->record, "eumelanin"),
+           red = plan_number(t, ctx->n, ctx->record, "pheomelanin");
     COLOR_EACH(r, t_mad(t, brown, t_f32(t, eumelanin[c]), ir_mul(t->f, red, t_f32(t, pheomelanin[c]))));
     return r;
 }
@@ -151,16 +153,17 @@ static void tilt(tracer *t, const class_node *n, ir_ref record, vec2 theta, vec2
     out[SEGMENTS] = theta;
 }
 
-static fibre fibre_seen(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static fibre fibre_seen(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-6f), eta = interface_eta(t, n, record);
-    fibre s = {.around = width_at(t, n, record, DERIVED_AROUND), .phi = phi_of(t, wi)};
-    vec2 theta = theta_of(t, wi);
-    tilt(t, n, record, theta, s.tilted);
+    ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-6f), eta = interface_eta(t, ctx->n, ctx->record);
+    fibre s = {.around = width_at(t, ctx->n, ctx->record, DERIVED_AROUND), .phi = phi_of(t, ctx->wi)};
+    vec2 theta = theta_of(t, ctx->wi);
+    tilt(t, ctx->n, ctx->record, theta, s.tilted);
     for (uint32_t p = 0; p < LOBES; p++) /* the last is as wide as the one before */
-        s.along[p] = width_at(t, n, record, DERIVED_ALONG + 2 * (p < SEGMENTS ? p : SEGMENTS - 1));
-    ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, wi.x), wi.z),
+        s.along[p] = width_at(t, ctx->n, ctx->record, DERIVED_ALONG + 2 * (p < SEGMENTS ? p : SEGMENTS - 1));
+    ir_ref across = ir_max(f, theta.y, least), gamma = ir_atan2(f, ir_neg(f, ctx->wi.x), ctx->wi.z),
            h = ir_sin(f, gamma);
     /* inside: Snell's law in the plane of the fibre, and with the index that its cross-section sees
      * (Marschner et al. 2003, appendix B) */
@@ -173,7 +176,7 @@ static fibre fibre_seen(tracer *t, const class_node *n, ir_ref record, vec3 wi, 
         s.turn[p] = ir_add(f, ir_mul(f, gamma_t, t_f32(t, 2 * (float)p)),
                            t_mad(t, gamma, t_f32(t, -2), t_f32(t, (float)p * pi)));
     ir_ref length = ir_div(f, ir_add(f, cos_gamma, cos_gamma), ir_max(f, cos_t, least));
-    color sigma_a = absorption(t, n, record, uv);
+    color sigma_a = absorption(ctx);
     COLOR_EACH(transmittance, ir_exp(f, ir_neg(f, ir_mul(f, sigma_a.c[c], length))));
     ir_ref facing = ir_mul(f, theta.y, t_safe_sqrt(t, ir_sub(f, one, t_sqr(t, h))));
     attenuate(t, fresnel_dielectric(t, facing, eta).reflectance, transmittance, s.left);
@@ -206,9 +209,10 @@ static void choose(tracer *t, const fibre *s, ir_ref out[LOBES])
 
 /* ---- the material ---- */
 
-static ir_ref hair_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref hair_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    fibre s = fibre_seen(t, n, record, wi, uv);
+    tracer *t = ctx->t;
+    fibre s = fibre_seen(ctx);
     ir_ref lobe[LOBES], share[LOBES], sum = t_f32(t, 0);
     scatter(t, &s, wo, lobe);
     choose(t, &s, share);
@@ -217,11 +221,11 @@ static ir_ref hair_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     return sum;
 }
 
-static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                               ir_ref u1, ir_ref u2)
+static bsdf_sample hair_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    fibre s = fibre_seen(t, n, record, wi, uv);
+    fibre s = fibre_seen(ctx);
     ir_ref share[LOBES], begin = t_f32(t, 0), width, turn = s.turn[0];
     hair_width along = s.along[0];
     vec2 tilted = s.tilted[0];
@@ -248,18 +252,18 @@ static bsdf_sample hair_sample(tracer *t, const class_node *n, ir_ref record, ve
     vec3 wo = v3(ir_mul(f, cosine, ir_cos(f, phi)), sine, ir_mul(f, cosine, ir_sin(f, phi)));
     return (bsdf_sample){
         .wo = wo,
-        .pdf = hair_pdf(t, n, record, wi, wo, uv),
+        .pdf = hair_pdf(ctx, wo),
         .eta = t_f32(t, 1),
         .delta = ir_bool(f, false),
         .lobe = t_u32(t, 0),
     };
 }
 
-static color hair_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                        ir_ref delta, ir_ref lobe)
+static color hair_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
-    fibre s = fibre_seen(t, n, record, wi, uv);
+    fibre s = fibre_seen(ctx);
     ir_ref part[LOBES];
     scatter(t, &s, wo, part);
     color sum = color_scale(t, s.left[0], part[0]);
@@ -290,7 +294,7 @@ static const plugin_param hair_params[] = {
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 1e9, "factor of sigma_a"},
 };
 const bsdf_class bsdf_hair = {
-    .base = {.plugin = {PLUGIN_BSDF, "hair", hair_params, sizeof hair_params / sizeof *hair_params, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "hair", PLUGIN_TABLE(hair_params), PLUGIN_NONE,
                         "hair and fur, for curves"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

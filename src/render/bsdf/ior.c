@@ -66,11 +66,11 @@ ir_ref interface_eta(tracer *t, const class_node *n, ir_ref record)
     return plan_load(t, n, record, n->extra_word + INTERFACE_ETA, PLAN_DATA_SLOT, t_u32(t, 0));
 }
 
-color interface_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref reflectance,
-                      ir_ref transmittance, ir_ref delta, ir_ref reflects)
+color interface_value(const bsdf_context *ctx, ir_ref reflectance, ir_ref transmittance, ir_ref delta,
+                      ir_ref reflects)
 {
-    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance);
-    color transmitted =
-        color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv), transmittance);
+    tracer *t = ctx->t;
+    color reflected = color_scale(t, bsdf_texture(ctx, "specular_reflectance"), reflectance);
+    color transmitted = color_scale(t, bsdf_texture(ctx, "specular_transmittance"), transmittance);
     return color_select(t, delta, color_select(t, reflects, reflected, transmitted), color_all(t_f32(t, 0)));
 }

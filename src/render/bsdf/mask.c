@@ -4,31 +4,28 @@
  * are not. */
 #include "render/classes.h"
 
-static ir_ref opacity_of(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref opacity_of(const bsdf_context *ctx)
 {
-    return t_clamp(t, plan_texture_1(t, n, record, "opacity", uv), 0, 1);
+    tracer *t = ctx->t;
+    return t_clamp(t, bsdf_texture_1(ctx, "opacity"), 0, 1);
 }
 
-static ir_ref nested_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref nested_probability(const bsdf_context *ctx)
 {
-    return plan_probability(t, n, "opacity", opacity_of(t, n, record, uv));
+    tracer *t = ctx->t;
+    return plan_probability(t, ctx->n, "opacity", opacity_of(ctx));
 }
 
-static ir_ref nested_record(tracer *t, const class_node *n, ir_ref record)
+static bsdf_sample mask_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    return t_offset(t, record, n->child_word[0]);
-}
-
-static bsdf_sample mask_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                               ir_ref u1, ir_ref u2)
-{
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    const class_node *child = n->child[0];
-    ir_ref p = nested_probability(t, n, record, uv), one = t_f32(t, 1), nested = ir_lt(f, u_lobe, p);
-    bsdf_sample s =
-        bsdf_of(child)->sample(t, child, nested_record(t, n, record), wi, uv, t_ratio(t, u_lobe, p), u1, u2);
+    ir_ref p = nested_probability(ctx), one = t_f32(t, 1), nested = ir_lt(f, u_lobe, p),
+           rest = t_ratio(t, u_lobe, p);
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    bsdf_sample s = bsdf_of(inner.n)->sample(&inner, rest, u1, u2);
     return (bsdf_sample){
-        .wo = v3_select(t, nested, s.wo, v3_neg(t, wi)),
+        .wo = v3_select(t, nested, s.wo, v3_neg(t, ctx->wi)),
         .pdf = ir_select(f, nested, ir_mul(f, p, s.pdf), ir_sub(f, one, p)),
         .eta = ir_select(f, nested, s.eta, one),
         .delta = ir_or(f, s.delta, ir_not(f, nested)),
@@ -36,50 +33,57 @@ static bsdf_sample mask_sample(tracer *t, const class_node *n, ir_ref record, ve
     };
 }
 
-static ir_ref mask_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref mask_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    const class_node *child = n->child[0];
-    return ir_mul(t->f, nested_probability(t, n, record, uv),
-                  bsdf_of(child)->pdf(t, child, nested_record(t, n, record), wi, wo, uv));
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    ir_ref pdf = bsdf_of(inner.n)->pdf(&inner, wo);
+    return ir_mul(ctx->t->f, nested_probability(ctx), pdf);
 }
 
-static color mask_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                        ir_ref delta, ir_ref lobe)
+static color mask_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    const class_node *child = n->child[0];
-    ir_ref opacity = opacity_of(t, n, record, uv),
-           through = ir_and(f, delta, ir_eq(f, lobe, t_u32(t, LOBE_NULL)));
-    color nested = bsdf_of(child)->value(t, child, nested_record(t, n, record), wi, wo, uv, delta,
-                                         ir_sub(f, lobe, t_u32(t, 1)));
+    ir_ref opacity = opacity_of(ctx), through = ir_and(f, delta, ir_eq(f, lobe, t_u32(t, LOBE_NULL)));
+    ir_ref own = ir_sub(f, lobe, t_u32(t, 1));
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    color nested = bsdf_of(inner.n)->value(&inner, wo, delta, own);
     return color_select(t, through, color_all(ir_sub(f, t_f32(t, 1), opacity)),
                         color_scale(t, nested, opacity));
 }
 
-static vec3 mask_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static vec3 mask_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    return bsdf_turned(t, n->child[0], nested_record(t, n, record), wi, uv, ir_sub(t->f, lobe, t_u32(t, 1)));
+    tracer *t = ctx->t;
+    ir_ref own = ir_sub(t->f, lobe, t_u32(t, 1));
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    return bsdf_turned(&inner, own);
 }
 
-static bsdf_attached mask_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                   const bsdf_draw *draw)
+static bsdf_attached mask_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    bsdf_draw inner = *draw;
-    inner.lobe = ir_sub(t->f, draw->lobe, t_u32(t, 1));
-    return bsdf_attach(t, n->child[0], nested_record(t, n, record), wi, uv, &inner);
+    tracer *t = ctx->t;
+    bsdf_draw own = *draw;
+    own.lobe = ir_sub(t->f, draw->lobe, t_u32(t, 1));
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    return bsdf_attach(&inner, &own);
 }
 
-static ir_ref mask_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref mask_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    ir_ref inner = ir_is_none(lobe) ? lobe : ir_sub(t->f, lobe, t_u32(t, 1));
-    return bsdf_roughness(t, n->child[0], nested_record(t, n, record), wi, uv, inner);
+    tracer *t = ctx->t;
+    ir_ref own = ir_is_none(lobe) ? lobe : ir_sub(t->f, lobe, t_u32(t, 1));
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    return bsdf_roughness(&inner, own);
 }
 
 /* Through the holes, or through what the nested material lets through. */
-static color mask_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static color mask_through(const bsdf_context *ctx)
 {
-    ir_ref opacity = opacity_of(t, n, record, uv), hole = ir_sub(t->f, t_f32(t, 1), opacity);
-    color nested = bsdf_through(t, n->child[0], nested_record(t, n, record), wi, uv);
+    tracer *t = ctx->t;
+    ir_ref opacity = opacity_of(ctx), hole = ir_sub(t->f, t_f32(t, 1), opacity);
+    bsdf_context inner = bsdf_nested(ctx, 0);
+    color nested = bsdf_through(&inner);
     COLOR_EACH(r, t_mad(t, opacity, nested.c[c], hole));
     return r;
 }
@@ -90,7 +94,8 @@ static const plugin_param mask_params[] = {
 };
 static const plugin_slot mask_slots[] = {{PLUGIN_BSDF, "nested_bsdf", 1, 1}};
 const bsdf_class bsdf_mask = {
-    .base.plugin = {PLUGIN_BSDF, "mask", mask_params, 1, mask_slots, 1, "a material with holes"},
+    .base.plugin = {PLUGIN_BSDF, "mask", PLUGIN_TABLE(mask_params), PLUGIN_TABLE(mask_slots),
+                    "a material with holes"},
     .transmits = true,
     .null = true,
     .sample = mask_sample,

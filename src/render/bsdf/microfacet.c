@@ -110,10 +110,11 @@ ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha)
     return ir_max(t->f, alpha.x, alpha.y);
 }
 
-ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+ir_ref microfacet_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)wi, (void)lobe;
-    return microfacet_roughness_of(t, n, microfacet_alpha(t, n, record, uv));
+    tracer *t = ctx->t;
+    (void)lobe;
+    return microfacet_roughness_of(t, ctx->n, microfacet_alpha(ctx));
 }
 
 ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha)
@@ -131,12 +132,13 @@ static ir_ref at_least(tracer *t, ir_ref alpha)
     return ir_max(t->f, alpha, t_f32(t, MICROFACET_LEAST_ALPHA));
 }
 
-vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+vec2 microfacet_alpha(const bsdf_context *ctx)
 {
-    if (plan_given(n, "alpha_u"))
-        return (vec2){at_least(t, plan_texture_1(t, n, record, "alpha_u", uv)),
-                      at_least(t, plan_texture_1(t, n, record, "alpha_v", uv))};
-    ir_ref alpha = at_least(t, plan_texture_1(t, n, record, "alpha", uv));
+    tracer *t = ctx->t;
+    if (plan_given(ctx->n, "alpha_u"))
+        return (vec2){at_least(t, bsdf_texture_1(ctx, "alpha_u")),
+                      at_least(t, bsdf_texture_1(ctx, "alpha_v"))};
+    ir_ref alpha = at_least(t, bsdf_texture_1(ctx, "alpha"));
     return (vec2){alpha, alpha};
 }
 

@@ -34,7 +34,7 @@ bool microfacet_turns_by_uv(const scene_object *o);
  * `roughness`. */
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
 ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
-ir_ref microfacet_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+ir_ref microfacet_roughness(const bsdf_context *ctx, ir_ref lobe);
 ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha); /* bool: too rough to be attached there */
 static inline microfacet_kind microfacet_kind_of(const class_node *n)
 {
@@ -43,7 +43,7 @@ static inline microfacet_kind microfacet_kind_of(const class_node *n)
 static inline bool microfacet_visible_of(const class_node *n) { return n->variant >> 1 & 1; }
 /* Directions matter where there are two roughnesses (render_class.needs). */
 uint32_t microfacet_needs(const class_node *n);
-vec2 microfacet_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+vec2 microfacet_alpha(const bsdf_context *ctx);
 
 /* Density of the normals m over the area they cover, per solid angle and unit of surface; m.z > 0. */
 ir_ref microfacet_distribution(tracer *t, microfacet_kind kind, vec2 alpha, vec3 m);

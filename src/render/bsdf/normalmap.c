@@ -3,10 +3,11 @@
  * the shading normal. Textures of normals are not colours, so bitmaps want raw = true. */
 #include "render/bsdf/perturbed.h"
 
-static vec3 mapped_normal(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static vec3 mapped_normal(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    color c = plan_texture(t, n, record, "normalmap", uv);
+    color c = bsdf_texture(ctx, "normalmap");
     ir_ref one = t_f32(t, 1), two = t_f32(t, 2);
     return v3_normalize(t, v3(ir_sub(f, ir_mul(f, two, c.c[0]), one), ir_sub(f, ir_mul(f, two, c.c[1]), one),
                               ir_sub(f, ir_mul(f, two, c.c[2]), one)));
@@ -17,8 +18,8 @@ static const plugin_param normalmap_params[] = {
     PERTURBED_PARAMS,
 };
 const perturbed_class bsdf_normalmap = {
-    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", normalmap_params, 3, &perturbed_slot, 1,
-                                 "a material with normals from a texture"},
+    .bsdf = {.base = {.plugin = {PLUGIN_BSDF, "normalmap", PLUGIN_TABLE(normalmap_params),
+                                 PLUGIN_TABLE(perturbed_slots), "a material with normals from a texture"},
                       .mark = perturbed_mark,
                       .variant = perturbed_variant,
                       .needs = perturbed_needs},

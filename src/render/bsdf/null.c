@@ -2,9 +2,10 @@
  * A surface that is not there: all light goes straight through. It bounds media. */
 #include "render/classes.h"
 
-ir_ref bsdf_no_density(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+ir_ref bsdf_no_density(const bsdf_context *ctx, vec3 wo)
 {
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv;
+    tracer *t = ctx->t;
+    (void)wo;
     return t_f32(t, 0);
 }
 
@@ -16,23 +17,24 @@ bool bsdf_lets_through(const class_node *n)
     return any;
 }
 
-color bsdf_through(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+color bsdf_through(const bsdf_context *ctx)
 {
-    const bsdf_class *cls = bsdf_of(n);
+    tracer *t = ctx->t;
+    const bsdf_class *cls = bsdf_of(ctx->n);
     if (cls->through)
-        return cls->through(t, n, record, wi, uv);
+        return cls->through(ctx);
     if (!cls->null)
         return color_all(t_f32(t, 0));
-    return cls->value(t, n, record, wi, v3_neg(t, wi), uv, ir_bool(t->f, true), t_u32(t, LOBE_NULL));
+    return cls->value(ctx, v3_neg(t, ctx->wi), ir_bool(t->f, true), t_u32(t, LOBE_NULL));
 }
 
-static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                               ir_ref u1, ir_ref u2)
+static bsdf_sample null_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    (void)n, (void)record, (void)uv, (void)u_lobe, (void)u1, (void)u2;
+    tracer *t = ctx->t;
+    (void)u_lobe, (void)u1, (void)u2;
     ir_ref one = t_f32(t, 1);
     return (bsdf_sample){
-        .wo = v3_neg(t, wi),
+        .wo = v3_neg(t, ctx->wi),
         .pdf = one,
         .eta = one,
         .delta = ir_bool(t->f, true),
@@ -40,15 +42,15 @@ static bsdf_sample null_sample(tracer *t, const class_node *n, ir_ref record, ve
     };
 }
 
-static color null_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                        ir_ref delta, ir_ref lobe)
+static color null_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
-    (void)n, (void)record, (void)wi, (void)wo, (void)uv, (void)lobe;
+    tracer *t = ctx->t;
+    (void)wo, (void)lobe;
     return color_all(ir_select(t->f, delta, t_f32(t, 1), t_f32(t, 0)));
 }
 
 const bsdf_class bsdf_null = {
-    .base.plugin = {PLUGIN_BSDF, "null", NULL, 0, NULL, 0,
+    .base.plugin = {PLUGIN_BSDF, "null", PLUGIN_NONE, PLUGIN_NONE,
                     "lets everything through, as if there were no surface"},
     .transmits = true,
     .null = true,

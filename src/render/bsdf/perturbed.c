@@ -19,18 +19,17 @@
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };
 
 typedef struct turned {
-    const class_node *nested;
-    ir_ref record;
-    frame frame; /* in the frame of the shading normal */
-    vec3 wi;     /* in it */
+    frame frame;         /* in the frame of the shading normal */
+    bsdf_context nested; /* what is asked of the nested material, in that frame */
 } turned;
 
-static turned turn(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static turned turn(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec3 normal = ((const perturbed_class *)(const void *)n->cls)->normal(t, n, record, uv);
-    if (n->variant & VARIANT_FLIP) {
-        ir_ref away = ir_le(f, ir_mul(f, wi.z, v3_dot(t, wi, normal)), t_f32(t, 0));
+    vec3 normal = ((const perturbed_class *)(const void *)ctx->n->cls)->normal(ctx);
+    if (ctx->n->variant & VARIANT_FLIP) {
+        ir_ref away = ir_le(f, ir_mul(f, ctx->wi.z, v3_dot(t, ctx->wi, normal)), t_f32(t, 0));
         normal.x = ir_select(f, away, ir_neg(f, normal.x), normal.x),
         normal.y = ir_select(f, away, ir_neg(f, normal.y), normal.y);
     }
@@ -39,12 +38,9 @@ static turned turn(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 
     ir_ref square = v3_dot(t, s, s), good = ir_gt(f, square, t_f32(t, 1e-12f));
     ir_ref inverse = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, good, square, t_f32(t, 1))));
     s = v3_select(t, good, v3_scale(t, s, inverse), v3(t_f32(t, 0), t_f32(t, 1), t_f32(t, 0)));
-    turned r = {
-        .nested = n->child[0],
-        .record = t_offset(t, record, n->child_word[0]),
-        .frame = {s, v3_cross(t, normal, s), normal},
-    };
-    r.wi = frame_to_local(t, r.frame, wi);
+    turned r = {.nested = bsdf_nested(ctx, 0)};
+    r.frame = (frame){s, v3_cross(t, normal, s), normal};
+    r.nested.wi = frame_to_local(t, r.frame, ctx->wi);
     return r;
 }
 
@@ -71,32 +67,33 @@ static ir_ref shadow(tracer *t, vec3 normal, vec3 wo)
     return ir_div(f, t_f32(t, 2), ir_add(f, one, root));
 }
 
-bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                             ir_ref u1, ir_ref u2)
+bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    turned r = turn(t, n, record, wi, uv);
-    bsdf_sample s = bsdf_of(r.nested)->sample(t, r.nested, r.record, r.wi, uv, u_lobe, u1, u2);
+    tracer *t = ctx->t;
+    turned r = turn(ctx);
+    bsdf_sample s = bsdf_of(r.nested.n)->sample(&r.nested, u_lobe, u1, u2);
     vec3 wo = frame_to_world(t, r.frame, s.wo);
     s.pdf = ir_select(t->f, same_side(t, s.wo, wo), s.pdf, t_f32(t, 0));
     s.wo = wo;
     return s;
 }
 
-ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    turned r = turn(t, n, record, wi, uv);
+    tracer *t = ctx->t;
+    turned r = turn(ctx);
     vec3 inner = frame_to_local(t, r.frame, wo);
-    ir_ref pdf = bsdf_of(r.nested)->pdf(t, r.nested, r.record, r.wi, inner, uv);
+    ir_ref pdf = bsdf_of(r.nested.n)->pdf(&r.nested, inner);
     return ir_select(t->f, same_side(t, inner, wo), pdf, t_f32(t, 0));
 }
 
-color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
-                      ir_ref lobe)
+color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
-    turned r = turn(t, n, record, wi, uv);
+    tracer *t = ctx->t;
+    turned r = turn(ctx);
     vec3 inner = frame_to_local(t, r.frame, wo);
-    color value = bsdf_of(r.nested)->value(t, r.nested, r.record, r.wi, inner, uv, delta, lobe);
-    if (n->variant & VARIANT_SHADOW)
+    color value = bsdf_of(r.nested.n)->value(&r.nested, inner, delta, lobe);
+    if (ctx->n->variant & VARIANT_SHADOW)
         value = color_scale(t, value, shadow(t, r.frame.n, wo));
     return color_select(t, same_side(t, inner, wo), value, color_all(t_f32(t, 0)));
 }
@@ -108,10 +105,11 @@ uint32_t perturbed_variant(const render_scene *s, const scene_object *o)
            (scene_number(o, "use_shadowing_function") != 0 ? VARIANT_SHADOW : 0u);
 }
 
-vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+vec3 perturbed_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    turned r = turn(t, n, record, wi, uv);
-    return frame_to_world(t, r.frame, bsdf_turned(t, r.nested, r.record, r.wi, uv, lobe));
+    tracer *t = ctx->t;
+    turned r = turn(ctx);
+    return frame_to_world(t, r.frame, bsdf_turned(&r.nested, lobe));
 }
 
 /* The frame follows dp/du, even where the texture is the same everywhere. */
@@ -127,21 +125,21 @@ void perturbed_mark(render_scene *s, const scene_object *o)
         render_turns_all(s, o);
 }
 
-bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                 const bsdf_draw *draw)
+bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    turned r = turn(t, n, record, wi, uv);
+    tracer *t = ctx->t;
+    turned r = turn(ctx);
     bsdf_draw inner = *draw;
     inner.wo = frame_to_local(t, r.frame, draw->wo);
-    bsdf_attached a = bsdf_attach(t, r.nested, r.record, r.wi, uv, &inner);
+    bsdf_attached a = bsdf_attach(&r.nested, &inner);
     a.wo = frame_to_world(t, r.frame, a.wo);
     return a;
 }
 
-ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+ir_ref perturbed_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    turned r = turn(t, n, record, wi, uv);
-    return bsdf_roughness(t, r.nested, r.record, r.wi, uv, lobe);
+    turned r = turn(ctx);
+    return bsdf_roughness(&r.nested, lobe);
 }
 
 uint32_t perturbed_needs(const class_node *n)
@@ -149,5 +147,3 @@ uint32_t perturbed_needs(const class_node *n)
     (void)n;
     return NEED_TANGENTS;
 }
-
-const plugin_slot perturbed_slot = {PLUGIN_BSDF, "nested_bsdf", 1, 1};

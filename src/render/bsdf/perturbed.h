@@ -5,28 +5,24 @@
 
 #include "render/classes.h"
 
-typedef struct perturbed_class {
+struct perturbed_class {
     bsdf_class bsdf;
     /* The new normal in the frame of the shading normal, of unit length. May run tracked. */
-    vec3 (*normal)(tracer *t, const class_node *n, ir_ref record, vec2 uv);
-} perturbed_class;
+    vec3 (*normal)(const bsdf_context *ctx);
+};
 
 /* What every perturbed_class has for its functions; the nested material is its one child. */
-bsdf_sample perturbed_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                             ir_ref u1, ir_ref u2);
-ir_ref perturbed_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv);
-color perturbed_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv, ir_ref delta,
-                      ir_ref lobe);
-vec3 perturbed_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
-bsdf_attached perturbed_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                 const bsdf_draw *draw);
+bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
+ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo);
+color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
+vec3 perturbed_turned(const bsdf_context *ctx, ir_ref lobe);
+bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw);
 bool perturbed_turns_by_uv(const scene_object *o);
-ir_ref perturbed_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe);
+ir_ref perturbed_roughness(const bsdf_context *ctx, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);
-uint32_t perturbed_needs(const class_node *n); /* tangents */
-extern const plugin_slot perturbed_slot;       /* the nested material */
-extern const perturbed_class bsdf_bumpmap, bsdf_normalmap;
+uint32_t perturbed_needs(const class_node *n);                                     /* tangents */
+static const plugin_slot perturbed_slots[] = {{PLUGIN_BSDF, "nested_bsdf", 1, 1}}; /* the nested material */
 #define PERTURBED_PARAMS                                                                                     \
     {                                                                                                        \
         "flip_invalid_normals",                                                                              \

@@ -45,59 +45,61 @@ static ir_ref sum_of(tracer *t, color v) { return ir_add(t->f, v.c[0], ir_add(t-
 
 /* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
  * (docs/theory/support.md). */
-static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static ir_ref specular_probability(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref reflectance = reflectance_at(t, n, record, wi.z);
-    ir_ref coat = ir_mul(f, reflectance, sum_of(t, plan_texture(t, n, record, "specular_reflectance", uv)));
-    ir_ref base = ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance),
-                         sum_of(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
+    ir_ref reflectance = reflectance_at(t, ctx->n, ctx->record, ctx->wi.z);
+    ir_ref coat = ir_mul(f, reflectance, sum_of(t, bsdf_texture(ctx, "specular_reflectance")));
+    ir_ref base =
+        ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), sum_of(t, bsdf_texture(ctx, "diffuse_reflectance")));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
-    return plan_probability(t, n, "specular_reflectance",
-                            plan_probability(t, n, "diffuse_reflectance", share));
+    return plan_probability(t, ctx->n, "specular_reflectance",
+                            plan_probability(t, ctx->n, "diffuse_reflectance", share));
 }
 
-static ir_ref plastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref plastic_pdf(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref diffuse = ir_sub(f, t_f32(t, 1), specular_probability(t, n, record, wi, uv));
-    return ir_select(f, both_above(t, wi, wo), ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))),
+    ir_ref diffuse = ir_sub(f, t_f32(t, 1), specular_probability(ctx));
+    return ir_select(f, both_above(t, ctx->wi, wo), ir_mul(f, diffuse, ir_mul(f, wo.z, t_f32(t, inverse_pi))),
                      t_f32(t, 0));
 }
 
-static bsdf_sample plastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                  ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample plastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref p = specular_probability(t, n, record, wi, uv), specular = ir_lt(f, u_lobe, p);
+    ir_ref p = specular_probability(ctx), specular = ir_lt(f, u_lobe, p);
     bsdf_sample s = {
-        .wo = v3_select(t, specular, fresnel_reflected(t, wi), warp_cosine_hemisphere(t, u1, u2)),
+        .wo = v3_select(t, specular, fresnel_reflected(t, ctx->wi), warp_cosine_hemisphere(t, u1, u2)),
         .eta = t_f32(t, 1),
         .delta = specular,
         .lobe = t_u32(t, 0),
     };
-    ir_ref discrete = ir_select(f, ir_gt(f, wi.z, t_f32(t, 0)), p, t_f32(t, 0));
-    s.pdf = ir_select(f, specular, discrete, plastic_pdf(t, n, record, wi, s.wo, uv));
+    ir_ref discrete = ir_select(f, ir_gt(f, ctx->wi.z, t_f32(t, 0)), p, t_f32(t, 0));
+    s.pdf = ir_select(f, specular, discrete, plastic_pdf(ctx, s.wo));
     return s;
 }
 
-static color plastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                           ir_ref delta, ir_ref lobe)
+static color plastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)lobe;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), eta = interface_eta(t, n, record),
-           enters = reflectance_at(t, n, record, wi.z);
-    ir_ref leaves = ir_sub(f, one, reflectance_at(t, n, record, wo.z)),
-           internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
+    ir_ref one = t_f32(t, 1), zero = t_f32(t, 0), eta = interface_eta(t, ctx->n, ctx->record),
+           enters = reflectance_at(t, ctx->n, ctx->record, ctx->wi.z);
+    ir_ref leaves = ir_sub(f, one, reflectance_at(t, ctx->n, ctx->record, wo.z)),
+           internal = plan_derived(t, ctx->n, ctx->record, t_u32(t, DERIVED_INTERNAL));
     ir_ref crosses = ir_div(f, ir_mul(f, ir_sub(f, one, enters), leaves), t_sqr(t, eta));
     ir_ref scale = ir_mul(f, crosses, ir_mul(f, wo.z, t_f32(t, inverse_pi)));
-    color base = plan_texture(t, n, record, "diffuse_reflectance", uv);
-    COLOR_EACH(trips, ir_sub(f, one, n->variant ? ir_mul(f, base.c[c], internal) : internal));
+    color base = bsdf_texture(ctx, "diffuse_reflectance");
+    COLOR_EACH(trips, ir_sub(f, one, ctx->n->variant ? ir_mul(f, base.c[c], internal) : internal));
     COLOR_EACH(diffuse, ir_mul(f, ir_div(f, base.c[c], trips.c[c]), scale));
-    color specular = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv), enters);
-    diffuse = color_select(t, both_above(t, wi, wo), diffuse, color_all(zero));
-    specular = color_select(t, ir_gt(f, wi.z, zero), specular, color_all(zero));
+    color specular = color_scale(t, bsdf_texture(ctx, "specular_reflectance"), enters);
+    diffuse = color_select(t, both_above(t, ctx->wi, wo), diffuse, color_all(zero));
+    specular = color_select(t, ir_gt(f, ctx->wi.z, zero), specular, color_all(zero));
     return color_select(t, delta, specular, diffuse);
 }
 
@@ -111,7 +113,8 @@ static const plugin_param plastic_params[] = {
      "factor of the coat's reflection"},
 };
 const bsdf_class bsdf_plastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "plastic", plastic_params, 5, NULL, 0, "smooth plastic, one-sided"},
+    .base = {.plugin = {PLUGIN_BSDF, "plastic", PLUGIN_TABLE(plastic_params), PLUGIN_NONE,
+                        "smooth plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",
              .load = plastic_load,

@@ -36,69 +36,71 @@ static void pplastic_extra(const plan *p, const scene_object *o, uint32_t *words
         interface_extra(p, o, words);
 }
 
-static ir_ref index_of(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref index_of(const bsdf_context *ctx)
 {
-    return plan_given(n, "eta") ? plan_texture_1(t, n, record, "eta", uv) : interface_eta(t, n, record);
+    tracer *t = ctx->t;
+    return plan_given(ctx->n, "eta") ? bsdf_texture_1(ctx, "eta") : interface_eta(t, ctx->n, ctx->record);
 }
 
 /* By the colours alone; neither lobe is left out while its colour is differentiated
  * (docs/theory/support.md). */
-static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref specular_probability(const bsdf_context *ctx)
 {
-    ir_ref coat = coat_sum(t, plan_texture(t, n, record, "specular_reflectance", uv)),
-           base = coat_sum(t, plan_texture(t, n, record, "diffuse_reflectance", uv));
+    tracer *t = ctx->t;
+    ir_ref coat = coat_sum(t, bsdf_texture(ctx, "specular_reflectance")),
+           base = coat_sum(t, bsdf_texture(ctx, "diffuse_reflectance"));
     ir_ref share = t_ratio(t, coat, ir_add(t->f, coat, base));
-    return plan_probability(t, n, "specular_reflectance",
-                            plan_probability(t, n, "diffuse_reflectance", share));
+    return plan_probability(t, ctx->n, "specular_reflectance",
+                            plan_probability(t, ctx->n, "diffuse_reflectance", share));
 }
 
-static ir_ref pplastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref pplastic_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    facet a = facet_reflecting(t, wi, wo);
-    return coat_pdf(t, n, microfacet_alpha(t, n, record, uv), specular_probability(t, n, record, uv), &a);
+    tracer *t = ctx->t;
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    return coat_pdf(t, ctx->n, microfacet_alpha(ctx), specular_probability(ctx), &a);
 }
 
-static bsdf_sample pplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                   ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample pplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    ir_ref p = specular_probability(t, n, record, uv);
-    vec3 wo = coat_sample(t, n, microfacet_alpha(t, n, record, uv), p, wi, u_lobe, u1, u2);
+    tracer *t = ctx->t;
+    ir_ref p = specular_probability(ctx);
+    vec3 wo = coat_sample(t, ctx->n, microfacet_alpha(ctx), p, ctx->wi, u_lobe, u1, u2);
     return (bsdf_sample){
         .wo = wo,
-        .pdf = pplastic_pdf(t, n, record, wi, wo, uv),
+        .pdf = pplastic_pdf(ctx, wo),
         .eta = t_f32(t, 1),
         .delta = ir_bool(t->f, false),
-        .lobe = coat_lobe(t, n, p, u_lobe),
+        .lobe = coat_lobe(t, ctx->n, p, u_lobe),
     };
 }
 
-static bsdf_attached pplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                       const bsdf_draw *draw)
+static bsdf_attached pplastic_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    return coat_attached(t, n, microfacet_alpha(t, n, record, uv), specular_probability(t, n, record, uv), wi,
-                         draw);
+    tracer *t = ctx->t;
+    return coat_attached(t, ctx->n, microfacet_alpha(ctx), specular_probability(ctx), ctx->wi, draw);
 }
 
-static ir_ref pplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref pplastic_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)wi;
-    return coat_roughness(t, n, microfacet_alpha(t, n, record, uv), lobe);
+    tracer *t = ctx->t;
+    return coat_roughness(t, ctx->n, microfacet_alpha(ctx), lobe);
 }
 
-static color pplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                            ir_ref delta, ir_ref lobe)
+static color pplastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    facet a = facet_reflecting(t, wi, wo);
-    ir_ref one = t_f32(t, 1), eta = index_of(t, n, record, uv);
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    ir_ref one = t_f32(t, 1), eta = index_of(ctx);
     ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
-                         coat_facets(t, n, microfacet_alpha(t, n, record, uv), &a));
+                         coat_facets(t, ctx->n, microfacet_alpha(ctx), &a));
     ir_ref enters = ir_sub(f, one, fresnel_dielectric(t, a.wi.z, eta).reflectance),
            leaves = ir_sub(f, one, fresnel_dielectric(t, a.wo.z, eta).reflectance);
     ir_ref scale = ir_mul(f, ir_mul(f, enters, leaves), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));
-    color specular = plan_texture(t, n, record, "specular_reflectance", uv),
-          base = plan_texture(t, n, record, "diffuse_reflectance", uv);
+    color specular = bsdf_texture(ctx, "specular_reflectance"),
+          base = bsdf_texture(ctx, "diffuse_reflectance");
     COLOR_EACH(value, t_mad(t, base.c[c], scale, ir_mul(f, specular.c[c], coat)));
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
@@ -121,7 +123,7 @@ static const plugin_param pplastic_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_pplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "pplastic", pplastic_params, 11, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "pplastic", PLUGIN_TABLE(pplastic_params), PLUGIN_NONE,
                         "rough plastic for polarised light, one-sided; here without polarisation"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta.value",

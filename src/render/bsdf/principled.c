@@ -133,11 +133,12 @@ typedef struct weights {
     ir_ref metallic, dielectric, base, glass;
 } weights;
 
-static weights weights_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static weights weights_at(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), trans = plan_weight(t, n, record, "spec_trans", uv);
-    weights w = {.metallic = plan_weight(t, n, record, "metallic", uv)};
+    ir_ref one = t_f32(t, 1), trans = bsdf_weight(ctx, "spec_trans");
+    weights w = {.metallic = bsdf_weight(ctx, "metallic")};
     w.dielectric = ir_sub(f, one, w.metallic);
     w.base = ir_mul(f, w.dielectric, ir_sub(f, one, trans)), w.glass = ir_mul(f, w.dielectric, trans);
     return w;
@@ -146,18 +147,19 @@ static weights weights_at(tracer *t, const class_node *n, ir_ref record, vec2 uv
 static bool has_glass(const class_node *n) { return plan_has(n, "spec_trans"); }
 static bool has_coat(const class_node *n) { return plan_has(n, "clearcoat"); }
 
-static facet facet_of(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 wo)
+static facet facet_of(const bsdf_context *ctx, ir_ref eta, vec3 wo)
 {
-    if (!has_glass(n))
-        return facet_reflecting(t, wi, wo);
+    tracer *t = ctx->t;
+    if (!has_glass(ctx->n))
+        return facet_reflecting(t, ctx->wi, wo);
     tracer deciding = t_deciding(t);
-    ir_ref decides = t->frozen ? index_at(&deciding, n, record).eta : eta;
-    return facet_between(t, facet_index(t, eta, wi), facet_index(t, decides, wi), wi, wo);
+    ir_ref decides = t->frozen ? index_at(&deciding, ctx->n, ctx->record).eta : eta;
+    return facet_between(t, facet_index(t, eta, ctx->wi), facet_index(t, decides, ctx->wi), ctx->wi, wo);
 }
 
-static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static vec2 alpha_at(const bsdf_context *ctx)
 {
-    return principled_alpha(t, n, record, uv, plan_texture_1(t, n, record, "roughness", uv));
+    return principled_alpha(ctx, bsdf_texture_1(ctx, "roughness"));
 }
 
 /* ---- sampling ---- */
@@ -174,35 +176,36 @@ typedef struct choice {
     ir_ref base;  /* of the base, if it is no facet; else it is the coat */
 } choice;
 
-static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 wi)
+static choice choice_at(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), rate[3];
     for (uint32_t k = 0; k < 3; k++)
-        rate[k] = t_real(t, record, n->extra_word + WORD_FACET_RATE + k);
-    ir_ref base = ir_mul(f, weights_at(t, n, record, uv).base, rate[2]), others = base;
+        rate[k] = t_real(t, ctx->record, ctx->n->extra_word + WORD_FACET_RATE + k);
+    ir_ref base = ir_mul(f, weights_at(ctx).base, rate[2]), others = base;
     choice c = {.base = one};
-    if (has_coat(n)) {
-        others =
-            t_mad(t, ir_mul(f, t_f32(t, 0.25f), plan_weight(t, n, record, "clearcoat", uv)), rate[1], base);
-        c.base = kept(t, n, t_ratio(t, base, others));
+    if (has_coat(ctx->n)) {
+        others = t_mad(t, ir_mul(f, t_f32(t, 0.25f), bsdf_weight(ctx, "clearcoat")), rate[1], base);
+        c.base = kept(t, ctx->n, t_ratio(t, base, others));
     }
-    c.facet = kept(t, n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
-    if (has_glass(n))
-        c.facet = ir_select(f, ir_gt(f, wi.z, t_f32(t, 0)), c.facet, one);
+    c.facet = kept(t, ctx->n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
+    if (has_glass(ctx->n))
+        c.facet = ir_select(f, ir_gt(f, ctx->wi.z, t_f32(t, 0)), c.facet, one);
     return c;
 }
 
 /* Probability that a facet reflects. Where light begins to cross see roughdielectric.c. */
-static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 wi,
-                                     const fresnel *at)
+static ir_ref reflection_probability(const bsdf_context *ctx, const fresnel *at)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref one = t_f32(t, 1), glass = weights_at(t, n, record, uv).glass;
+    ir_ref one = t_f32(t, 1), glass = weights_at(ctx).glass;
     ir_ref above = ir_sub(f, one, ir_mul(f, glass, ir_sub(f, one, at->reflectance)));
-    ir_ref share = ir_select(f, ir_gt(f, wi.z, t_f32(t, 0)), above, at->reflectance);
+    ir_ref share = ir_select(f, ir_gt(f, ctx->wi.z, t_f32(t, 0)), above, at->reflectance);
     ir_ref bounded = plan_probability(
-        t, n, "metallic", plan_probability(t, n, "spec_trans", plan_probability(t, n, "eta", share)));
+        t, ctx->n, "metallic",
+        plan_probability(t, ctx->n, "spec_trans", plan_probability(t, ctx->n, "eta", share)));
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
@@ -210,33 +213,36 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, ir_ref reco
  * where: not of facets that are attached. */
 static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
-static ir_ref held_facets(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref held_facets(const bsdf_context *ctx)
 {
-    return n->variant & ATTACHES ? microfacet_held(t, n, alpha_at(t, n, record, uv)) : ir_bool(t->f, true);
+    tracer *t = ctx->t;
+    return ctx->n->variant & ATTACHES ? microfacet_held(t, ctx->n, alpha_at(ctx)) : ir_bool(t->f, true);
 }
 
-static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
+static ir_ref chance_of_rim(const bsdf_context *ctx, vec3 from, ir_ref index)
 {
-    ir_ref chance = rim_chance(t, held_facets(t, n, record, uv), index, alpha_at(t, n, record, uv), from);
-    return ir_mul(t->f, chance, weights_at(t, n, record, uv).glass);
+    tracer *t = ctx->t;
+    ir_ref chance = rim_chance(t, held_facets(ctx), index, alpha_at(ctx), from);
+    return ir_mul(t->f, chance, weights_at(ctx).glass);
 }
 
-static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, ir_ref eta, vec3 wi, vec3 from,
-                           vec2 uv, ir_ref u1, ir_ref u2)
+static vec3 sampled_normal(const bsdf_context *ctx, ir_ref eta, vec3 from, ir_ref u1, ir_ref u2)
 {
-    vec2 alpha = alpha_at(t, n, record, uv);
-    if (!bends(n))
+    tracer *t = ctx->t;
+    vec2 alpha = alpha_at(ctx);
+    if (!bends(ctx->n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
     facet_critical near =
-        facet_critical_normal(t, held_facets(t, n, record, uv), facet_index(t, eta, wi), from, u1, u2);
+        facet_critical_normal(t, held_facets(ctx), facet_index(t, eta, ctx->wi), from, u1, u2);
     return v3_select(t, near.chosen, near.m,
                      microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
 }
 
-static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
+static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
 {
-    ir_ref usual = principled_normal_pdf(t, alpha_at(t, n, record, uv), a);
-    return bends(n) ? facet_critical_density(t, held_facets(t, n, record, uv), a, usual) : usual;
+    tracer *t = ctx->t;
+    ir_ref usual = principled_normal_pdf(t, alpha_at(ctx), a);
+    return bends(ctx->n) ? facet_critical_density(t, held_facets(ctx), a, usual) : usual;
 }
 
 /* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it
@@ -247,30 +253,28 @@ typedef struct part_density {
 } part_density;
 
 /* Returns whether the direction can be sampled: bool. */
-static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                       part_density out[PARTS])
+static ir_ref parts_at(const bsdf_context *ctx, vec3 wo, part_density out[PARTS])
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = facet_of(t, n, record, index_at(t, n, record).eta, wi, wo);
-    choice c = choice_at(t, n, record, uv, wi);
-    ir_ref normal = normal_density(t, n, record, &a, uv), no_facet = ir_sub(f, one, c.facet),
-           cosine = ir_abs(f, a.wo_m);
+    facet a = facet_of(ctx, index_at(t, ctx->n, ctx->record).eta, wo);
+    choice c = choice_at(ctx);
+    ir_ref normal = normal_density(ctx, &a), no_facet = ir_sub(f, one, c.facet), cosine = ir_abs(f, a.wo_m);
     if (t->tracked) /* exactly 0 only of what is refracted along the facet, where it says nothing */
         cosine = ir_select(f, ir_gt(f, cosine, zero), cosine, one);
     ir_ref mirrored = ir_div(f, t_f32(t, 0.25f), cosine);
     out[FACET] = (part_density){c.facet, ir_mul(f, normal, mirrored)};
     out[COAT] = (part_density){zero, zero};
-    if (has_coat(n)) {
-        ir_ref facing =
-            ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a.m), a.m.z);
+    if (has_coat(ctx->n)) {
+        ir_ref facing = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(ctx), a.m), a.m.z);
         out[COAT] = (part_density){ir_mul(f, no_facet, ir_sub(f, one, c.base)), ir_mul(f, facing, mirrored)};
     }
     out[BASE] = (part_density){ir_mul(f, no_facet, c.base), ir_mul(f, a.wo.z, t_f32(t, inverse_pi))};
-    if (!has_glass(n))
+    if (!has_glass(ctx->n))
         return a.valid;
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
-    ir_ref reflects = reflection_probability(t, n, record, uv, wi, &at);
+    ir_ref reflects = reflection_probability(ctx, &at);
     ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
     out[FACET].chance = ir_mul(f, c.facet, ir_select(f, a.reflects, reflects, ir_sub(f, one, reflects)));
     out[FACET].own = ir_select(f, a.reflects, out[FACET].own, ir_mul(f, normal, refracted));
@@ -279,17 +283,17 @@ static ir_ref parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, v
     return a.valid;
 }
 
-static ir_ref principled_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref principled_pdf(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     part_density part[PARTS];
-    ir_ref sum = t_f32(t, 0), valid = parts_at(t, n, record, wi, wo, uv, part);
+    ir_ref sum = t_f32(t, 0), valid = parts_at(ctx, wo, part);
     for (uint32_t k = 0; k < PARTS; k++)
         sum = t_mad(t, part[k].chance, part[k].own, sum);
-    if (bends(n)) {
-        ir_ref index = facet_index(t, index_at(t, n, record).eta, wi);
-        sum = ir_mul(
-            t->f, sum,
-            ir_sub(t->f, t_f32(t, 1), chance_of_rim(t, n, record, uv, facet_turned(t, wi, wi), index)));
+    if (bends(ctx->n)) {
+        ir_ref index = facet_index(t, index_at(t, ctx->n, ctx->record).eta, ctx->wi);
+        sum = ir_mul(t->f, sum,
+                     ir_sub(t->f, t_f32(t, 1), chance_of_rim(ctx, facet_turned(t, ctx->wi, ctx->wi), index)));
     }
     return ir_select(t->f, valid, sum, t_f32(t, 0));
 }
@@ -300,58 +304,57 @@ typedef struct scattered {
     ir_ref reflects, eta;
 } scattered;
 
-static scattered scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref is_coat,
-                         ir_ref reflects, ir_ref u_reflects, ir_ref u1, ir_ref u2)
+static scattered scatter(const bsdf_context *ctx, ir_ref is_coat, ir_ref reflects, ir_ref u_reflects,
+                         ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 from =
-        has_glass(n) ? facet_turned(t, wi, wi) : v3_select(t, ir_gt(f, wi.z, zero), wi, v3(zero, zero, one));
+    vec3 from = has_glass(ctx->n) ? facet_turned(t, ctx->wi, ctx->wi)
+                                  : v3_select(t, ir_gt(f, ctx->wi.z, zero), ctx->wi, v3(zero, zero, one));
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    ir_ref eta = index_at(t, n, record).eta;
-    vec3 m = sampled_normal(t, n, record, eta, wi, from, uv, u1, u2);
-    if (has_coat(n))
-        m = v3_select(t, is_coat, principled_coat_normal(t, principled_coat_alpha2(t, n, record, uv), u1, u2),
-                      m);
+    ir_ref eta = index_at(t, ctx->n, ctx->record).eta;
+    vec3 m = sampled_normal(ctx, eta, from, u1, u2);
+    if (has_coat(ctx->n))
+        m = v3_select(t, is_coat, principled_coat_normal(t, principled_coat_alpha2(ctx), u1, u2), m);
     ir_ref cosine = v3_dot(t, from, m);
     fresnel at = {.eta_it = one, .eta_ti = one, .cos_t = zero};
-    if (!has_glass(n)) {
+    if (!has_glass(ctx->n)) {
         reflects = ir_bool(f, true);
     } else {
-        at = fresnel_dielectric(t, cosine, facet_index(t, eta, wi));
+        at = fresnel_dielectric(t, cosine, facet_index(t, eta, ctx->wi));
         if (ir_is_none(reflects))
-            reflects =
-                ir_or(f, is_coat, ir_lt(f, u_reflects, reflection_probability(t, n, record, uv, wi, &at)));
+            reflects = ir_or(f, is_coat, ir_lt(f, u_reflects, reflection_probability(ctx, &at)));
     }
     scattered s = {facet_scatter(t, from, m, cosine, &at, reflects), reflects,
                    ir_select(f, reflects, one, at.eta_it)};
-    if (has_glass(n))
-        s.to.wo = facet_turned(t, wi, s.to.wo);
+    if (has_glass(ctx->n))
+        s.to.wo = facet_turned(t, ctx->wi, s.to.wo);
     return s;
 }
 
-static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                     ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample principled_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), number = t_u32(t, 0);
-    choice c = choice_at(t, n, record, uv, wi);
-    vec3 from = facet_turned(t, wi, wi);
+    choice c = choice_at(ctx);
+    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
     ir_ref index = {0}, chance = {0}, is_rim = ir_bool(f, false);
-    if (bends(n)) {
-        index = facet_index(t, index_at(t, n, record).eta, wi);
-        chance = chance_of_rim(t, n, record, uv, from, index);
+    if (bends(ctx->n)) {
+        index = facet_index(t, index_at(t, ctx->n, ctx->record).eta, ctx->wi);
+        chance = chance_of_rim(ctx, from, index);
         is_rim = rim_choose(t, chance, &u_lobe);
     }
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet),
            left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref no_facet = ir_not(f, is_facet), is_base = no_facet;
-    if (has_coat(n))
+    if (has_coat(ctx->n))
         is_base = ir_and(f, no_facet, ir_lt(f, left, c.base));
-    scattered s = scatter(t, n, record, wi, uv, no_facet, (ir_ref){0}, t_ratio(t, u_lobe, c.facet), u1, u2);
+    scattered s = scatter(ctx, no_facet, (ir_ref){0}, t_ratio(t, u_lobe, c.facet), u1, u2);
     vec3 wo = v3_select(t, is_base, warp_cosine_hemisphere(t, u1, u2), s.to.wo);
-    ir_ref pdf = principled_pdf(t, n, record, wi, wo, uv);
-    if (n->variant & ATTACHES)
+    ir_ref pdf = principled_pdf(ctx, wo);
+    if (ctx->n->variant & ATTACHES)
         number =
             ir_select(f, is_facet, number, ir_select(f, is_base, t_u32(t, LOBE_BASE), t_u32(t, LOBE_COAT)));
     bsdf_sample r = {
@@ -361,25 +364,25 @@ static bsdf_sample principled_sample(tracer *t, const class_node *n, ir_ref reco
         .delta = is_rim,
         .lobe = number,
     };
-    if (bends(n))
-        rim_instead(t, &r, chance, index, wi, from, u1);
+    if (bends(ctx->n))
+        rim_instead(t, &r, chance, index, ctx->wi, from, u1);
     return r;
 }
 
 /* ---- attached sampling ---- */
 
-static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                         const bsdf_draw *draw)
+static bsdf_attached principled_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe);
     ir_ref chosen[PARTS] = {
         [COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
-    ir_ref reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
-    scattered s = scatter(t, n, record, wi, uv, chosen[COAT], reflects, none, draw->u1, draw->u2);
+    ir_ref reflects = ir_gt(f, ir_mul(f, ctx->wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
+    scattered s = scatter(ctx, chosen[COAT], reflects, none, draw->u1, draw->u2);
     bsdf_attached r = {.wo = v3_select(t, held, draw->wo, s.to.wo)};
     part_density part[PARTS];
-    parts_at(t, n, record, wi, r.wo, uv, part);
+    parts_at(ctx, r.wo, part);
     ir_ref chance = part[FACET].chance, own = part[FACET].own, others = t_f32(t, 0);
     for (uint32_t k = COAT; k < PARTS; k++) {
         chance = ir_select(f, chosen[k], part[k].chance, chance);
@@ -395,18 +398,17 @@ static bsdf_attached principled_attached(tracer *t, const class_node *n, ir_ref 
     return r;
 }
 
-static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                   ir_ref lobe)
+static ir_ref principled_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)wi;
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED), coat = never;
-    if (!(n->variant & ATTACHES))
+    if (!(ctx->n->variant & ATTACHES))
         return never;
-    ir_ref facets = microfacet_roughness_of(t, n, alpha_at(t, n, record, uv));
-    if (has_coat(n)) {
-        ir_ref alpha = ir_sqrt(f, principled_coat_alpha2(t, n, record, uv));
-        coat = microfacet_roughness_of(t, n, (vec2){alpha, alpha});
+    ir_ref facets = microfacet_roughness_of(t, ctx->n, alpha_at(ctx));
+    if (has_coat(ctx->n)) {
+        ir_ref alpha = ir_sqrt(f, principled_coat_alpha2(ctx));
+        coat = microfacet_roughness_of(t, ctx->n, (vec2){alpha, alpha});
     }
     if (ir_is_none(lobe))
         return ir_min(f, facets, coat);
@@ -418,17 +420,18 @@ static ir_ref principled_roughness(tracer *t, const class_node *n, ir_ref record
 
 /* Of facets seen from above. Mitsuba's metals and tints reflect nothing, either, where the index is exactly
  * 1. */
-static color reflectance_above(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
-                               color base, ir_ref dielectric, index_of index)
+static color reflectance_above(const bsdf_context *ctx, const facet *a, color base, ir_ref dielectric,
+                               index_of index)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    bool metal = plan_has(n, "metallic"), tint = plan_has(n, "spec_tint");
+    bool metal = plan_has(ctx->n, "metallic"), tint = plan_has(ctx->n, "spec_tint");
     if (!metal && !tint)
         return color_all(dielectric);
     ir_ref one = t_f32(t, 1), weight = schlick_weight_between(t, a->wi_m, index.eta), zero = t_f32(t, 0);
     color r = color_all(dielectric);
     if (tint) {
-        ir_ref amount = plan_weight(t, n, record, "spec_tint", uv);
+        ir_ref amount = bsdf_weight(ctx, "spec_tint");
         color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, index.eta)),
               tinted = schlick_reflectance(t, normal, weight);
         tinted = color_select(t, index.matched, color_all(zero), tinted);
@@ -436,7 +439,7 @@ static color reflectance_above(tracer *t, const class_node *n, ir_ref record, ve
             r.c[c] = t_mad(t, ir_sub(f, tinted.c[c], r.c[c]), amount, r.c[c]);
     }
     if (metal) {
-        ir_ref metallic = plan_weight(t, n, record, "metallic", uv);
+        ir_ref metallic = bsdf_weight(ctx, "metallic");
         color mirror = color_select(t, index.matched, color_all(zero), schlick_reflectance(t, base, weight));
         for (uint32_t c = 0; c < 3; c++)
             r.c[c] = ir_add(f, ir_mul(f, r.c[c], ir_sub(f, one, metallic)), ir_mul(f, mirror.c[c], metallic));
@@ -450,14 +453,14 @@ static ir_ref root(tracer *t, ir_ref v)
     return ir_div(t->f, v, ir_sqrt(t->f, ir_max(t->f, v, t_f32(t, 1e-6f))));
 }
 
-static color base_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
-                        const weights *w)
+static color base_value(const bsdf_context *ctx, const facet *a, color base, const weights *w)
 {
-    ir_ref roughness = plan_texture_1(t, n, record, "roughness", uv);
-    color sum = color_scale(t, principled_diffuse(t, n, record, uv, a, base, roughness), w->base);
-    if (!plan_has(n, "sheen"))
+    tracer *t = ctx->t;
+    ir_ref roughness = bsdf_texture_1(ctx, "roughness");
+    color sum = color_scale(t, principled_diffuse(ctx, a, base, roughness), w->base);
+    if (!plan_has(ctx->n, "sheen"))
         return sum;
-    color sheen = principled_sheen(t, n, record, uv, a, base);
+    color sheen = principled_sheen(ctx, a, base);
     COLOR_EACH(r, t_mad(t, sheen.c[c], w->dielectric, sum.c[c]));
     return r;
 }
@@ -472,49 +475,51 @@ static color refracted_at(tracer *t, const facet *a, color base, ir_ref glass, i
 }
 
 /* As in roughdielectric.c. */
-static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static color rim_value(const bsdf_context *ctx, vec3 wo)
 {
-    tracer still = t_deciding(t);
-    wi = v3_detach(t, wi), wo = v3_detach(t, wo);
-    facet a = rim_facet(t, facet_index(t, index_at(&still, n, record).eta, wi), wi, wo);
-    ir_ref glass = ir_mul(t->f, weights_at(&still, n, record, uv).glass,
-                          principled_facets(t, alpha_at(&still, n, record, uv), &a));
-    color refracted = refracted_at(t, &a, plan_texture(&still, n, record, "base_color", uv), glass,
+    tracer *t = ctx->t;
+    tracer deciding = t_deciding(t);
+    bsdf_context detached = bsdf_read_by(ctx, &deciding);
+    vec3 wi = detached.wi = v3_detach(t, ctx->wi);
+    wo = v3_detach(t, wo);
+    facet a = rim_facet(t, facet_index(t, index_at(&deciding, ctx->n, ctx->record).eta, wi), wi, wo);
+    ir_ref glass = ir_mul(t->f, weights_at(&detached).glass, principled_facets(t, alpha_at(&detached), &a));
+    color refracted = refracted_at(t, &a, bsdf_texture(&detached, "base_color"), glass,
                                    fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth = rim_growth(t, &a, facet_index(t, index_at(t, n, record).eta, wi));
+    ir_ref growth = rim_growth(t, &a, facet_index(t, index_at(t, ctx->n, ctx->record).eta, wi));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
-static color principled_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                              ir_ref delta, ir_ref lobe)
+static color principled_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)lobe;
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), front = ir_gt(f, wi.z, zero);
-    index_of index = index_at(t, n, record);
-    facet a = facet_of(t, n, record, index.eta, wi, wo);
-    weights w = weights_at(t, n, record, uv);
-    color base = plan_texture(t, n, record, "base_color", uv), nothing = color_all(zero);
-    ir_ref facets = principled_facets(t, alpha_at(t, n, record, uv), &a);
-    ir_ref dielectric = fresnel_dielectric(t, a.wi_m, has_glass(n) ? a.n : index.eta).reflectance;
+    ir_ref zero = t_f32(t, 0), front = ir_gt(f, ctx->wi.z, zero);
+    index_of index = index_at(t, ctx->n, ctx->record);
+    facet a = facet_of(ctx, index.eta, wo);
+    weights w = weights_at(ctx);
+    color base = bsdf_texture(ctx, "base_color"), nothing = color_all(zero);
+    ir_ref facets = principled_facets(t, alpha_at(ctx), &a);
+    ir_ref dielectric = fresnel_dielectric(t, a.wi_m, has_glass(ctx->n) ? a.n : index.eta).reflectance;
     dielectric = ir_replace_grad(f, ir_select(f, index.matched, zero, dielectric), dielectric);
-    color value = color_scale(t, reflectance_above(t, n, record, uv, &a, base, dielectric, index), facets);
-    color rest = base_value(t, n, record, uv, &a, base, &w);
+    color value = color_scale(t, reflectance_above(ctx, &a, base, dielectric, index), facets);
+    color rest = base_value(ctx, &a, base, &w);
     for (uint32_t c = 0; c < 3; c++)
         value.c[c] = ir_add(f, value.c[c], rest.c[c]);
-    if (has_coat(n)) {
-        ir_ref coat = principled_coat_value(t, n, record, uv, &a, index.eta);
+    if (has_coat(ctx->n)) {
+        ir_ref coat = principled_coat_value(ctx, &a, index.eta);
         for (uint32_t c = 0; c < 3; c++)
             value.c[c] = ir_add(f, value.c[c], coat);
     }
-    if (has_glass(n)) {
+    if (has_glass(ctx->n)) {
         ir_ref glass = ir_mul(f, w.glass, facets);
         color refracted = refracted_at(t, &a, base, glass, dielectric);
         value = color_select(t, front, value, color_all(ir_mul(f, glass, dielectric)));
         value = color_select(t, a.reflects, value, refracted);
     }
     value = color_select(t, a.valid, value, nothing);
-    return bends(n) ? color_select(t, delta, rim_value(t, n, record, wi, wo, uv), value) : value;
+    return bends(ctx->n) ? color_select(t, delta, rim_value(ctx, wo), value) : value;
 }
 
 static const plugin_param principled_params[] = {
@@ -536,8 +541,7 @@ static const plugin_param principled_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principled = {
-    .base = {.plugin = {PLUGIN_BSDF, "principled", principled_params,
-                        sizeof principled_params / sizeof *principled_params, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "principled", PLUGIN_TABLE(principled_params), PLUGIN_NONE,
                         "Disney's principled material"},
              .extra_words = WORDS,
              .data_name = "eta",

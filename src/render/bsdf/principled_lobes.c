@@ -23,15 +23,16 @@ bool principled_turn_by_uv(const scene_object *o, const char *const *params, uin
     return any;
 }
 
-vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness)
+vec2 principled_alpha(const bsdf_context *ctx, ir_ref roughness)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref square = t_sqr(t, roughness), least = t_f32(t, 0.001f);
-    if (!plan_has(n, "anisotropic")) {
+    if (!plan_has(ctx->n, "anisotropic")) {
         ir_ref alpha = ir_max(f, square, least);
         return (vec2){alpha, alpha};
     }
-    ir_ref amount = plan_weight(t, n, record, "anisotropic", uv);
+    ir_ref amount = bsdf_weight(ctx, "anisotropic");
     ir_ref aspect = ir_sqrt(f, ir_sub(f, t_f32(t, 1), ir_mul(f, amount, t_f32(t, 0.9f))));
     return (vec2){ir_max(f, ir_div(f, square, aspect), least), ir_max(f, ir_mul(f, square, aspect), least)};
 }
@@ -88,9 +89,9 @@ ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a)
  *
  *     diffuse (1 - Fi / 2)(1 - Fo / 2),   retro-reflection R (Fo + Fi + Fo Fi (R - 1)),
  *     flat    1.25 (S (1 / (cos wi + cos wo) - 1/2) + 1/2) with S = mix(1, R / 2, Fi) mix(1, R / 2, Fo). */
-color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
-                         ir_ref roughness)
+color principled_diffuse(const bsdf_context *ctx, const facet *a, color base, ir_ref roughness)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), half = t_f32(t, 0.5f), fi = schlick_weight(t, a->wi.z),
            fo = schlick_weight(t, a->wo.z);
@@ -98,25 +99,26 @@ color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv,
     ir_ref lambert = ir_mul(f, ir_sub(f, one, ir_mul(f, half, fi)), ir_sub(f, one, ir_mul(f, half, fo)));
     ir_ref both = ir_mul(f, ir_mul(f, fo, fi), ir_sub(f, r, one));
     ir_ref share = t_mad(t, r, ir_add(f, ir_add(f, fo, fi), both), lambert);
-    if (plan_has(n, "flatness")) {
+    if (plan_has(ctx->n, "flatness")) {
         ir_ref flat90 = ir_mul(f, r, half), s = ir_mul(f, mix(t, one, flat90, fi), mix(t, one, flat90, fo));
         /* 0 straight ahead, where it counts for nothing but must be a number */
         ir_ref cosines = ir_max(f, ir_add(f, a->wi.z, a->wo.z), t_f32(t, 1e-6f));
         ir_ref rise = ir_sub(f, ir_div(f, one, cosines), half);
         ir_ref flat = ir_mul(f, t_f32(t, 1.25f), t_mad(t, s, rise, half));
-        share = mix(t, share, flat, plan_weight(t, n, record, "flatness", uv));
+        share = mix(t, share, flat, bsdf_weight(ctx, "flatness"));
     }
     return color_scale(t, base, ir_mul(f, share, ir_mul(f, a->wo.z, t_f32(t, inverse_pi))));
 }
 
-color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base)
+color principled_sheen(const bsdf_context *ctx, const facet *a, color base)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref amount = plan_weight(t, n, record, "sheen", uv), one = t_f32(t, 1);
+    ir_ref amount = bsdf_weight(ctx, "sheen"), one = t_f32(t, 1);
     ir_ref scale = ir_mul(f, ir_mul(f, amount, schlick_weight(t, a->wo_m)), a->wo.z);
-    if (!plan_has(n, "sheen_tint"))
+    if (!plan_has(ctx->n, "sheen_tint"))
         return color_all(scale);
-    ir_ref tinted = plan_weight(t, n, record, "sheen_tint", uv);
+    ir_ref tinted = bsdf_weight(ctx, "sheen_tint");
     color tint = principled_tint(t, base);
     COLOR_EACH(r, ir_mul(f, scale, mix(t, one, tint.c[c], tinted)));
     return r;
@@ -124,9 +126,10 @@ color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, c
 
 /* ---- clearcoat (Burley 2012, section 5.4 and appendix B) ---- */
 
-ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+ir_ref principled_coat_alpha2(const bsdf_context *ctx)
 {
-    ir_ref gloss = plan_texture_1(t, n, record, "clearcoat_gloss", uv);
+    tracer *t = ctx->t;
+    ir_ref gloss = bsdf_texture_1(ctx, "clearcoat_gloss");
     return t_sqr(t, t_mad(t, gloss, t_f32(t, PRINCIPLED_COAT_GLOSS - PRINCIPLED_COAT_ROUGH),
                           t_f32(t, PRINCIPLED_COAT_ROUGH)));
 }
@@ -149,17 +152,16 @@ vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2)
     return v3(ir_mul(f, sine, ir_cos(f, phi)), ir_mul(f, sine, ir_sin(f, phi)), microfacet_root(t, cos2));
 }
 
-ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
-                             ir_ref eta)
+ir_ref principled_coat_value(const bsdf_context *ctx, const facet *a, ir_ref eta)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref rough = t_f32(t, 0.25f);
     ir_ref seen = ir_mul(f, microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wi),
                          microfacet_visible(t, MICROFACET_GGX, (vec2){rough, rough}, a->wo));
     ir_ref reflectance =
         schlick_reflectance(t, color_all(t_f32(t, 0.04f)), schlick_weight_between(t, a->wi_m, eta)).c[0];
-    ir_ref facets =
-        ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(t, n, record, uv), a->m), seen);
-    ir_ref amount = ir_mul(f, plan_weight(t, n, record, "clearcoat", uv), t_f32(t, 0.25f));
+    ir_ref facets = ir_mul(f, principled_coat_distribution(t, principled_coat_alpha2(ctx), a->m), seen);
+    ir_ref amount = ir_mul(f, bsdf_weight(ctx, "clearcoat"), t_f32(t, 0.25f));
     return ir_mul(f, ir_mul(f, amount, reflectance), ir_mul(f, facets, a->wo.z));
 }

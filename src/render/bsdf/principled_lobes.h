@@ -41,7 +41,7 @@ bool principled_turn_by_uv(const scene_object *o, const char *const *params, uin
 
 /* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section
  * 5.4), at least 0.001. */
-vec2 principled_alpha(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref roughness);
+vec2 principled_alpha(const bsdf_context *ctx, ir_ref roughness);
 
 /* (1 - cos)^5, of cos >= 0 (Schlick 1994). */
 ir_ref schlick_weight(tracer *t, ir_ref cosine);
@@ -63,19 +63,17 @@ ir_ref principled_normal_pdf(tracer *t, vec2 alpha, const facet *a);
 
 /* Diffuse reflection with retro-reflection, and its flat variant (Burley 2012, section 5.3; 2015, section 4),
  * times base and cos(wo). */
-color principled_diffuse(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base,
-                         ir_ref roughness);
+color principled_diffuse(const bsdf_context *ctx, const facet *a, color base, ir_ref roughness);
 /* Sheen (Burley 2012, section 5.3), times cos(wo); of classes that have it. */
-color principled_sheen(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a, color base);
+color principled_sheen(const bsdf_context *ctx, const facet *a, color base);
 
 /* Clearcoat, of `principled` alone: its roughness at a gloss of 0 and of 1, and where it is, squared; D(m) of
  * Berry's kind; a normal by the density D(m) m.z; the value. */
 #define PRINCIPLED_COAT_ROUGH 0.1f
 #define PRINCIPLED_COAT_GLOSS 0.001f
-ir_ref principled_coat_alpha2(tracer *t, const class_node *n, ir_ref record, vec2 uv);
+ir_ref principled_coat_alpha2(const bsdf_context *ctx);
 ir_ref principled_coat_distribution(tracer *t, ir_ref alpha2, vec3 m);
 vec3 principled_coat_normal(tracer *t, ir_ref alpha2, ir_ref u1, ir_ref u2);
-ir_ref principled_coat_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
-                             ir_ref eta);
+ir_ref principled_coat_value(const bsdf_context *ctx, const facet *a, ir_ref eta);
 
 #endif

@@ -103,18 +103,16 @@ static sheet sheet_between(tracer *t, vec3 wi, vec3 wo)
     return s;
 }
 
-static ir_ref roughness_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
-{
-    return plan_texture_1(t, n, record, "roughness", uv);
-}
+static ir_ref roughness_at(const bsdf_context *ctx) { return bsdf_texture_1(ctx, "roughness"); }
 
 /* crosses: bool. */
-static vec2 alpha_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, ir_ref crosses)
+static vec2 alpha_at(const bsdf_context *ctx, ir_ref crosses)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref bend = t_mad(t, plan_texture_1(t, n, record, "eta", uv), t_f32(t, 0.65f), t_f32(t, -0.35f));
+    ir_ref bend = t_mad(t, bsdf_texture_1(ctx, "eta"), t_f32(t, 0.65f), t_f32(t, -0.35f));
     ir_ref scale = ir_select(f, crosses, bend, t_f32(t, 1));
-    return principled_alpha(t, n, record, uv, ir_mul(f, roughness_at(t, n, record, uv), scale));
+    return principled_alpha(ctx, ir_mul(f, roughness_at(ctx), scale));
 }
 
 /* ---- sampling ---- */
@@ -125,9 +123,10 @@ static ir_ref kept(tracer *t, const class_node *n, ir_ref share)
 }
 
 /* Share of what is diffuse that goes through. */
-static ir_ref through_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static ir_ref through_at(const bsdf_context *ctx)
 {
-    return ir_mul(t->f, plan_weight(t, n, record, "diff_trans", uv), t_f32(t, 0.5f));
+    tracer *t = ctx->t;
+    return ir_mul(t->f, bsdf_weight(ctx, "diff_trans"), t_f32(t, 0.5f));
 }
 
 typedef struct choice {
@@ -136,25 +135,26 @@ typedef struct choice {
     ir_ref stays;    /* and of what is diffuse */
 } choice;
 
-static choice choice_at(tracer *t, const class_node *n, ir_ref record, vec2 uv)
+static choice choice_at(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), rate[RATES];
     for (uint32_t k = 0; k < RATES; k++)
-        rate[k] = t_real(t, record, n->extra_word + k);
+        rate[k] = t_real(t, ctx->record, ctx->n->extra_word + k);
     choice c = {.facet = t_f32(t, 0), .reflects = one, .stays = one};
     ir_ref diffuse = rate[RATE_BASE];
-    if (has_through(n)) {
-        ir_ref share = through_at(t, n, record, uv), through = ir_mul(f, share, rate[RATE_THROUGH]);
+    if (has_through(ctx->n)) {
+        ir_ref share = through_at(ctx), through = ir_mul(f, share, rate[RATE_THROUGH]);
         ir_ref stays = ir_mul(f, ir_sub(f, one, share), rate[RATE_BASE]);
         diffuse = ir_add(f, stays, through);
-        c.stays = kept(t, n, t_ratio(t, stays, diffuse));
+        c.stays = kept(t, ctx->n, t_ratio(t, stays, diffuse));
     }
-    if (has_glass(n)) {
-        ir_ref weight = plan_weight(t, n, record, "spec_trans", uv),
+    if (has_glass(ctx->n)) {
+        ir_ref weight = bsdf_weight(ctx, "spec_trans"),
                both = ir_add(f, rate[RATE_REFLECTION], rate[RATE_TRANSMISSION]);
         ir_ref specular = ir_mul(f, weight, ir_mul(f, both, t_f32(t, 0.5f)));
-        c.facet = kept(t, n, t_ratio(t, specular, t_mad(t, ir_sub(f, one, weight), diffuse, specular)));
+        c.facet = kept(t, ctx->n, t_ratio(t, specular, t_mad(t, ir_sub(f, one, weight), diffuse, specular)));
         c.reflects = t_ratio(t, rate[RATE_REFLECTION], both);
     }
     return c;
@@ -182,17 +182,18 @@ static ir_ref held_share(tracer *t, ir_ref beyond)
     return t_mad(t, t_sqr(t, at), t_mad(t, at, t_f32(t, 2), t_f32(t, -3)), t_f32(t, 1));
 }
 
-static parts parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static parts parts_at(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    sheet s = sheet_between(t, wi, wo);
-    choice c = choice_at(t, n, record, uv);
+    sheet s = sheet_between(t, ctx->wi, wo);
+    choice c = choice_at(ctx);
     parts p = {.facet = zero, .facet_own = zero, .valid = s.a.valid, .sees = ir_bool(f, false), .step = zero};
     p.diffuse = ir_mul(f, ir_sub(f, one, c.facet), side(t, s.crosses, c.stays)),
     p.diffuse_own = ir_mul(f, s.a.wo.z, t_f32(t, inverse_pi));
-    if (has_glass(n)) {
-        ir_ref normal = principled_normal_pdf(t, alpha_at(t, n, record, uv, s.crosses), &s.a);
+    if (has_glass(ctx->n)) {
+        ir_ref normal = principled_normal_pdf(t, alpha_at(ctx, s.crosses), &s.a);
         p.facet = ir_mul(f, c.facet, side(t, s.crosses, c.reflects)),
         p.facet_own = ir_div(f, normal, ir_mul(f, t_f32(t, 4), s.a.wo_m));
         p.sees = ir_or(f, ir_not(f, s.crosses), s.behind);
@@ -201,25 +202,26 @@ static parts parts_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, ve
     return p;
 }
 
-static ir_ref thin_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref thin_pdf(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    parts p = parts_at(t, n, record, wi, wo, uv);
+    parts p = parts_at(ctx, wo);
     ir_ref zero = t_f32(t, 0), pdf = ir_mul(f, p.diffuse, p.diffuse_own);
-    if (has_glass(n))
+    if (has_glass(ctx->n))
         pdf = ir_add(f, pdf, ir_select(f, p.sees, ir_mul(f, p.facet, p.facet_own), zero));
     return ir_select(f, p.valid, pdf, zero);
 }
 
 /* Where a facet leads, before transmission mirrors that. */
-static facet_sample scatter(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref crosses,
-                            ir_ref u1, ir_ref u2)
+static facet_sample scatter(const bsdf_context *ctx, ir_ref crosses, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    vec3 from = facet_turned(t, wi, wi);
+    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(t, n, record, uv, crosses), from, u1, u2);
+    vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(ctx, crosses), from, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
     vec3 out = v3_sub(t, v3_scale(t, m, ir_add(f, cosine, cosine)), from);
     ir_ref seen = ir_or(f, ir_not(f, crosses), ir_lt(f, v3_dot(t, mirrored(t, out), m), zero));
@@ -235,42 +237,41 @@ static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo)
 }
 
 /* u: a number for the choice between what is held of transmission and what is not. */
-static ir_ref number_of(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                        ir_ref is_facet, ir_ref crosses, ir_ref u)
+static ir_ref number_of(const bsdf_context *ctx, vec3 wo, ir_ref is_facet, ir_ref crosses, ir_ref u)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref none = t_u32(t, 0),
-           held = ir_and(f, crosses, ir_lt(f, u, parts_at(t, n, record, wi, wo, uv).step));
+    ir_ref none = t_u32(t, 0), held = ir_and(f, crosses, ir_lt(f, u, parts_at(ctx, wo).step));
     ir_ref of_facet = ir_select(f, held, t_u32(t, LOBE_STEP), none);
     return ir_or(f, ir_select(f, is_facet, of_facet, t_u32(t, LOBE_DIFFUSE)),
                  ir_select(f, crosses, t_u32(t, LOBE_THROUGH), none));
 }
 
-static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u_lobe,
-                               ir_ref u1, ir_ref u2)
+static bsdf_sample thin_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), right = ir_bool(f, true), number = t_u32(t, 0),
            u_step = zero;
-    choice c = choice_at(t, n, record, uv);
+    choice c = choice_at(ctx);
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet);
     ir_ref left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
     ir_ref crosses = ir_ge(f, left, c.stays);
     vec3 wo = warp_cosine_hemisphere(t, u1, u2);
-    if (has_glass(n)) {
+    if (has_glass(ctx->n)) {
         ir_ref u_side = t_ratio(t, u_lobe, c.facet), transmits = ir_ge(f, u_side, c.reflects);
         u_step = t_ratio(t, ir_sub(f, u_side, c.reflects), ir_sub(f, one, c.reflects));
         crosses = ir_select(f, is_facet, transmits, crosses);
-        facet_sample s = scatter(t, n, record, wi, uv, crosses, u1, u2);
+        facet_sample s = scatter(ctx, crosses, u1, u2);
         right = ir_or(f, s.right, ir_not(f, is_facet));
         wo = v3_select(t, is_facet, s.wo, wo);
     }
-    wo = to_side(t, wi, crosses, wo);
-    if (n->variant & ATTACHES)
-        number = number_of(t, n, record, wi, wo, uv, is_facet, crosses, u_step);
+    wo = to_side(t, ctx->wi, crosses, wo);
+    if (ctx->n->variant & ATTACHES)
+        number = number_of(ctx, wo, is_facet, crosses, u_step);
     return (bsdf_sample){
         .wo = wo,
-        .pdf = ir_select(f, right, thin_pdf(t, n, record, wi, wo, uv), zero),
+        .pdf = ir_select(f, right, thin_pdf(ctx, wo), zero),
         .eta = one,
         .delta = ir_bool(f, false),
         .lobe = number,
@@ -279,16 +280,16 @@ static bsdf_sample thin_sample(tracer *t, const class_node *n, ir_ref record, ve
 
 /* ---- attached sampling ---- */
 
-static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                   const bsdf_draw *draw)
+static bsdf_attached thin_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref held = bsdf_held(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
     ir_ref crosses = t_has_bit(t, draw->lobe, LOBE_THROUGH);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 out = scatter(t, n, record, wi, uv, crosses, draw->u1, draw->u2).wo;
-    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, to_side(t, wi, crosses, out))};
-    parts p = parts_at(t, n, record, wi, r.wo, uv);
+    vec3 out = scatter(ctx, crosses, draw->u1, draw->u2).wo;
+    bsdf_attached r = {.wo = v3_select(t, held, draw->wo, to_side(t, ctx->wi, crosses, out))};
+    parts p = parts_at(ctx, r.wo);
     ir_ref facet_own = ir_select(f, p.sees, p.facet_own, zero),
            own = ir_select(f, diffuse, p.diffuse_own, facet_own);
     ir_ref of_facet = ir_mul(f, p.facet, facet_own), of_diffuse = ir_mul(f, p.diffuse, p.diffuse_own);
@@ -301,15 +302,15 @@ static bsdf_attached thin_attached(tracer *t, const class_node *n, ir_ref record
     return r;
 }
 
-static ir_ref thin_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref thin_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)wi;
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref never = t_f32(t, BSDF_NEVER_ATTACHED), of[2];
-    if (!(n->variant & ATTACHES))
+    if (!(ctx->n->variant & ATTACHES))
         return never;
     for (int crosses = 0; crosses < 2; crosses++)
-        of[crosses] = microfacet_roughness_of(t, n, alpha_at(t, n, record, uv, ir_bool(f, crosses)));
+        of[crosses] = microfacet_roughness_of(t, ctx->n, alpha_at(ctx, ir_bool(f, crosses)));
     if (ir_is_none(lobe))
         return ir_min(f, of[0], of[1]);
     return ir_select(f, t_has_bit(t, lobe, LOBE_DIFFUSE | LOBE_STEP), never,
@@ -318,14 +319,15 @@ static ir_ref thin_roughness(tracer *t, const class_node *n, ir_ref record, vec3
 
 /* ---- value ---- */
 
-static color facet_reflectance(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
-                               color base, ir_ref eta, ir_ref dielectric)
+static color facet_reflectance(const bsdf_context *ctx, const facet *a, color base, ir_ref eta,
+                               ir_ref dielectric)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     color r = color_all(dielectric);
-    if (!plan_has(n, "spec_tint"))
+    if (!plan_has(ctx->n, "spec_tint"))
         return r;
-    ir_ref amount = plan_weight(t, n, record, "spec_tint", uv);
+    ir_ref amount = bsdf_weight(ctx, "spec_tint");
     color normal = color_scale(t, principled_tint(t, base), schlick_normal(t, eta));
     color tinted = schlick_reflectance(t, normal, schlick_weight_between(t, a->wi_m, eta));
     for (uint32_t c = 0; c < 3; c++)
@@ -334,46 +336,46 @@ static color facet_reflectance(tracer *t, const class_node *n, ir_ref record, ve
 }
 
 /* What facets reflect and transmit, of the weight spec_trans. */
-static color facet_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const sheet *s, color base)
+static color facet_value(const bsdf_context *ctx, const sheet *s, color base)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref eta = plan_texture_1(t, n, record, "eta", uv), zero = t_f32(t, 0);
+    ir_ref eta = bsdf_texture_1(ctx, "eta"), zero = t_f32(t, 0);
     ir_ref dielectric = fresnel_dielectric(t, s->a.wi_m, eta).reflectance;
-    ir_ref facets = principled_facets(t, alpha_at(t, n, record, uv, s->crosses), &s->a);
-    color reflected =
-        color_scale(t, facet_reflectance(t, n, record, uv, &s->a, base, eta, dielectric), facets);
+    ir_ref facets = principled_facets(t, alpha_at(ctx, s->crosses), &s->a);
+    color reflected = color_scale(t, facet_reflectance(ctx, &s->a, base, eta, dielectric), facets);
     ir_ref bright = ir_select(f, s->behind, ir_mul(f, facets, ir_sub(f, t_f32(t, 1), dielectric)), zero);
     return color_select(t, s->crosses, color_scale(t, base, bright), reflected);
 }
 
-static color diffuse_value(tracer *t, const class_node *n, ir_ref record, vec2 uv, const sheet *s, color base)
+static color diffuse_value(const bsdf_context *ctx, const sheet *s, color base)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    color r = principled_diffuse(t, n, record, uv, &s->a, base, roughness_at(t, n, record, uv));
-    if (plan_has(n, "sheen")) {
-        color sheen = principled_sheen(t, n, record, uv, &s->a, base);
+    color r = principled_diffuse(ctx, &s->a, base, roughness_at(ctx));
+    if (plan_has(ctx->n, "sheen")) {
+        color sheen = principled_sheen(ctx, &s->a, base);
         for (uint32_t c = 0; c < 3; c++)
             r.c[c] = ir_add(f, r.c[c], sheen.c[c]);
     }
     ir_ref zero = t_f32(t, 0);
-    if (!has_through(n))
+    if (!has_through(ctx->n))
         return color_select(t, s->crosses, color_all(zero), r);
-    ir_ref through = through_at(t, n, record, uv);
+    ir_ref through = through_at(ctx);
     color crossing = color_scale(t, base, ir_mul(f, through, ir_mul(f, s->a.wo.z, t_f32(t, inverse_pi))));
     return color_select(t, s->crosses, crossing, color_scale(t, r, ir_sub(f, t_f32(t, 1), through)));
 }
 
-static color thin_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                        ir_ref delta, ir_ref lobe)
+static color thin_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    sheet s = sheet_between(t, wi, wo);
-    color base = plan_texture(t, n, record, "base_color", uv),
-          value = diffuse_value(t, n, record, uv, &s, base);
-    if (has_glass(n)) {
-        color facets = facet_value(t, n, record, uv, &s, base);
-        ir_ref weight = plan_weight(t, n, record, "spec_trans", uv);
+    sheet s = sheet_between(t, ctx->wi, wo);
+    color base = bsdf_texture(ctx, "base_color"), value = diffuse_value(ctx, &s, base);
+    if (has_glass(ctx->n)) {
+        color facets = facet_value(ctx, &s, base);
+        ir_ref weight = bsdf_weight(ctx, "spec_trans");
         for (uint32_t c = 0; c < 3; c++)
             value.c[c] = t_mad(t, ir_sub(f, facets.c[c], value.c[c]), weight, value.c[c]);
     }
@@ -394,8 +396,8 @@ static const plugin_param thin_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_principledthin = {
-    .base = {.plugin = {PLUGIN_BSDF, "principledthin", thin_params, sizeof thin_params / sizeof *thin_params,
-                        NULL, 0, "Disney's principled material for thin sheets"},
+    .base = {.plugin = {PLUGIN_BSDF, "principledthin", PLUGIN_TABLE(thin_params), PLUGIN_NONE,
+                        "Disney's principled material for thin sheets"},
              .extra_words = RATES,
              .load = thin_load,
              .extra = thin_extra,

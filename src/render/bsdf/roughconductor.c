@@ -18,62 +18,63 @@ static bl_result roughconductor_load(render_scene *s, const scene_object *o, bl_
     return metal_load(o, err);
 }
 
-static ir_ref roughconductor_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref roughconductor_pdf(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    facet a = facet_reflecting(t, wi, wo);
-    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n),
-                                microfacet_alpha(t, n, record, uv), a.wi, a.m);
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    ir_ref pdf = microfacet_pdf(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n),
+                                microfacet_alpha(ctx), a.wi, a.m);
     return ir_select(f, a.valid, ir_div(f, pdf, ir_mul(f, t_f32(t, 4), a.wi_m)), t_f32(t, 0));
 }
 
 /* wi reflected about a facet. */
-static vec3 sampled(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref u1, ir_ref u2)
+static vec3 sampled(const bsdf_context *ctx, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_ref zero = t_f32(t, 0);
-    vec3 from = v3_select(t, ir_gt(t->f, wi.z, zero), wi, v3(zero, zero, t_f32(t, 1)));
-    vec3 m = microfacet_sample(t, microfacet_kind_of(n), microfacet_visible_of(n),
-                               microfacet_alpha(t, n, record, uv), from, u1, u2);
+    vec3 from = v3_select(t, ir_gt(t->f, ctx->wi.z, zero), ctx->wi, v3(zero, zero, t_f32(t, 1)));
+    vec3 m = microfacet_sample(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n),
+                               microfacet_alpha(ctx), from, u1, u2);
     return v3_sub(t, v3_scale(t, m, ir_mul(t->f, t_f32(t, 2), v3_dot(t, from, m))), from);
 }
 
-static bsdf_sample roughconductor_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                         ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughconductor_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     (void)u_lobe;
-    vec3 wo = sampled(t, n, record, wi, uv, u1, u2);
+    vec3 wo = sampled(ctx, u1, u2);
     return (bsdf_sample){
         .wo = wo,
-        .pdf = roughconductor_pdf(t, n, record, wi, wo, uv),
+        .pdf = roughconductor_pdf(ctx, wo),
         .eta = t_f32(t, 1),
         .delta = ir_bool(t->f, false),
         .lobe = t_u32(t, 0),
     };
 }
 
-static bsdf_attached roughconductor_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                             const bsdf_draw *draw)
+static bsdf_attached roughconductor_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    vec3 wo = sampled(t, n, record, wi, uv, draw->u1, draw->u2);
-    return (bsdf_attached){wo, roughconductor_pdf(t, n, record, wi, wo, uv)};
+    vec3 wo = sampled(ctx, draw->u1, draw->u2);
+    return (bsdf_attached){wo, roughconductor_pdf(ctx, wo)};
 }
 
-static color roughconductor_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                                  ir_ref delta, ir_ref lobe)
+static color roughconductor_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    microfacet_kind kind = microfacet_kind_of(n);
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    facet a = facet_reflecting(t, wi, wo);
+    microfacet_kind kind = microfacet_kind_of(ctx->n);
+    vec2 alpha = microfacet_alpha(ctx);
+    facet a = facet_reflecting(t, ctx->wi, wo);
     ir_ref visible =
         ir_mul(f, microfacet_visible(t, kind, alpha, a.wi), microfacet_visible(t, kind, alpha, a.wo));
     ir_ref facets = ir_div(f, ir_mul(f, microfacet_distribution(t, kind, alpha, a.m), visible),
                            ir_mul(f, t_f32(t, 4), a.wi.z));
-    color eta = plan_texture(t, n, record, "eta", uv), k = plan_texture(t, n, record, "k", uv);
+    color eta = bsdf_texture(ctx, "eta"), k = bsdf_texture(ctx, "k");
     COLOR_EACH(reflectance, fresnel_conductor(t, a.wi_m, eta.c[c], k.c[c]));
-    color value = color_scale(
-        t, color_mul(t, plan_texture(t, n, record, "specular_reflectance", uv), reflectance), facets);
+    color value =
+        color_scale(t, color_mul(t, bsdf_texture(ctx, "specular_reflectance"), reflectance), facets);
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
 
@@ -91,7 +92,7 @@ static const plugin_param roughconductor_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughconductor = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", roughconductor_params, 10, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughconductor", PLUGIN_TABLE(roughconductor_params), PLUGIN_NONE,
                         "rough metal, one-sided"},
              .load = roughconductor_load,
              .mark = microfacet_mark,

@@ -28,16 +28,19 @@ static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl
     return BL_OK;
 }
 
-static ir_ref eta_seen_from(tracer *t, const class_node *n, ir_ref record, vec3 wi)
+static ir_ref eta_seen_from(const bsdf_context *ctx)
 {
-    return facet_index(t, interface_eta(t, n, record), wi);
+    tracer *t = ctx->t;
+    return facet_index(t, interface_eta(t, ctx->n, ctx->record), ctx->wi);
 }
 
-static facet facet_at(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo)
+static facet facet_at(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     tracer deciding = t_deciding(t);
-    ir_ref index = eta_seen_from(t, n, record, wi);
-    return facet_between(t, index, t->frozen ? eta_seen_from(&deciding, n, record, wi) : index, wi, wo);
+    bsdf_context decided = bsdf_read_by(ctx, &deciding);
+    ir_ref index = eta_seen_from(ctx);
+    return facet_between(t, index, t->frozen ? eta_seen_from(&decided) : index, ctx->wi, wo);
 }
 
 /* Of reflection at a facet. Where light begins to cross, at the critical angle, what crosses grows like a
@@ -55,30 +58,34 @@ static bool has_rim(const class_node *n)
     return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX;
 }
 
-static ir_ref chance_of_rim(tracer *t, const class_node *n, ir_ref record, vec2 uv, vec3 from, ir_ref index)
+static ir_ref chance_of_rim(const bsdf_context *ctx, vec3 from, ir_ref index)
 {
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    return rim_chance(t, microfacet_held(t, n, alpha), index, alpha, from);
+    tracer *t = ctx->t;
+    vec2 alpha = microfacet_alpha(ctx);
+    return rim_chance(t, microfacet_held(t, ctx->n, alpha), index, alpha, from);
 }
 
 /* from: wi, on the side of +z; index: that over there. */
-static vec3 sampled_normal(tracer *t, const class_node *n, ir_ref record, vec3 from, ir_ref index, vec2 uv,
-                           ir_ref u1, ir_ref u2)
+static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_ref u1, ir_ref u2)
 {
-    microfacet_kind kind = microfacet_kind_of(n);
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    if (!plan_wants(n, "eta"))
-        return microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, microfacet_held(t, n, alpha), index, from, u1, u2);
+    tracer *t = ctx->t;
+    microfacet_kind kind = microfacet_kind_of(ctx->n);
+    vec2 alpha = microfacet_alpha(ctx);
+    if (!plan_wants(ctx->n, "eta"))
+        return microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, u1, u2);
+    facet_critical near = facet_critical_normal(t, microfacet_held(t, ctx->n, alpha), index, from, u1, u2);
     return v3_select(t, near.chosen, near.m,
-                     microfacet_sample(t, kind, microfacet_visible_of(n), alpha, from, near.rest, u2));
+                     microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, near.rest, u2));
 }
 
-static ir_ref normal_density(tracer *t, const class_node *n, ir_ref record, const facet *a, vec2 uv)
+static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
 {
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    ir_ref usual = microfacet_pdf(t, microfacet_kind_of(n), microfacet_visible_of(n), alpha, a->wi, a->m);
-    return plan_wants(n, "eta") ? facet_critical_density(t, microfacet_held(t, n, alpha), a, usual) : usual;
+    tracer *t = ctx->t;
+    vec2 alpha = microfacet_alpha(ctx);
+    ir_ref usual =
+        microfacet_pdf(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n), alpha, a->wi, a->m);
+    return plan_wants(ctx->n, "eta") ? facet_critical_density(t, microfacet_held(t, ctx->n, alpha), a, usual)
+                                     : usual;
 }
 
 /* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the
@@ -90,121 +97,124 @@ static ir_ref leaving_cosine(tracer *t, const facet *a)
     return t->tracked ? ir_select(t->f, ir_gt(t->f, cosine, t_f32(t, 0)), cosine, t_f32(t, 1)) : cosine;
 }
 
-static ir_ref roughdielectric_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref roughdielectric_pdf(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    facet a = facet_at(t, n, record, wi, wo);
-    ir_ref of_normal = normal_density(t, n, record, &a, uv);
+    facet a = facet_at(ctx, wo);
+    ir_ref of_normal = normal_density(ctx, &a);
     fresnel at = fresnel_dielectric(t, a.wi_m, a.n);
-    ir_ref p = reflection_probability(t, n, &at), one = t_f32(t, 1);
+    ir_ref p = reflection_probability(t, ctx->n, &at), one = t_f32(t, 1);
     ir_ref reflected = ir_div(f, p, ir_mul(f, t_f32(t, 4), leaving_cosine(t, &a)));
     ir_ref refracted =
         ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     ir_ref density = ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted));
-    if (has_rim(n))
-        density = ir_mul(f, density, ir_sub(f, one, chance_of_rim(t, n, record, uv, a.wi, a.n)));
+    if (has_rim(ctx->n))
+        density = ir_mul(f, density, ir_sub(f, one, chance_of_rim(ctx, a.wi, a.n)));
     return ir_select(f, a.valid, density, t_f32(t, 0));
 }
 
 /* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples,
  * beside which there is no rim. */
-static ir_ref density_given(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref density_given(const bsdf_context *ctx, vec3 wo)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    facet a = facet_at(t, n, record, wi, wo);
-    ir_ref of_normal = normal_density(t, n, record, &a, uv);
+    facet a = facet_at(ctx, wo);
+    ir_ref of_normal = normal_density(ctx, &a);
     ir_ref reflected = ir_div(f, t_f32(t, 0.25f), leaving_cosine(t, &a));
     ir_ref refracted = ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2);
     return ir_select(f, a.valid, ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted)),
                      t_f32(t, 0));
 }
 
-static bsdf_attached roughdielectric_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                              const bsdf_draw *draw)
+static bsdf_attached roughdielectric_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec3 from = facet_turned(t, wi, wi);
+    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    ir_ref index = eta_seen_from(t, n, record, wi);
-    vec3 m = sampled_normal(t, n, record, from, index, uv, draw->u1, draw->u2);
-    ir_ref cosine = v3_dot(t, from, m), reflects = ir_gt(f, ir_mul(f, wi.z, draw->wo.z), t_f32(t, 0));
+    ir_ref index = eta_seen_from(ctx);
+    vec3 m = sampled_normal(ctx, from, index, draw->u1, draw->u2);
+    ir_ref cosine = v3_dot(t, from, m), reflects = ir_gt(f, ir_mul(f, ctx->wi.z, draw->wo.z), t_f32(t, 0));
     fresnel at = fresnel_dielectric(t, cosine, index);
-    vec3 wo = facet_turned(t, wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
-    return (bsdf_attached){wo, density_given(t, n, record, wi, wo, uv)};
+    vec3 wo = facet_turned(t, ctx->wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
+    return (bsdf_attached){wo, density_given(ctx, wo)};
 }
 
-static bsdf_sample roughdielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                          ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughdielectric_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec3 from = facet_turned(t, wi, wi);
+    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
-    ir_ref index = eta_seen_from(t, n, record, wi);
+    ir_ref index = eta_seen_from(ctx);
     bsdf_sample r = {.delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
     ir_ref chance = {0};
-    if (has_rim(n)) {
-        chance = chance_of_rim(t, n, record, uv, from, index);
+    if (has_rim(ctx->n)) {
+        chance = chance_of_rim(ctx, from, index);
         r.delta = rim_choose(t, chance, &u_lobe);
     }
-    vec3 m = sampled_normal(t, n, record, from, index, uv, u1, u2);
+    vec3 m = sampled_normal(ctx, from, index, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, index);
-    ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, n, &at));
+    ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, ctx->n, &at));
     facet_sample s = facet_scatter(t, from, m, cosine, &at, reflects);
-    r.wo = facet_turned(t, wi, s.wo);
-    r.pdf = ir_select(f, s.right, roughdielectric_pdf(t, n, record, wi, r.wo, uv), t_f32(t, 0));
+    r.wo = facet_turned(t, ctx->wi, s.wo);
+    r.pdf = ir_select(f, s.right, roughdielectric_pdf(ctx, r.wo), t_f32(t, 0));
     r.eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it);
-    if (has_rim(n))
-        rim_instead(t, &r, chance, index, wi, from, u1);
+    if (has_rim(ctx->n))
+        rim_instead(t, &r, chance, index, ctx->wi, from, u1);
     return r;
 }
 
 /* D G G / cos, that both directions have in common. */
-static ir_ref facets_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a)
+static ir_ref facets_at(const bsdf_context *ctx, const facet *a)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec2 alpha = microfacet_alpha(t, n, record, uv);
-    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(n), alpha, a->wi),
-                         microfacet_visible(t, microfacet_kind_of(n), alpha, a->wo));
-    return ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(n), alpha, a->m), seen),
+    vec2 alpha = microfacet_alpha(ctx);
+    ir_ref seen = ir_mul(f, microfacet_visible(t, microfacet_kind_of(ctx->n), alpha, a->wi),
+                         microfacet_visible(t, microfacet_kind_of(ctx->n), alpha, a->wo));
+    return ir_div(f, ir_mul(f, microfacet_distribution(t, microfacet_kind_of(ctx->n), alpha, a->m), seen),
                   a->wi.z);
 }
 
-static color refracted_at(tracer *t, const class_node *n, ir_ref record, vec2 uv, const facet *a,
-                          ir_ref reflectance)
+static color refracted_at(const bsdf_context *ctx, const facet *a, ir_ref reflectance)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref bent = ir_div(f, ir_abs(f, ir_mul(f, a->wi_m, a->wo_m)), a->h2);
-    return color_scale(t, plan_texture(t, n, record, "specular_transmittance", uv),
+    return color_scale(t, bsdf_texture(ctx, "specular_transmittance"),
                        ir_mul(f, ir_sub(f, t_f32(t, 1), reflectance), bent));
 }
 
 /* 0, but for its derivative by eta: all but that is as it stays. */
-static color rim_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static color rim_value(const bsdf_context *ctx, vec3 wo)
 {
-    tracer still = t_deciding(t);
-    wi = v3_detach(t, wi), wo = v3_detach(t, wo);
-    facet a = rim_facet(t, eta_seen_from(&still, n, record, wi), wi, wo);
-    color refracted = refracted_at(&still, n, record, uv, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth = ir_mul(t->f, facets_at(&still, n, record, uv, &a),
-                           rim_growth(t, &a, eta_seen_from(t, n, record, wi)));
+    tracer *t = ctx->t;
+    tracer deciding = t_deciding(t);
+    bsdf_context tracked = *ctx, detached = bsdf_read_by(ctx, &deciding);
+    tracked.wi = detached.wi = v3_detach(t, ctx->wi), wo = v3_detach(t, wo);
+    facet a = rim_facet(t, eta_seen_from(&detached), detached.wi, wo);
+    color refracted = refracted_at(&detached, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
+    ir_ref growth = ir_mul(t->f, facets_at(&detached, &a), rim_growth(t, &a, eta_seen_from(&tracked)));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
-static color roughdielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                                   ir_ref delta, ir_ref lobe)
+static color roughdielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)lobe;
     ir_func *f = t->f;
-    facet a = facet_at(t, n, record, wi, wo);
+    facet a = facet_at(ctx, wo);
     ir_ref reflectance = fresnel_dielectric(t, a.wi_m, a.n).reflectance;
-    color reflected = color_scale(t, plan_texture(t, n, record, "specular_reflectance", uv),
-                                  ir_mul(f, reflectance, t_f32(t, 0.25f)));
-    color refracted = refracted_at(t, n, record, uv, &a, reflectance);
-    color value =
-        color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(t, n, record, uv, &a));
+    color reflected =
+        color_scale(t, bsdf_texture(ctx, "specular_reflectance"), ir_mul(f, reflectance, t_f32(t, 0.25f)));
+    color refracted = refracted_at(ctx, &a, reflectance);
+    color value = color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(ctx, &a));
     value = color_select(t, a.valid, value, color_all(t_f32(t, 0)));
-    return has_rim(n) ? color_select(t, delta, rim_value(t, n, record, wi, wo, uv), value) : value;
+    return has_rim(ctx->n) ? color_select(t, delta, rim_value(ctx, wo), value) : value;
 }
 
 static const plugin_param roughdielectric_params[] = {
@@ -222,7 +232,7 @@ static const plugin_param roughdielectric_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughdielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", roughdielectric_params, 10, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughdielectric", PLUGIN_TABLE(roughdielectric_params), PLUGIN_NONE,
                         "rough glass, such as ground glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

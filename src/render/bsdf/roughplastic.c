@@ -76,66 +76,70 @@ static ir_ref transmittance(tracer *t, const class_node *n, ir_ref record, ir_re
 
 /* Of the coat's lobe, by what either lobe reflects; neither is left out while its colour is differentiated
  * (docs/theory/support.md). */
-static ir_ref specular_probability(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static ir_ref specular_probability(const bsdf_context *ctx)
 {
+    tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref enters = transmittance(t, n, record, wi.z), stays = ir_sub(f, t_f32(t, 1), enters);
-    ir_ref coat = ir_mul(f, stays, coat_sum(t, plan_texture(t, n, record, "specular_reflectance", uv)));
-    ir_ref base = ir_mul(f, enters, coat_sum(t, plan_texture(t, n, record, "diffuse_reflectance", uv)));
+    ir_ref enters = transmittance(t, ctx->n, ctx->record, ctx->wi.z), stays = ir_sub(f, t_f32(t, 1), enters);
+    ir_ref coat = ir_mul(f, stays, coat_sum(t, bsdf_texture(ctx, "specular_reflectance")));
+    ir_ref base = ir_mul(f, enters, coat_sum(t, bsdf_texture(ctx, "diffuse_reflectance")));
     ir_ref share = t_ratio(t, coat, ir_add(f, coat, base));
-    return plan_probability(t, n, "specular_reflectance",
-                            plan_probability(t, n, "diffuse_reflectance", share));
+    return plan_probability(t, ctx->n, "specular_reflectance",
+                            plan_probability(t, ctx->n, "diffuse_reflectance", share));
 }
 
-static ir_ref roughplastic_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref roughplastic_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    facet a = facet_reflecting(t, wi, wo);
-    return coat_pdf(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), &a);
+    tracer *t = ctx->t;
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    return coat_pdf(t, ctx->n, alpha_of(t, ctx->n, ctx->record), specular_probability(ctx), &a);
 }
 
-static bsdf_sample roughplastic_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                       ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample roughplastic_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    ir_ref p = specular_probability(t, n, record, wi, uv);
-    vec3 wo = coat_sample(t, n, alpha_of(t, n, record), p, wi, u_lobe, u1, u2);
+    tracer *t = ctx->t;
+    ir_ref p = specular_probability(ctx);
+    vec3 wo = coat_sample(t, ctx->n, alpha_of(t, ctx->n, ctx->record), p, ctx->wi, u_lobe, u1, u2);
     return (bsdf_sample){
         .wo = wo,
-        .pdf = roughplastic_pdf(t, n, record, wi, wo, uv),
+        .pdf = roughplastic_pdf(ctx, wo),
         .eta = t_f32(t, 1),
         .delta = ir_bool(t->f, false),
-        .lobe = coat_lobe(t, n, p, u_lobe),
+        .lobe = coat_lobe(t, ctx->n, p, u_lobe),
     };
 }
 
-static bsdf_attached roughplastic_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                           const bsdf_draw *draw)
+static bsdf_attached roughplastic_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    return coat_attached(t, n, alpha_of(t, n, record), specular_probability(t, n, record, wi, uv), wi, draw);
+    tracer *t = ctx->t;
+    return coat_attached(t, ctx->n, alpha_of(t, ctx->n, ctx->record), specular_probability(ctx), ctx->wi,
+                         draw);
 }
 
-static ir_ref roughplastic_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                     ir_ref lobe)
+static ir_ref roughplastic_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    (void)wi, (void)uv;
-    return coat_roughness(t, n, alpha_of(t, n, record), lobe);
+    tracer *t = ctx->t;
+    return coat_roughness(t, ctx->n, alpha_of(t, ctx->n, ctx->record), lobe);
 }
 
-static color roughplastic_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                                ir_ref delta, ir_ref lobe)
+static color roughplastic_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)delta, (void)lobe;
     ir_func *f = t->f;
-    facet a = facet_reflecting(t, wi, wo);
-    ir_ref one = t_f32(t, 1), eta = interface_eta(t, n, record);
+    facet a = facet_reflecting(t, ctx->wi, wo);
+    ir_ref one = t_f32(t, 1), eta = interface_eta(t, ctx->n, ctx->record);
     ir_ref coat = ir_mul(f, fresnel_dielectric(t, a.wi_m, eta).reflectance,
-                         coat_facets(t, n, alpha_of(t, n, record), &a));
-    ir_ref crosses = ir_mul(f, transmittance(t, n, record, a.wi.z), transmittance(t, n, record, a.wo.z));
+                         coat_facets(t, ctx->n, alpha_of(t, ctx->n, ctx->record), &a));
+    ir_ref crosses = ir_mul(f, transmittance(t, ctx->n, ctx->record, a.wi.z),
+                            transmittance(t, ctx->n, ctx->record, a.wo.z));
     ir_ref scale = ir_mul(f, ir_div(f, crosses, t_sqr(t, eta)), ir_mul(f, a.wo.z, t_f32(t, inverse_pi)));
-    ir_ref internal = plan_derived(t, n, record, t_u32(t, DERIVED_INTERNAL));
-    color base = plan_texture(t, n, record, "diffuse_reflectance", uv),
-          specular = plan_texture(t, n, record, "specular_reflectance", uv);
-    COLOR_EACH(trips,
-               ir_sub(f, one, n->variant & VARIANT_NONLINEAR ? ir_mul(f, base.c[c], internal) : internal));
+    ir_ref internal = plan_derived(t, ctx->n, ctx->record, t_u32(t, DERIVED_INTERNAL));
+    color base = bsdf_texture(ctx, "diffuse_reflectance"),
+          specular = bsdf_texture(ctx, "specular_reflectance");
+    COLOR_EACH(
+        trips,
+        ir_sub(f, one, ctx->n->variant & VARIANT_NONLINEAR ? ir_mul(f, base.c[c], internal) : internal));
     COLOR_EACH(value, t_mad(t, ir_div(f, base.c[c], trips.c[c]), scale, ir_mul(f, specular.c[c], coat)));
     return color_select(t, a.valid, value, color_all(t_f32(t, 0)));
 }
@@ -154,7 +158,7 @@ static const plugin_param roughplastic_params[] = {
     MICROFACET_ATTACHED_PARAM,
 };
 const bsdf_class bsdf_roughplastic = {
-    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", roughplastic_params, 9, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "roughplastic", PLUGIN_TABLE(roughplastic_params), PLUGIN_NONE,
                         "rough plastic, one-sided"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

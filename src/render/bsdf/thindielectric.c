@@ -13,21 +13,22 @@ static bl_result thindielectric_load(render_scene *s, const scene_object *o, bl_
     return interface_load(s, o, false, err);
 }
 
-static ir_ref reflectance_at(tracer *t, const class_node *n, ir_ref record, vec3 wi)
+static ir_ref reflectance_at(const bsdf_context *ctx)
 {
-    ir_ref one_side = fresnel_dielectric(t, ir_abs(t->f, wi.z), interface_eta(t, n, record)).reflectance;
+    tracer *t = ctx->t;
+    ir_ref one_side =
+        fresnel_dielectric(t, ir_abs(t->f, ctx->wi.z), interface_eta(t, ctx->n, ctx->record)).reflectance;
     return ir_div(t->f, ir_add(t->f, one_side, one_side), ir_add(t->f, t_f32(t, 1), one_side));
 }
 
-static bsdf_sample thindielectric_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                         ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample thindielectric_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    (void)uv, (void)u1, (void)u2;
+    tracer *t = ctx->t;
+    (void)u1, (void)u2;
     ir_func *f = t->f;
-    ir_ref reflectance = reflectance_at(t, n, record, wi), reflects = ir_lt(f, u_lobe, reflectance),
-           one = t_f32(t, 1);
+    ir_ref reflectance = reflectance_at(ctx), reflects = ir_lt(f, u_lobe, reflectance), one = t_f32(t, 1);
     return (bsdf_sample){
-        .wo = v3_select(t, reflects, fresnel_reflected(t, wi), v3_neg(t, wi)),
+        .wo = v3_select(t, reflects, fresnel_reflected(t, ctx->wi), v3_neg(t, ctx->wi)),
         .pdf = ir_select(f, reflects, reflectance, ir_sub(f, one, reflectance)),
         .eta = one,
         .delta = ir_bool(f, true),
@@ -35,15 +36,14 @@ static bsdf_sample thindielectric_sample(tracer *t, const class_node *n, ir_ref 
     };
 }
 
-static color thindielectric_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                                  ir_ref delta, ir_ref lobe)
+static color thindielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
+    tracer *t = ctx->t;
     (void)wo;
     ir_func *f = t->f;
-    ir_ref reflectance = reflectance_at(t, n, record, wi);
+    ir_ref reflectance = reflectance_at(ctx);
     ir_ref crosses = ir_sub(f, t_f32(t, 1), reflectance);
-    return interface_value(t, n, record, uv, reflectance, crosses, delta,
-                           ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
+    return interface_value(ctx, reflectance, crosses, delta, ir_eq(f, lobe, t_u32(t, LOBE_REFLECTION)));
 }
 
 static const plugin_param thindielectric_params[] = {
@@ -54,7 +54,7 @@ static const plugin_param thindielectric_params[] = {
     {"specular_transmittance", PLUGIN_TEXTURED, PLUGIN_REFLECTANCE, "1", 0, 0, "factor of the transmission"},
 };
 const bsdf_class bsdf_thindielectric = {
-    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", thindielectric_params, 4, NULL, 0,
+    .base = {.plugin = {PLUGIN_BSDF, "thindielectric", PLUGIN_TABLE(thindielectric_params), PLUGIN_NONE,
                         "a thin pane of glass"},
              .extra_words = INTERFACE_WORDS,
              .data_name = "eta",

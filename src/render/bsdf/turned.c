@@ -14,24 +14,25 @@ bool bsdf_turns(const render_scene *s, const scene_object *bsdf)
     return any;
 }
 
-vec3 bsdf_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+vec3 bsdf_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    const bsdf_class *cls = bsdf_of(n);
-    return cls->turned ? cls->turned(t, n, record, wi, uv, lobe)
-                       : v3_neg(t, wi); /* nobody asks: it has no such lobe */
+    tracer *t = ctx->t;
+    const bsdf_class *cls = bsdf_of(ctx->n);
+    return cls->turned ? cls->turned(ctx, lobe) : v3_neg(t, ctx->wi); /* nobody asks: it has no such lobe */
 }
 
-bsdf_attached bsdf_attach(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                          const bsdf_draw *draw)
+bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    const bsdf_class *cls = bsdf_of(n);
-    return cls->attached ? cls->attached(t, n, record, wi, uv, draw) : (bsdf_attached){draw->wo, t_f32(t, 1)};
+    tracer *t = ctx->t;
+    const bsdf_class *cls = bsdf_of(ctx->n);
+    return cls->attached ? cls->attached(ctx, draw) : (bsdf_attached){draw->wo, t_f32(t, 1)};
 }
 
-ir_ref bsdf_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    const bsdf_class *cls = bsdf_of(n);
-    return cls->attached ? cls->roughness(t, n, record, wi, uv, lobe) : t_f32(t, BSDF_NEVER_ATTACHED);
+    tracer *t = ctx->t;
+    const bsdf_class *cls = bsdf_of(ctx->n);
+    return cls->attached ? cls->roughness(ctx, lobe) : t_f32(t, BSDF_NEVER_ATTACHED);
 }
 
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness)

@@ -5,22 +5,19 @@
  * the side is not a choice. */
 #include "render/classes.h"
 
-typedef struct side {
-    const class_node *node;
-    ir_ref record;
-} side;
-
-static side side_of(tracer *t, const class_node *n, ir_ref record, uint32_t k)
-{
-    k = k < n->child_count ? k : 0;
-    return (side){n->child[k], t_offset(t, record, n->child_word[k])};
-}
-
 static vec3 turned(tracer *t, ir_ref back, vec3 v)
 {
     return v3(v.x, v.y, ir_select(t->f, back, ir_neg(t->f, v.z), v.z));
 }
 static ir_ref is_back(tracer *t, vec3 wi) { return ir_lt(t->f, wi.z, t_f32(t, 0)); }
+
+/* The question as it is asked of either material: seen from the front. */
+static bsdf_context front_of(const bsdf_context *ctx, ir_ref back)
+{
+    bsdf_context front = *ctx;
+    front.wi = turned(ctx->t, back, ctx->wi);
+    return front;
+}
 
 static bsdf_sample choose(tracer *t, ir_ref c, bsdf_sample a, bsdf_sample b)
 {
@@ -30,96 +27,103 @@ static bsdf_sample choose(tracer *t, ir_ref c, bsdf_sample a, bsdf_sample b)
                          ir_select(f, c, a.lobe, b.lobe)};
 }
 
-static bsdf_sample twosided_sample(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                   ir_ref u_lobe, ir_ref u1, ir_ref u2)
+static bsdf_sample twosided_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
-    ir_ref back = is_back(t, wi);
-    wi = turned(t, back, wi);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
+    bsdf_context front = front_of(ctx, back);
     bsdf_sample s[2];
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        s[k] = bsdf_of(face.node)->sample(t, face.node, face.record, wi, uv, u_lobe, u1, u2);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        s[k] = bsdf_of(face.n)->sample(&face, u_lobe, u1, u2);
     }
-    bsdf_sample r = n->child_count == 2 ? choose(t, back, s[1], s[0]) : s[0];
+    bsdf_sample r = ctx->n->child_count == 2 ? choose(t, back, s[1], s[0]) : s[0];
     r.wo = turned(t, back, r.wo);
     return r;
 }
 
-static ir_ref twosided_pdf(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv)
+static ir_ref twosided_pdf(const bsdf_context *ctx, vec3 wo)
 {
-    ir_ref back = is_back(t, wi), p[2];
-    wi = turned(t, back, wi), wo = turned(t, back, wo);
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        p[k] = bsdf_of(face.node)->pdf(t, face.node, face.record, wi, wo, uv);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi), p[2];
+    bsdf_context front = front_of(ctx, back);
+    wo = turned(t, back, wo);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        p[k] = bsdf_of(face.n)->pdf(&face, wo);
     }
-    return n->child_count == 2 ? ir_select(t->f, back, p[1], p[0]) : p[0];
+    return ctx->n->child_count == 2 ? ir_select(t->f, back, p[1], p[0]) : p[0];
 }
 
-static color twosided_value(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec3 wo, vec2 uv,
-                            ir_ref delta, ir_ref lobe)
+static color twosided_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
-    ir_ref back = is_back(t, wi);
-    wi = turned(t, back, wi), wo = turned(t, back, wo);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
+    bsdf_context front = front_of(ctx, back);
+    wo = turned(t, back, wo);
     color v[2];
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        v[k] = bsdf_of(face.node)->value(t, face.node, face.record, wi, wo, uv, delta, lobe);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        v[k] = bsdf_of(face.n)->value(&face, wo, delta, lobe);
     }
-    return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
+    return ctx->n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
-static vec3 twosided_turned(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static vec3 twosided_turned(const bsdf_context *ctx, ir_ref lobe)
 {
-    ir_ref back = is_back(t, wi);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
     vec3 wo[2];
-    wi = turned(t, back, wi);
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        wo[k] = bsdf_turned(t, face.node, face.record, wi, uv, lobe);
+    bsdf_context front = front_of(ctx, back);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        wo[k] = bsdf_turned(&face, lobe);
     }
-    return turned(t, back, n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
+    return turned(t, back, ctx->n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
 }
 
-static bsdf_attached twosided_attached(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv,
-                                       const bsdf_draw *draw)
+static bsdf_attached twosided_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
-    ir_ref back = is_back(t, wi);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
     bsdf_attached a[2];
     bsdf_draw inner = *draw;
-    wi = turned(t, back, wi), inner.wo = turned(t, back, draw->wo);
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        a[k] = bsdf_attach(t, face.node, face.record, wi, uv, &inner);
+    bsdf_context front = front_of(ctx, back);
+    inner.wo = turned(t, back, draw->wo);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        a[k] = bsdf_attach(&face, &inner);
     }
-    if (n->child_count == 2)
+    if (ctx->n->child_count == 2)
         a[0] = (bsdf_attached){v3_select(t, back, a[1].wo, a[0].wo),
                                ir_select(t->f, back, a[1].density, a[0].density)};
     a[0].wo = turned(t, back, a[0].wo);
     return a[0];
 }
 
-static ir_ref twosided_roughness(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv, ir_ref lobe)
+static ir_ref twosided_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    ir_ref back = is_back(t, wi), r[2];
-    wi = turned(t, back, wi);
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        r[k] = bsdf_roughness(t, face.node, face.record, wi, uv, lobe);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi), r[2];
+    bsdf_context front = front_of(ctx, back);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        r[k] = bsdf_roughness(&face, lobe);
     }
-    return n->child_count == 2 ? ir_select(t->f, back, r[1], r[0]) : r[0];
+    return ctx->n->child_count == 2 ? ir_select(t->f, back, r[1], r[0]) : r[0];
 }
 
-static color twosided_albedo(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv)
+static color twosided_albedo(const bsdf_context *ctx)
 {
-    ir_ref back = is_back(t, wi);
+    tracer *t = ctx->t;
+    ir_ref back = is_back(t, ctx->wi);
     color v[2];
-    wi = turned(t, back, wi);
-    for (uint32_t k = 0; k < n->child_count; k++) {
-        side face = side_of(t, n, record, k);
-        v[k] = bsdf_albedo(t, face.node, face.record, wi, uv);
+    bsdf_context front = front_of(ctx, back);
+    for (uint32_t k = 0; k < ctx->n->child_count; k++) {
+        bsdf_context face = bsdf_nested(&front, k);
+        v[k] = bsdf_albedo(&face);
     }
-    return n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
+    return ctx->n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
 static bool transmits(const scene_object *bsdf)
@@ -148,7 +152,7 @@ static const plugin_param twosided_params[] = {
 };
 static const plugin_slot twosided_slots[] = {{PLUGIN_BSDF, "brdf_#", 1, 2}};
 const bsdf_class bsdf_twosided = {
-    .base = {.plugin = {PLUGIN_BSDF, "twosided", twosided_params, 1, twosided_slots, 1,
+    .base = {.plugin = {PLUGIN_BSDF, "twosided", PLUGIN_TABLE(twosided_params), PLUGIN_TABLE(twosided_slots),
                         "one or two one-sided materials, front and back"},
              .load = twosided_load},
     .sample = twosided_sample,

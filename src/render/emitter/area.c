@@ -243,7 +243,7 @@ static const plugin_param area_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_area = {
-    .base = {.plugin = {PLUGIN_EMITTER, "area", area_params, 2, emitter_slots, EMITTER_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_EMITTER, "area", PLUGIN_TABLE(area_params), PLUGIN_TABLE(emitter_slots),
                         "makes its shape a light"},
              .extra_words = AREA_WORDS,
              .table_steps = STEP_COUNT,

@@ -58,8 +58,8 @@ static const plugin_param constant_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_constant = {
-    .base = {.plugin = {PLUGIN_EMITTER, "constant", constant_params, 3, emitter_slots, EMITTER_SLOT_COUNT,
-                        "constant environment"},
+    .base = {.plugin = {PLUGIN_EMITTER, "constant", PLUGIN_TABLE(constant_params),
+                        PLUGIN_TABLE(emitter_slots), "constant environment"},
              .extra_words = 1,
              .load = constant_load,
              .extra = constant_extra},

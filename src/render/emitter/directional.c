@@ -74,8 +74,8 @@ static const plugin_param directional_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_directional = {
-    .base = {.plugin = {PLUGIN_EMITTER, "directional", directional_params, 4, emitter_slots,
-                        EMITTER_SLOT_COUNT, "parallel light from infinity"},
+    .base = {.plugin = {PLUGIN_EMITTER, "directional", PLUGIN_TABLE(directional_params),
+                        PLUGIN_TABLE(emitter_slots), "parallel light from infinity"},
              .extra_words = 1,
              .load = directional_load,
              .extra = directional_extra},

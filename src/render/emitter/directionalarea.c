@@ -67,8 +67,8 @@ static const plugin_param directionalarea_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_directionalarea = {
-    .base = {.plugin = {PLUGIN_EMITTER, "directionalarea", directionalarea_params, 2, emitter_slots,
-                        EMITTER_SLOT_COUNT, "makes its shape a collimated light"},
+    .base = {.plugin = {PLUGIN_EMITTER, "directionalarea", PLUGIN_TABLE(directionalarea_params),
+                        PLUGIN_TABLE(emitter_slots), "makes its shape a collimated light"},
              .extra_words = AREA_WORDS,
              .load = directionalarea_load},
     .delta = true,

@@ -344,7 +344,7 @@ static const plugin_param envmap_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_envmap = {
-    .base = {.plugin = {PLUGIN_EMITTER, "envmap", envmap_params, 5, emitter_slots, EMITTER_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_EMITTER, "envmap", PLUGIN_TABLE(envmap_params), PLUGIN_TABLE(emitter_slots),
                         "an image as environment"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",

@@ -64,7 +64,7 @@ static const plugin_param point_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_point = {
-    .base = {.plugin = {PLUGIN_EMITTER, "point", point_params, 4, emitter_slots, EMITTER_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_EMITTER, "point", PLUGIN_TABLE(point_params), PLUGIN_TABLE(emitter_slots),
                         "isotropic point light"},
              .load = point_load},
     .delta = true,

@@ -142,8 +142,8 @@ static const plugin_param projector_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_projector = {
-    .base = {.plugin = {PLUGIN_EMITTER, "projector", projector_params, 7, emitter_slots, EMITTER_SLOT_COUNT,
-                        "throws an image from a point"},
+    .base = {.plugin = {PLUGIN_EMITTER, "projector", PLUGIN_TABLE(projector_params),
+                        PLUGIN_TABLE(emitter_slots), "throws an image from a point"},
              .extra_words = EXTRA_WORDS,
              .load = projector_load,
              .extra = projector_extra,

@@ -158,7 +158,7 @@ static const plugin_param spot_params[] = {
     {"sampling_weight", PLUGIN_FLOAT, 0, "1", 0, 1e9, "how often it is sampled, against other lights"},
 };
 const emitter_class emitter_spot = {
-    .base = {.plugin = {PLUGIN_EMITTER, "spot", spot_params, 6, emitter_slots, EMITTER_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_EMITTER, "spot", PLUGIN_TABLE(spot_params), PLUGIN_TABLE(emitter_slots),
                         "point light with a cone"},
              .load = spot_load,
              .derived_count = DERIVED_COUNT,

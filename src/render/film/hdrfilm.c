@@ -128,6 +128,6 @@ static const plugin_param film_params[] = {
 };
 static const plugin_slot film_slots[] = {{PLUGIN_RFILTER, "rfilter", 0, 1}};
 
-const render_class film_hdrfilm = {
-    .plugin = {PLUGIN_FILM, "hdrfilm", film_params, 11, film_slots, 1, "high dynamic range image"},
-    .load = film_load};
+const render_class film_hdrfilm = {.plugin = {PLUGIN_FILM, "hdrfilm", PLUGIN_TABLE(film_params),
+                                              PLUGIN_TABLE(film_slots), "high dynamic range image"},
+                                   .load = film_load};

@@ -13,7 +13,7 @@ static vec2 box_sample(tracer *t, ir_ref record, ir_ref u1, ir_ref u2, ir_ref *w
 }
 
 const filter_class filter_box = {
-    .base.plugin = {PLUGIN_RFILTER, "box", NULL, 0, NULL, 0, "one pixel, constant"},
+    .base.plugin = {PLUGIN_RFILTER, "box", PLUGIN_NONE, PLUGIN_NONE, "one pixel, constant"},
     .sample = box_sample,
 };
 
@@ -77,7 +77,7 @@ static double tent_radius(const scene_object *filter) { return scene_number(filt
 
 static const plugin_param tent_params[] = {{"radius", PLUGIN_FLOAT, 0, "1", 1e-3, 1e3, "in pixels"}};
 const filter_class filter_tent = {
-    .base = {.plugin = {PLUGIN_RFILTER, "tent", tent_params, 1, NULL, 0, "triangle"},
+    .base = {.plugin = {PLUGIN_RFILTER, "tent", PLUGIN_TABLE(tent_params), PLUGIN_NONE, "triangle"},
              .extra_words = 1 + FILTER_EDGE_WORDS,
              .extra = tent_extra},
     .sample = tent_sample,

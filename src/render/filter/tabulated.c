@@ -212,7 +212,7 @@ static const plugin_param gaussian_params[] = {
      "standard deviation in pixels; the radius is four times that"},
 };
 const filter_class filter_gaussian = {
-    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", gaussian_params, 1, NULL, 0, "Gaussian"},
+    .base = {.plugin = {PLUGIN_RFILTER, "gaussian", PLUGIN_TABLE(gaussian_params), PLUGIN_NONE, "Gaussian"},
              .extra_words = CELLS + 1 + LAST_WORDS,
              .extra = gaussian_extra},
     .sample = positive_sample,
@@ -294,7 +294,7 @@ static const plugin_param mitchell_params[] = {
     {"C", PLUGIN_FLOAT, 0, "0.33333333333333333", -2, 2, "and C"},
 };
 const filter_class filter_mitchell = {
-    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", mitchell_params, 2, NULL, 0,
+    .base = {.plugin = {PLUGIN_RFILTER, "mitchell", PLUGIN_TABLE(mitchell_params), PLUGIN_NONE,
                         "cubic, with negative lobes"},
              .extra_words = 2 * CELLS + 1 + LAST_WORDS,
              .extra = mitchell_extra},
@@ -305,7 +305,7 @@ const filter_class filter_mitchell = {
     .radius = cubic_radius,
 };
 const filter_class filter_catmullrom = {
-    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", NULL, 0, NULL, 0,
+    .base = {.plugin = {PLUGIN_RFILTER, "catmullrom", PLUGIN_NONE, PLUGIN_NONE,
                         "interpolating cubic, with negative lobes"},
              .extra_words = 2 * CELLS + 1 + LAST_WORDS,
              .extra = catmullrom_extra},
@@ -344,7 +344,8 @@ static double lanczos_radius(const scene_object *filter) { return scene_number(f
 static const plugin_param lanczos_params[] = {
     {"lobes", PLUGIN_INTEGER, 0, "3", 1, 16, "the radius in pixels"}};
 const filter_class filter_lanczos = {
-    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", lanczos_params, 1, NULL, 0, "windowed sinc"},
+    .base = {.plugin = {PLUGIN_RFILTER, "lanczos", PLUGIN_TABLE(lanczos_params), PLUGIN_NONE,
+                        "windowed sinc"},
              .extra_words = 2 * CELLS + 1 + LAST_WORDS,
              .extra = lanczos_extra},
     .weighted = true,

@@ -17,38 +17,38 @@
     }
 static const plugin_param path_params[] = {INTEGRATOR_PARAMS("-1")};
 static const plugin_param prb_params[] = {INTEGRATOR_PARAMS("6")};
-const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", path_params, 6, NULL, 0,
-                                                 "path tracing with next-event estimation"}};
-const render_class integrator_prb = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb", prb_params, 6, NULL, 0, "path, differentiated by path replay"}};
+const render_class integrator_path = {.plugin = {PLUGIN_INTEGRATOR, "path", PLUGIN_TABLE(path_params),
+                                                 PLUGIN_NONE, "path tracing with next-event estimation"}};
+const render_class integrator_prb = {.plugin = {PLUGIN_INTEGRATOR, "prb", PLUGIN_TABLE(prb_params),
+                                                PLUGIN_NONE, "path, differentiated by path replay"}};
 static const plugin_param prb_attached_params[] = {
     INTEGRATOR_PARAMS("6"),
     {"attach_below", PLUGIN_FLOAT, 0, "1e6", 0, 1e6, "roughness up to which lobes are sampled attached"},
     {"look_ahead", PLUGIN_INTEGER, 0, "4", 0, 1024, "rough lobes in a chain that are; 0: none"},
 };
 const render_class integrator_prb_attached = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_attached", prb_attached_params, 8, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "prb_attached", PLUGIN_TABLE(prb_attached_params), PLUGIN_NONE,
                "prb, but gradients follow the samples of rough lobes"}};
 const render_class integrator_ptracer = {
-    .plugin = {PLUGIN_INTEGRATOR, "ptracer", path_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "ptracer", PLUGIN_TABLE(path_params), PLUGIN_NONE,
                "light tracing: paths from lights, connected to the sensor"}};
 const render_class integrator_prb_basic = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_basic", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "prb_basic", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "paths without next-event estimation and roulette, differentiated by path replay"}};
 const render_class integrator_prb_detached = {
-    .plugin = {PLUGIN_INTEGRATOR, "prb_detached", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "prb_detached", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "prb; directions that mirrors and smooth glass make stay"}};
 const render_class integrator_tape = {
-    .plugin = {PLUGIN_INTEGRATOR, "tape", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "tape", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "path, differentiated in reverse mode over stored vertices: memory grows with depth"}};
 const render_class integrator_rb = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "rb", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "path, differentiated by radiative backpropagation: quadratic in depth"}};
 const render_class integrator_rb_biased1 = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased1", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "the same, with incident radiance taken to be 1: biased"}};
 const render_class integrator_rb_biased2 = {
-    .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", prb_params, 6, NULL, 0,
+    .plugin = {PLUGIN_INTEGRATOR, "rb_biased2", PLUGIN_TABLE(prb_params), PLUGIN_NONE,
                "rb with the image of the step before in the loss: biased"}};
 
 static const plugin_param volpathmis_params[] = {
@@ -56,12 +56,14 @@ static const plugin_param volpathmis_params[] = {
     {"use_spectral_mis", PLUGIN_BOOLEAN, 0, "true", 0, 0,
      "accepted; weights always combine what the channels would have sampled"},
 };
-const render_class integrator_volpath = {.plugin = {PLUGIN_INTEGRATOR, "volpath", path_params, 6, NULL, 0,
-                                                    "path tracing through participating media"}};
-const render_class integrator_volpathmis = {
-    .plugin = {PLUGIN_INTEGRATOR, "volpathmis", volpathmis_params, 7, NULL, 0, "the same as volpath"}};
-const render_class integrator_prbvolpath = {.plugin = {PLUGIN_INTEGRATOR, "prbvolpath", prb_params, 6, NULL,
-                                                       0, "volpath, differentiated by path replay"}};
+const render_class integrator_volpath = {.plugin = {PLUGIN_INTEGRATOR, "volpath", PLUGIN_TABLE(path_params),
+                                                    PLUGIN_NONE, "path tracing through participating media"}};
+const render_class integrator_volpathmis = {.plugin = {PLUGIN_INTEGRATOR, "volpathmis",
+                                                       PLUGIN_TABLE(volpathmis_params), PLUGIN_NONE,
+                                                       "the same as volpath"}};
+const render_class integrator_prbvolpath = {.plugin = {PLUGIN_INTEGRATOR, "prbvolpath",
+                                                       PLUGIN_TABLE(prb_params), PLUGIN_NONE,
+                                                       "volpath, differentiated by path replay"}};
 
 static const plugin_param direct_params[] = {
     {"shading_samples", PLUGIN_INTEGER, 0, "1", 1, 1024, "of both kinds"},
@@ -84,9 +86,9 @@ static bl_result direct_load(render_scene *s, const scene_object *o, bl_error *e
                            "direct: emitter_samples and bsdf_samples cannot both be 0");
     return BL_OK;
 }
-const render_class integrator_direct = {
-    .plugin = {PLUGIN_INTEGRATOR, "direct", direct_params, 6, NULL, 0, "direct illumination only"},
-    .load = direct_load};
+const render_class integrator_direct = {.plugin = {PLUGIN_INTEGRATOR, "direct", PLUGIN_TABLE(direct_params),
+                                                   PLUGIN_NONE, "direct illumination only"},
+                                        .load = direct_load};
 
 /* The image is the first nested integrator's (scene_build.c looks through); Mitsuba's further channels, the
  * moments, are not made. */
@@ -107,7 +109,7 @@ static const plugin_param moment_params[] = {
 };
 static const plugin_slot moment_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 1, 0}};
 const render_class integrator_moment = {
-    .plugin = {PLUGIN_INTEGRATOR, "moment", moment_params, 4, moment_slots, 1,
+    .plugin = {PLUGIN_INTEGRATOR, "moment", PLUGIN_TABLE(moment_params), PLUGIN_TABLE(moment_slots),
                "the nested integrator's image"},
     .load = moment_load,
 };
@@ -203,9 +205,9 @@ static const plugin_param aov_params[] = {
 };
 static const plugin_slot nested_slots[] = {{PLUGIN_INTEGRATOR, "integrator", 0, 1}};
 const render_class integrator_aov = {
-    .plugin = {PLUGIN_INTEGRATOR, "aov", aov_params, 5, nested_slots, 1,
+    .plugin = {PLUGIN_INTEGRATOR, "aov", PLUGIN_TABLE(aov_params), PLUGIN_TABLE(nested_slots),
                "channels of the first hit beside the nested integrator's image"},
     .load = aov_load};
 static const plugin_param depth_params[] = {ACCEPTED};
-const render_class integrator_depth = {
-    .plugin = {PLUGIN_INTEGRATOR, "depth", depth_params, 4, NULL, 0, "distance to the first hit, grey"}};
+const render_class integrator_depth = {.plugin = {PLUGIN_INTEGRATOR, "depth", PLUGIN_TABLE(depth_params),
+                                                  PLUGIN_NONE, "distance to the first hit, grey"}};

@@ -235,14 +235,14 @@ static const plugin_param medium_params[] = {
 enum { MEDIUM_PARAMS = sizeof medium_params / sizeof *medium_params };
 static const plugin_slot medium_slots[] = {{PLUGIN_PHASE, "phase", 0, 1}};
 const medium_class medium_homogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1,
+    .base = {.plugin = {PLUGIN_MEDIUM, "homogeneous", PLUGIN_TABLE(medium_params), PLUGIN_TABLE(medium_slots),
                         "the same extinction everywhere"},
              .load = homogeneous_load},
     .homogeneous = true,
 };
 const medium_class medium_heterogeneous = {
-    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", medium_params, MEDIUM_PARAMS, medium_slots, 1,
-                        "extinction from a volume"},
+    .base = {.plugin = {PLUGIN_MEDIUM, "heterogeneous", PLUGIN_TABLE(medium_params),
+                        PLUGIN_TABLE(medium_slots), "extinction from a volume"},
              .extra_words = 6,
              .extra = medium_extra,
              .variant = medium_variant,

@@ -67,8 +67,8 @@ static const plugin_param blend_params[] = {
      "share of the second; of a colour, its first channel"},
 };
 static const plugin_slot blend_slots[] = {{PLUGIN_PHASE, "phase", 2, 2}};
-const phase_class phase_blend = {
-    .base.plugin = {PLUGIN_PHASE, "blendphase", blend_params, 1, blend_slots, 1,
+const phase_class phase_blendphase = {
+    .base.plugin = {PLUGIN_PHASE, "blendphase", PLUGIN_TABLE(blend_params), PLUGIN_TABLE(blend_slots),
                     "a mixture of two phase functions"},
     .sample = blend_sample,
     .value = blend_value,

@@ -41,7 +41,7 @@ static const plugin_param hg_params[] = {
      "mean cosine; forward is positive"},
 };
 const phase_class phase_hg = {
-    .base.plugin = {PLUGIN_PHASE, "hg", hg_params, 1, NULL, 0, "Henyey-Greenstein"},
+    .base.plugin = {PLUGIN_PHASE, "hg", PLUGIN_TABLE(hg_params), PLUGIN_NONE, "Henyey-Greenstein"},
     .sample = hg_sample,
     .value = hg_value,
     .pdf = hg_value,

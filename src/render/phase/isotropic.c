@@ -18,7 +18,7 @@ static vec3 isotropic_sample(tracer *t, const class_node *n, ir_ref record, vec3
 }
 
 const phase_class phase_isotropic = {
-    .base.plugin = {PLUGIN_PHASE, "isotropic", NULL, 0, NULL, 0, "the same into every direction"},
+    .base.plugin = {PLUGIN_PHASE, "isotropic", PLUGIN_NONE, PLUGIN_NONE, "the same into every direction"},
     .sample = isotropic_sample,
     .value = isotropic_value,
     .pdf = isotropic_value,

@@ -25,7 +25,8 @@ static vec3 rayleigh_sample(tracer *t, const class_node *n, ir_ref record, vec3 
 }
 
 const phase_class phase_rayleigh = {
-    .base.plugin = {PLUGIN_PHASE, "rayleigh", NULL, 0, NULL, 0, "particles much smaller than the wavelength"},
+    .base.plugin = {PLUGIN_PHASE, "rayleigh", PLUGIN_NONE, PLUGIN_NONE,
+                    "particles much smaller than the wavelength"},
     .sample = rayleigh_sample,
     .value = rayleigh_value,
     .pdf = rayleigh_value,

@@ -154,7 +154,8 @@ static const plugin_param sggx_params[] = {
                 "the ellipsoid's matrix in the world: xx, yy, zz, xy, xz, yz"},
 };
 const phase_class phase_sggx = {
-    .base = {.plugin = {PLUGIN_PHASE, "sggx", sggx_params, 1, NULL, 0, "microflakes that mirror"},
+    .base = {.plugin = {PLUGIN_PHASE, "sggx", PLUGIN_TABLE(sggx_params), PLUGIN_NONE,
+                        "microflakes that mirror"},
              .check = sggx_check,
              .table_steps = STEP_COUNT,
              .table_words = sggx_words,

@@ -180,8 +180,9 @@ static const plugin_param tab_params[] = {
     {"values", PLUGIN_STRING, PLUGIN_REQUIRED, NULL, 0, 0,
      "at equal distances over the cosine, from back to on"},
 };
-const phase_class phase_tab = {
-    .base = {.plugin = {PLUGIN_PHASE, "tabphase", tab_params, 1, NULL, 0, "a table over the cosine"},
+const phase_class phase_tabphase = {
+    .base = {.plugin = {PLUGIN_PHASE, "tabphase", PLUGIN_TABLE(tab_params), PLUGIN_NONE,
+                        "a table over the cosine"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
              .load = tab_load,

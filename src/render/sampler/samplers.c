@@ -314,17 +314,25 @@ static bl_result note_count(render_scene *s, const scene_object *o, bl_error *er
     return BL_OK;
 }
 
-static const plugin_param params[] = {
-    {"sample_count", PLUGIN_INTEGER, 0, "4", 1, 1 << 24, "samples per pixel"},
-    {"seed", PLUGIN_INTEGER, 0, "0", 0, 4294967295.0, "added to the seed of a render"},
-    {"jitter", PLUGIN_BOOLEAN, 0, "true", 0, 0, "random places in the strata, else their middles"},
+// clang-format off
+#define COUNT_AND_SEED                                                                                       \
+    {"sample_count", PLUGIN_INTEGER, 0, "4", 1, 1 << 24, "samples per pixel"},                               \
+    {"seed", PLUGIN_INTEGER, 0, "0", 0, 4294967295.0, "added to the seed of a render"}
+#define JITTER {"jitter", PLUGIN_BOOLEAN, 0, "true", 0, 0, "random places in the strata, else their middles"}
+// clang-format on
+static const plugin_param plain_params[] = {COUNT_AND_SEED};
+static const plugin_param strata_params[] = {COUNT_AND_SEED, JITTER};
+static const plugin_param orthogonal_params[] = {
+    COUNT_AND_SEED,
+    JITTER,
     {"strength", PLUGIN_INTEGER, 0, "2", 1, 1024, "accepted; the arrays are of strength 2"},
 };
-const sampler_class sampler_independent = {
-    .base.plugin = {PLUGIN_SAMPLER, "independent", params, 2, NULL, 0, "independent uniform numbers"},
-    .count = any_count};
+const sampler_class sampler_independent = {.base.plugin = {PLUGIN_SAMPLER, "independent",
+                                                           PLUGIN_TABLE(plain_params), PLUGIN_NONE,
+                                                           "independent uniform numbers"},
+                                           .count = any_count};
 const sampler_class sampler_stratified = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "stratified", params, 3, NULL, 0,
+    .base = {.plugin = {PLUGIN_SAMPLER, "stratified", PLUGIN_TABLE(strata_params), PLUGIN_NONE,
                         "jittered strata; a square of samples"},
              .load = note_count},
     .count = square_count,
@@ -332,20 +340,21 @@ const sampler_class sampler_stratified = {
     .two = stratified_2,
 };
 const sampler_class sampler_multijitter = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "multijitter", params, 3, NULL, 0, "cells, rows and columns at once"},
+    .base = {.plugin = {PLUGIN_SAMPLER, "multijitter", PLUGIN_TABLE(strata_params), PLUGIN_NONE,
+                        "cells, rows and columns at once"},
              .load = note_count},
     .count = grid_count,
     .one = stratified_1,
     .two = multijitter_2};
 const sampler_class sampler_orthogonal = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", params, 4, NULL, 0,
+    .base = {.plugin = {PLUGIN_SAMPLER, "orthogonal", PLUGIN_TABLE(orthogonal_params), PLUGIN_NONE,
                         "every two dimensions stratified; the square of a prime of samples"},
              .load = note_count},
     .count = prime_square_count,
     .one = orthogonal_1,
     .two = orthogonal_2};
-const sampler_class sampler_low_discrepancy = {
-    .base = {.plugin = {PLUGIN_SAMPLER, "ldsampler", params, 2, NULL, 0,
+const sampler_class sampler_ldsampler = {
+    .base = {.plugin = {PLUGIN_SAMPLER, "ldsampler", PLUGIN_TABLE(plain_params), PLUGIN_NONE,
                         "scrambled (0,2) sequence; a power of 4 of samples"},
              .load = note_count},
     .count = power_of_four_count,

@@ -98,7 +98,8 @@ static const plugin_param batch_params[] = {
 static const plugin_slot batch_slots[] = {
     {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_SENSOR, "sensor", 1, 64}};
 const sensor_class sensor_batch = {
-    .base.plugin = {PLUGIN_SENSOR, "batch", batch_params, 2, batch_slots, 3, "several sensors side by side"},
+    .base.plugin = {PLUGIN_SENSOR, "batch", PLUGIN_TABLE(batch_params), PLUGIN_TABLE(batch_slots),
+                    "several sensors side by side"},
     .bind = batch_bind,
     .record = batch_record,
     .ray = batch_ray,

@@ -188,10 +188,12 @@ static ray irradiancemeter_ray(tracer *t, const sensor_view *v, vec2 position, v
 
 /* ---- classes ---- */
 
-static const plugin_slot sensor_slots[] = {{PLUGIN_FILM, "film", 0, 1},
-                                           {PLUGIN_SAMPLER, "sampler", 0, 1},
-                                           {PLUGIN_MEDIUM, "medium", 0, 1},
-                                           {PLUGIN_SHAPE, "target", 0, 1}};
+static const plugin_slot sensor_slots[] = {
+    {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
+static const plugin_slot distant_slots[] = {{PLUGIN_FILM, "film", 0, 1},
+                                            {PLUGIN_SAMPLER, "sampler", 0, 1},
+                                            {PLUGIN_MEDIUM, "medium", 0, 1},
+                                            {PLUGIN_SHAPE, "target", 0, 1}};
 #define SHUTTER                                                                                              \
     {"shutter_open", PLUGIN_FLOAT, 0, "0", 0, 0, "accepted; nothing moves"},                                 \
     {                                                                                                        \
@@ -212,15 +214,15 @@ static const plugin_param distant_params[] = {
 };
 static const plugin_param irradiancemeter_params[] = {SHUTTER};
 const sensor_class sensor_radiancemeter = {
-    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", radiancemeter_params, 5, sensor_slots, 3,
-                        "radiance along one ray"},
+    .base = {.plugin = {PLUGIN_SENSOR, "radiancemeter", PLUGIN_TABLE(radiancemeter_params),
+                        PLUGIN_TABLE(sensor_slots), "radiance along one ray"},
              .load = radiancemeter_load},
     .one_pixel = true,
     .record = radiancemeter_record,
     .ray = radiancemeter_ray,
 };
 const sensor_class sensor_distant = {
-    .base = {.plugin = {PLUGIN_SENSOR, "distant", distant_params, 5, sensor_slots, 4,
+    .base = {.plugin = {PLUGIN_SENSOR, "distant", PLUGIN_TABLE(distant_params), PLUGIN_TABLE(distant_slots),
                         "radiance that leaves the scene in a direction"},
              .load = distant_load},
     .one_pixel = true,
@@ -229,8 +231,8 @@ const sensor_class sensor_distant = {
     .ray = distant_ray,
 };
 const sensor_class sensor_irradiancemeter = {
-    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", irradiancemeter_params, 2, sensor_slots, 3,
-                    "irradiance on the shape that holds it"},
+    .base.plugin = {PLUGIN_SENSOR, "irradiancemeter", PLUGIN_TABLE(irradiancemeter_params),
+                    PLUGIN_TABLE(sensor_slots), "irradiance on the shape that holds it"},
     .weight = pi,
     .bind = irradiancemeter_bind,
     .record = irradiancemeter_record,

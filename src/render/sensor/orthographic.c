@@ -105,8 +105,8 @@ static const plugin_param orthographic_params[] = {
 static const plugin_slot sensor_slots[] = {
     {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_orthographic = {
-    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", orthographic_params, 5, sensor_slots, 3,
-                        "parallel rays"},
+    .base = {.plugin = {PLUGIN_SENSOR, "orthographic", PLUGIN_TABLE(orthographic_params),
+                        PLUGIN_TABLE(sensor_slots), "parallel rays"},
              .load = orthographic_load,
              .extra_words = EXTRA_WORDS,
              .extra = orthographic_extra,

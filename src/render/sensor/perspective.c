@@ -260,8 +260,8 @@ static const plugin_param thinlens_params[] = {
 static const plugin_slot sensor_slots[] = {
     {PLUGIN_FILM, "film", 0, 1}, {PLUGIN_SAMPLER, "sampler", 0, 1}, {PLUGIN_MEDIUM, "medium", 0, 1}};
 const sensor_class sensor_perspective = {
-    .base = {.plugin = {PLUGIN_SENSOR, "perspective", perspective_params, 13, sensor_slots, 3,
-                        "pinhole camera"},
+    .base = {.plugin = {PLUGIN_SENSOR, "perspective", PLUGIN_TABLE(perspective_params),
+                        PLUGIN_TABLE(sensor_slots), "pinhole camera"},
              .load = perspective_load,
              .data_name = "x_fov",
              .extra_words = EXTRA_WORDS,
@@ -273,7 +273,7 @@ const sensor_class sensor_perspective = {
     .link = perspective_link,
 };
 const sensor_class sensor_thinlens = {
-    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", thinlens_params, 12, sensor_slots, 3,
+    .base = {.plugin = {PLUGIN_SENSOR, "thinlens", PLUGIN_TABLE(thinlens_params), PLUGIN_TABLE(sensor_slots),
                         "camera with depth of field"},
              .load = perspective_load,
              .data_name = "x_fov",

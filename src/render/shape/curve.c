@@ -549,10 +549,10 @@ static const plugin_param curve_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_linearcurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "linearcurve", PLUGIN_TABLE(curve_params), PLUGIN_TABLE(shape_slots),
                         "round segments between control points"},
              .load = linear_load}};
 const shape_class shape_bsplinecurve = {
-    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", curve_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "bsplinecurve", PLUGIN_TABLE(curve_params), PLUGIN_TABLE(shape_slots),
                         "tubes around cubic B-splines"},
              .load = bspline_load}};

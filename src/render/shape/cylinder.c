@@ -288,7 +288,7 @@ static const plugin_param cylinder_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_cylinder = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", cylinder_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "cylinder", PLUGIN_TABLE(cylinder_params), PLUGIN_TABLE(shape_slots),
                         "tube without caps"},
              .load = cylinder_load},
 };

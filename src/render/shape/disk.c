@@ -188,7 +188,7 @@ static const plugin_param disk_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_disk = {
-    .base = {.plugin = {PLUGIN_SHAPE, "disk", disk_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "disk", PLUGIN_TABLE(disk_params), PLUGIN_TABLE(shape_slots),
                         "unit disk facing +z"},
              .load = disk_load},
 };

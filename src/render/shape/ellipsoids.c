@@ -236,6 +236,6 @@ static const plugin_param ellipsoids_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_ellipsoids = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", ellipsoids_params, 6, shape_slots, SHAPE_SLOT_COUNT,
-                        "ellipsoids of a point cloud"},
+    .base = {.plugin = {PLUGIN_SHAPE, "ellipsoids", PLUGIN_TABLE(ellipsoids_params),
+                        PLUGIN_TABLE(shape_slots), "ellipsoids of a point cloud"},
              .load = ellipsoids_load}};

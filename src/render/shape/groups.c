@@ -6,8 +6,9 @@
 
 static const plugin_slot merge_slots[] = {{PLUGIN_SHAPE, "shape", 0, 0}};
 static const plugin_param group_params[] = {SHAPE_ACCEPTED};
-const shape_class shape_merge = {.base = {.plugin = {PLUGIN_SHAPE, "merge", group_params, 1, merge_slots, 1,
-                                                     "shapes as if they stood there alone"}}};
+const shape_class shape_merge = {
+    .base = {.plugin = {PLUGIN_SHAPE, "merge", PLUGIN_TABLE(group_params), PLUGIN_TABLE(merge_slots),
+                        "shapes as if they stood there alone"}}};
 
 static const plugin_slot group_slots[] = {{PLUGIN_SHAPE, "shape", 1, 0}};
 
@@ -19,7 +20,7 @@ static bl_result group_load(render_scene *s, const scene_object *o, bl_error *er
 }
 
 const shape_class shape_shapegroup = {
-    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", group_params, 1, group_slots, 1,
+    .base = {.plugin = {PLUGIN_SHAPE, "shapegroup", PLUGIN_TABLE(group_params), PLUGIN_TABLE(group_slots),
                         "shapes for instances to show"},
              .load = group_load},
 };
@@ -55,7 +56,7 @@ static const plugin_param instance_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_instance = {
-    .base = {.plugin = {PLUGIN_SHAPE, "instance", instance_params, 2, instance_slots, 1,
+    .base = {.plugin = {PLUGIN_SHAPE, "instance", PLUGIN_TABLE(instance_params), PLUGIN_TABLE(instance_slots),
                         "a shapegroup, shown"},
              .load = instance_load},
 };

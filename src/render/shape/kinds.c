@@ -12,9 +12,3 @@ const shape_kind_class *const shape_kinds[SHAPE_KIND_COUNT] = {
     [SHAPE_BSPLINE] = &shape_kind_bspline,
     [SHAPE_ELLIPSOID] = &shape_kind_ellipsoid,
 };
-
-const plugin_slot shape_slots[SHAPE_SLOT_COUNT] = {{PLUGIN_BSDF, "bsdf", 0, 1},
-                                                   {PLUGIN_EMITTER, "emitter", 0, 1},
-                                                   {PLUGIN_SENSOR, "sensor", 0, 1},
-                                                   {PLUGIN_MEDIUM, "interior", 0, 1},
-                                                   {PLUGIN_MEDIUM, "exterior", 0, 1}};

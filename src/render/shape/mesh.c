@@ -440,28 +440,28 @@ static const plugin_param arrays_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_rectangle = {
-    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "rectangle", PLUGIN_TABLE(simple_params), PLUGIN_TABLE(shape_slots),
                         "[-1,1]^2 facing +z"},
              .load = rectangle_load},
 };
-const shape_class shape_cube = {
-    .base = {.plugin = {PLUGIN_SHAPE, "cube", simple_params, 3, shape_slots, SHAPE_SLOT_COUNT, "[-1,1]^3"},
-             .load = cube_load}};
+const shape_class shape_cube = {.base = {.plugin = {PLUGIN_SHAPE, "cube", PLUGIN_TABLE(simple_params),
+                                                    PLUGIN_TABLE(shape_slots), "[-1,1]^3"},
+                                         .load = cube_load}};
 const shape_class shape_obj = {
-    .base = {.plugin = {PLUGIN_SHAPE, "obj", obj_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "obj", PLUGIN_TABLE(obj_params), PLUGIN_TABLE(shape_slots),
                         "mesh from a Wavefront OBJ file"},
              .load = obj_load},
 };
 const shape_class shape_ply = {
-    .base = {.plugin = {PLUGIN_SHAPE, "ply", ply_params, 6, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "ply", PLUGIN_TABLE(ply_params), PLUGIN_TABLE(shape_slots),
                         "mesh from a PLY file"},
              .load = ply_load},
 };
 const shape_class shape_serialized = {
-    .base = {.plugin = {PLUGIN_SHAPE, "serialized", serialized_params, 6, shape_slots, SHAPE_SLOT_COUNT,
-                        "mesh from a file of Mitsuba's"},
+    .base = {.plugin = {PLUGIN_SHAPE, "serialized", PLUGIN_TABLE(serialized_params),
+                        PLUGIN_TABLE(shape_slots), "mesh from a file of Mitsuba's"},
              .load = serialized_load}};
 const shape_class shape_mesh = {
-    .base = {.plugin = {PLUGIN_SHAPE, "mesh", arrays_params, 4, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "mesh", PLUGIN_TABLE(arrays_params), PLUGIN_TABLE(shape_slots),
                         "mesh from a program's arrays (bl_builder_mesh), not from files"},
              .load = arrays_load}};

@@ -52,7 +52,7 @@ static bool is_mesh(const render_shape *shape)
 /* Textures whose value jumps: where uv moves, steps move with it. */
 static bool has_steps(const scene_object *o)
 {
-    bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_grid.base.plugin;
+    bool filtered = o->cls == &texture_bitmap.base.plugin || o->cls == &volume_gridvolume.base.plugin;
     bool any = o->cls == &texture_checkerboard.base.plugin ||
                (filtered && strcmp(scene_get(o, "filter_type")->text, "nearest") == 0);
     for (uint32_t k = 0; k < o->cls->param_count; k++)

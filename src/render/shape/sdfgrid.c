@@ -494,6 +494,6 @@ static const plugin_param sdf_params[] = {
     SHAPE_ACCEPTED,
 };
 const shape_class shape_sdfgrid = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", sdf_params, 4, shape_slots, SHAPE_SLOT_COUNT,
+    .base = {.plugin = {PLUGIN_SHAPE, "sdfgrid", PLUGIN_TABLE(sdf_params), PLUGIN_TABLE(shape_slots),
                         "surface of a grid of signed distances in [0,1]^3"},
              .load = sdfgrid_load}};

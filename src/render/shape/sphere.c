@@ -284,6 +284,6 @@ static const plugin_param sphere_params[] = {
     {"to_world", PLUGIN_TRANSFORM, PLUGIN_DIFFERENTIABLE, "identity", 0, 0, "object to world; uniform scale"},
     SHAPE_ACCEPTED,
 };
-const shape_class shape_sphere = {
-    .base = {.plugin = {PLUGIN_SHAPE, "sphere", sphere_params, 5, shape_slots, SHAPE_SLOT_COUNT, "sphere"},
-             .load = sphere_load}};
+const shape_class shape_sphere = {.base = {.plugin = {PLUGIN_SHAPE, "sphere", PLUGIN_TABLE(sphere_params),
+                                                      PLUGIN_TABLE(shape_slots), "sphere"},
+                                           .load = sphere_load}};

@@ -227,7 +227,7 @@ static const plugin_param bitmap_params[] = {
     {"accel", PLUGIN_BOOLEAN, 0, "true", 0, 0, "accepted; lookups are traced code here"},
 };
 const texture_class texture_bitmap = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "bitmap", bitmap_params, 7, NULL, 0, "an image"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "bitmap", PLUGIN_TABLE(bitmap_params), PLUGIN_NONE, "an image"},
              .extra_words = EXTRA_WORDS,
              .data_name = "data",
              .least_side = 2,

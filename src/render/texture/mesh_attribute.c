@@ -40,7 +40,7 @@ static const plugin_param mesh_attribute_params[] = {
     {"scale", PLUGIN_FLOAT, PLUGIN_DIFFERENTIABLE, "1", 0, 0, "factor"},
 };
 const texture_class texture_mesh_attribute = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "mesh_attribute", mesh_attribute_params, 2, NULL, 0,
+    .base = {.plugin = {PLUGIN_TEXTURE, "mesh_attribute", PLUGIN_TABLE(mesh_attribute_params), PLUGIN_NONE,
                         "colours of a mesh's vertices or faces"},
              .load = mesh_attribute_load,
              .variant = mesh_attribute_variant,

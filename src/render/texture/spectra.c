@@ -216,15 +216,15 @@ static const plugin_param d65_params[] = {
     {"nested", PLUGIN_TEXTURED, PLUGIN_ABSENT | PLUGIN_ANY_NAME | PLUGIN_STANDS, NULL, 0, 0,
      "a texture in its place"},
 };
-const render_class texture_uniform = {.plugin = {PLUGIN_TEXTURE, "uniform", uniform_params, 3, NULL, 0,
-                                                 "a constant; its parameter is NAME.value"}};
+const render_class texture_uniform = {.plugin = {PLUGIN_TEXTURE, "uniform", PLUGIN_TABLE(uniform_params),
+                                                 PLUGIN_NONE, "a constant; its parameter is NAME.value"}};
 const render_class texture_rawconstant = {
-    .plugin = {PLUGIN_TEXTURE, "rawconstant", rawconstant_params, 1, NULL, 0,
+    .plugin = {PLUGIN_TEXTURE, "rawconstant", PLUGIN_TABLE(rawconstant_params), PLUGIN_NONE,
                "a constant without conversion; its parameter is NAME.value"}};
-const render_class texture_srgb = {
-    .plugin = {PLUGIN_TEXTURE, "srgb", srgb_params, 2, NULL, 0, "a colour; its parameter is NAME.value"}};
+const render_class texture_srgb = {.plugin = {PLUGIN_TEXTURE, "srgb", PLUGIN_TABLE(srgb_params), PLUGIN_NONE,
+                                              "a colour; its parameter is NAME.value"}};
 const render_class texture_d65 = {
-    .plugin = {PLUGIN_TEXTURE, "d65", d65_params, 3, NULL, 0,
+    .plugin = {PLUGIN_TEXTURE, "d65", PLUGIN_TABLE(d65_params), PLUGIN_NONE,
                "white, times a colour or texture; its parameter is NAME.value"}};
 
 static const plugin_param regular_params[] = {
@@ -233,7 +233,7 @@ static const plugin_param regular_params[] = {
     {"wavelength_max", PLUGIN_FLOAT, PLUGIN_REQUIRED, NULL, 0, 1e9, "of the last"},
 };
 const texture_class texture_regular = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "regular", regular_params, 3, NULL, 0,
+    .base = {.plugin = {PLUGIN_TEXTURE, "regular", PLUGIN_TABLE(regular_params), PLUGIN_NONE,
                         "a spectrum from samples at equal distances"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
@@ -252,7 +252,8 @@ static const plugin_param irregular_params[] = {
     {"values", PLUGIN_STRING, PLUGIN_REQUIRED | PLUGIN_BY_USE, NULL, 0, 0, "samples there"},
 };
 const texture_class texture_irregular = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "irregular", irregular_params, 2, NULL, 0, "a spectrum from samples"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "irregular", PLUGIN_TABLE(irregular_params), PLUGIN_NONE,
+                        "a spectrum from samples"},
              .data_name = "values",
              .extra_words = EXTRA_WORDS,
              .load = irregular_load,
@@ -270,7 +271,7 @@ static const plugin_param blackbody_params[] = {
      "in kelvin"},
 };
 const texture_class texture_blackbody = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "blackbody", blackbody_params, 1, NULL, 0,
+    .base = {.plugin = {PLUGIN_TEXTURE, "blackbody", PLUGIN_TABLE(blackbody_params), PLUGIN_NONE,
                         "what a black body radiates, W / (m^2 sr nm)"},
              .extra_words = EXTRA_WORDS,
              .load = blackbody_load,

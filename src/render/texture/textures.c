@@ -35,7 +35,7 @@ static const plugin_param constant_params[] = {
     {"value", PLUGIN_COLOR, PLUGIN_REQUIRED | PLUGIN_DIFFERENTIABLE, NULL, 0, 0, "linear RGB"},
 };
 const texture_class texture_constant = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "constant", constant_params, 1, NULL, 0,
+    .base = {.plugin = {PLUGIN_TEXTURE, "constant", PLUGIN_TABLE(constant_params), PLUGIN_NONE,
                         "the same colour everywhere"},
              .variant = constant_variant},
     .constant = true,
@@ -108,7 +108,7 @@ static const plugin_param checkerboard_params[] = {
     {"to_uv", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "applied to texture coordinates"},
 };
 const texture_class texture_checkerboard = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "checkerboard", checkerboard_params, 3, NULL, 0,
+    .base = {.plugin = {PLUGIN_TEXTURE, "checkerboard", PLUGIN_TABLE(checkerboard_params), PLUGIN_NONE,
                         "two colours in a 2x2 pattern per unit of uv"},
              .extra_words = 6,
              .extra = checkerboard_extra},

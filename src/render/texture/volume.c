@@ -20,7 +20,8 @@ static const plugin_param volume_params[] = {
     {"volume", PLUGIN_VOLUMETRIC, PLUGIN_REQUIRED, NULL, 0, 0, "what is looked up"},
 };
 const texture_class texture_volume = {
-    .base = {.plugin = {PLUGIN_TEXTURE, "volume", volume_params, 1, NULL, 0, "a volume where the surface is"},
+    .base = {.plugin = {PLUGIN_TEXTURE, "volume", PLUGIN_TABLE(volume_params), PLUGIN_NONE,
+                        "a volume where the surface is"},
              .needs = volume_needs},
     .eval = volume_eval,
 };

@@ -36,8 +36,9 @@ static const plugin_param const_params[] = {
     [CONST_VALUE] = {"value", PLUGIN_TEXTURED, 0, "1", 0, 0, "the value"},
     {"to_world", PLUGIN_TRANSFORM, 0, "identity", 0, 0, "places the unit cube"},
 };
-const volume_class volume_const = {
-    .base = {.plugin = {PLUGIN_VOLUME, "constvolume", const_params, 2, NULL, 0, "the same value everywhere"},
+const volume_class volume_constvolume = {
+    .base = {.plugin = {PLUGIN_VOLUME, "constvolume", PLUGIN_TABLE(const_params), PLUGIN_NONE,
+                        "the same value everywhere"},
              .load = const_load},
     .constant = true,
     .eval = const_eval,

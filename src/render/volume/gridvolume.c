@@ -279,9 +279,9 @@ static const plugin_param grid_params[] = {
      "cells along each side with bounds of their own; 1: one bound for all; 0: as many as pay, for grids of "
      "16 voxels or more along a side. Not in Mitsuba"},
 };
-const volume_class volume_grid = {
-    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", grid_params, sizeof grid_params / sizeof *grid_params,
-                        NULL, 0, "a grid of values from a file"},
+const volume_class volume_gridvolume = {
+    .base = {.plugin = {PLUGIN_VOLUME, "gridvolume", PLUGIN_TABLE(grid_params), PLUGIN_NONE,
+                        "a grid of values from a file"},
              .data_name = "data",
              .least_side = 1,
              .extra_words = EXTRA_WORDS,

@@ -113,18 +113,17 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
     surface at = surface_params(&t);
     t.surface = &at;
     const bsdf_class *cls = bsdf_of(n);
-    vec2 uv = {p[3], p[4]};
-    out[0] = cls->pdf(&t, n, record, vec3_at(p), vec3_at(p + 5), uv);
-    bsdf_sample s = cls->sample(&t, n, record, vec3_at(p), uv, p[8], p[9], p[10]);
+    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
+    out[0] = cls->pdf(&ctx, vec3_at(p + 5));
+    bsdf_sample s = cls->sample(&ctx, p[8], p[9], p[10]);
     vec3_put(s.wo, out + 1);
     out[4] = s.pdf, out[5] = s.eta, out[6] = s.delta, out[7] = s.lobe;
     if (w->volumetric)
         ir_param(f, IR_F32);
     if (w->attaches)
-        out[8] = bsdf_roughness(&t, n, record, vec3_at(p), uv, (ir_ref){0});
+        out[8] = bsdf_roughness(&ctx, (ir_ref){0});
     if (w->attaches && bsdf_mixes(n)) {
-        ir_ref follows =
-            ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&t, n, record, vec3_at(p), uv, s.lobe)));
+        ir_ref follows = ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&ctx, s.lobe)));
         out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_HELD)));
     }
     ir_return(f, out, w->attaches ? 9 : 8);
@@ -168,9 +167,9 @@ static ir_func *make_bsdf_value(walk *w, const class_node *n, bool tracked)
     surface at = surface_params(&t);
     t.surface = &at;
     const bsdf_class *cls = bsdf_of(n);
-    vec2 uv = {p[3], p[4]};
-    color light = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 5), uv, ir_bool(f, false), t_u32(&t, 0));
-    color sample = cls->value(&t, n, record, vec3_at(p), vec3_at(p + 8), uv, delta, lobe);
+    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
+    color light = cls->value(&ctx, vec3_at(p + 5), ir_bool(f, false), t_u32(&t, 0));
+    color sample = cls->value(&ctx, vec3_at(p + 8), delta, lobe);
     for (int c = 0; c < 3; c++)
         out[c] = light.c[c], out[3 + c] = sample.c[c];
     if (w->volumetric)
@@ -195,7 +194,7 @@ static ir_func *make_phase_value(walk *w, const class_node *n, bool tracked)
 }
 
 /* What a material says of the light from one direction: bsdf_through or bsdf_albedo. */
-typedef color bsdf_colour(tracer *t, const class_node *n, ir_ref record, vec3 wi, vec2 uv);
+typedef color bsdf_colour(const bsdf_context *ctx);
 
 static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsdf_colour *of,
                                  const char *name)
@@ -206,7 +205,7 @@ static ir_func *make_bsdf_colour(walk *w, const class_node *n, bool tracked, bsd
     params_f32(f, p, 5);
     surface at = surface_params(&t);
     t.surface = &at;
-    color c = of(&t, n, record, vec3_at(p), (vec2){p[3], p[4]});
+    color c = of(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}});
     ir_return(f, c.c, 3);
     return f;
 }
@@ -220,7 +219,7 @@ static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
     ir_ref lobe = ir_param(f, IR_U32);
     surface at = surface_params(&t);
     t.surface = &at;
-    vec3_put(bsdf_turned(&t, n, record, vec3_at(p), (vec2){p[3], p[4]}, lobe), out);
+    vec3_put(bsdf_turned(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}}, lobe), out);
     ir_return(f, out, 3);
     return f;
 }
@@ -236,12 +235,11 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool tracked)
     surface at = surface_params(&t);
     t.surface = &at;
     const bsdf_class *cls = bsdf_of(n);
-    vec3 wi = vec3_at(p);
-    vec2 uv = {p[3], p[4]};
-    bsdf_attached a = bsdf_attach(&t, n, record, wi, uv, &(bsdf_draw){vec3_at(made), lobe, made[6], made[7]});
-    vec3_put(v3_select(&t, delta, bsdf_turned(&t, n, record, wi, uv, lobe), a.wo), out);
-    out[3] = a.density, out[4] = cls->attached ? cls->pdf(&t, n, record, wi, a.wo, uv) : one;
-    out[5] = cls->attached ? cls->pdf(&t, n, record, wi, vec3_at(made + 3), uv) : one;
+    bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
+    bsdf_attached a = bsdf_attach(&ctx, &(bsdf_draw){vec3_at(made), lobe, made[6], made[7]});
+    vec3_put(v3_select(&t, delta, bsdf_turned(&ctx, lobe), a.wo), out);
+    out[3] = a.density, out[4] = cls->attached ? cls->pdf(&ctx, a.wo) : one;
+    out[5] = cls->attached ? cls->pdf(&ctx, vec3_at(made + 3)) : one;
     ir_return(f, out, 6);
     return f;
 }
