@@ -161,6 +161,7 @@ set(render_sources
     src/render/integrator/integrators.c
     src/render/plan_bvh.c
     src/render/scene_hierarchy.c
+    src/render/abilities.c
     src/render/plan.c
     src/render/plan_classes.c
     src/render/plan_read.c

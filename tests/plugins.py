@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the plugins' tables say: docs/plugins.md is what `backlight plugins --markdown` writes (--update rewrites it); every plugin and parameter has
 a line of help; what Mitsuba accepts everywhere is accepted; and a misspelled plugin or parameter of every kind is an error that names file, line,
-plugin and the nearest known name."""
+plugin and the nearest known name. What the table of abilities says of integrators, materials, lights and sensors is what the program does with them
+in a small scene."""
 import difflib
 import json
 import os
@@ -97,6 +98,60 @@ def check_common(plugins):
             complain("properties of the scene: " + r.stderr.strip())
 
 
+SCENE = '<scene version="3.0.0">%s<shape type="rectangle" id="square">%s</shape>%s%s</scene>'
+INTEGRATOR, MATERIAL = '<integrator type="path"/>', '<bsdf type="diffuse" id="red"/>'
+LIGHT, CAMERA = '<emitter type="point" id="lamp"/>', '<sensor type="perspective" id="eye"/>'
+
+
+def parameters_of(path):
+    """Names of the scene's parameters and why they lack a gradient; None where the scene is no scene as it stands."""
+    r = subprocess.run([PROGRAM, "params", path, "--json"], capture_output=True, text=True)
+    return {p["name"]: p.get("reason", "") for p in json.loads(r.stdout)["parameters"]} if r.returncode == 0 else None
+
+
+def check_integrator(path, p, can):
+    """What the table says of an integrator against what the program does with it in a small scene."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(SCENE % ('<integrator type="%s"/>' % p["name"], MATERIAL, LIGHT, CAMERA))
+    for name, of_pass in (("reverse", "gradient"), ("forward", "forward")):
+        r = subprocess.run([PROGRAM, "ir", path, "--pass", of_pass], capture_output=True, text=True)
+        if (r.returncode == 0) != (name in can):
+            complain("integrator %s: %s is %s in the table; %s" % (p["name"], name, name in can, r.stderr.strip()))
+    known = parameters_of(path) or {}
+    moves = all("not implemented" not in known.get(name, "not implemented") for name in ("eye.to_world", "square.to_world"))
+    if moves != ("moving" in can):
+        complain("integrator %s: moving is %s in the table: %s" % (p["name"], "moving" in can, known))
+
+
+def check_abilities(plugins):
+    """Integrators as above; of plugins that stand in a scene without more being said, whether they have parameters of their own."""
+    seen = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "scene.xml")
+        for p in plugins:
+            can = p.get("abilities", [])
+            if not p["available"] or "image" not in can or p["holds"] and p["category"] in ("integrator", "bsdf"):
+                continue
+            if p["category"] == "integrator":
+                check_integrator(path, p, can)
+                seen += 1
+            if p["category"] not in ("bsdf", "emitter", "sensor"):
+                continue
+            it = '<%s type="%s" id="it"/>' % (p["category"], p["name"])
+            parts = {"bsdf": (INTEGRATOR, it, LIGHT, CAMERA), "emitter": (INTEGRATOR, MATERIAL, it, CAMERA), "sensor": (INTEGRATOR, MATERIAL, LIGHT, it)}
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(SCENE % parts[p["category"]])
+            known = parameters_of(path)
+            if known is None:
+                continue
+            seen += 1
+            own = [name for name in known if name.startswith("it.")]
+            if bool(own) != ("reverse" in can):
+                complain("%s %s: reverse is %s in the table, its parameters are %s" % (p["category"], p["name"], "reverse" in can, own))
+    if seen < 38:
+        complain("the abilities of only %d plugins were looked at" % seen)
+
+
 def main():
     if sys.argv[1:] == ["--update"]:
         return subprocess.run([PROGRAM, "plugins", "--markdown", "-o", DOCUMENT]).returncode
@@ -112,6 +167,7 @@ def main():
             complain("%s %s: a help or a type is missing" % (p["category"], p["name"]))
     check_common(plugins)
     check_errors(plugins)
+    check_abilities(plugins)
     print("%d plugins, %d failures" % (len(plugins), failures))
     return 1 if failures or len(plugins) < 50 else 0
 

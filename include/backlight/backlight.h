@@ -99,14 +99,26 @@ bl_device_stats bl_device_stats_get(const bl_device *device);
 
 /* ---- plugins: what scenes are made of ---- */
 
+/* What can be done with a plugin: bits. */
+typedef enum bl_plugin_ability {
+    BL_PLUGIN_IMAGE = 1,
+    BL_PLUGIN_REVERSE = 2,  /* gradients by its parameters; an integrator makes gradients */
+    BL_PLUGIN_FORWARD = 4,  /* derivatives of images by them; an integrator makes these */
+    BL_PLUGIN_IN_MEDIA = 8, /* it works with volumetric integrators; an integrator is one */
+    BL_PLUGIN_MOVING = 16,  /* gradients follow what it moves, or what moves it; an integrator has those of
+                               cameras and shapes */
+    BL_PLUGIN_NESTED = 32   /* it holds others of its category, and can do what they can */
+} bl_plugin_ability;
+
 typedef struct bl_plugin_info {
     const char *category; /* the XML tag: "bsdf" */
     const char *name, *help;
     bool available; /* false: a plugin of Mitsuba 3 that is not implemented; help says why, where there is a
                        reason */
     uint32_t parameters, slots;
-    const char *data; /* name of differentiable values that come from a file or from several parameters
-                         ("data"); NULL: none */
+    const char *data;   /* name of differentiable values that come from a file or from several parameters
+                           ("data"); NULL: none */
+    unsigned abilities; /* bl_plugin_ability; 0 where it is not available */
 } bl_plugin_info;
 
 typedef struct bl_plugin_parameter {

@@ -2,7 +2,12 @@
  * The plugins that scenes of a context can use, as their tables describe them; behind those, the plugins of
  * Mitsuba 3 that are not there. */
 #include "api/context.h"
-#include "render/class.h"
+#include "render/classes.h"
+
+_Static_assert((int)BL_PLUGIN_IMAGE == ABILITY_IMAGE && (int)BL_PLUGIN_REVERSE == ABILITY_REVERSE &&
+                   (int)BL_PLUGIN_FORWARD == ABILITY_FORWARD && (int)BL_PLUGIN_IN_MEDIA == ABILITY_IN_MEDIA &&
+                   (int)BL_PLUGIN_MOVING == ABILITY_MOVING && (int)BL_PLUGIN_NESTED == ABILITY_NESTED,
+               "the library's bits are the renderer's");
 
 /* What stands at an index: a class, or the name of one that is missing. */
 typedef struct entry {
@@ -52,6 +57,7 @@ bl_result bl_plugin_info_at(const bl_context *ctx, uint32_t plugin, bl_plugin_in
             .parameters = c->param_count,
             .slots = c->slot_count,
             .data = ((const render_class *)c)->data_name,
+            .abilities = render_abilities(c),
         };
     } else {
         const char *reason = plugin_unsupported_reason(e.category, e.name);

@@ -184,9 +184,50 @@ static void markdown_plugin(FILE *to, const listing *l, const plugin *p)
     }
 }
 
+static const struct {
+    const char *name;
+    unsigned bit;
+} abilities[] = {
+    {"image", BL_PLUGIN_IMAGE},       {"reverse", BL_PLUGIN_REVERSE}, {"forward", BL_PLUGIN_FORWARD},
+    {"in media", BL_PLUGIN_IN_MEDIA}, {"moving", BL_PLUGIN_MOVING},
+};
+enum { ABILITIES = sizeof abilities / sizeof *abilities };
+
+static const char abilities_head[] =
+    "\n## What works\n\n"
+    "From the plugins' classes. *image*: images can be made with it. *reverse*, *forward*: its parameters "
+    "have "
+    "gradients, and derivatives of images; an\nintegrator makes them. *in media*: it works with volumetric "
+    "integrators; an integrator is one. *moving*: gradients follow what it moves, or what\nmoves it: "
+    "directions "
+    "that a material's lobes lead to, places of lights, shapes and cameras; an integrator has all of these. "
+    "*held*: that, too, which what\nit holds can do. Empty: nothing of the kind.\n\n";
+
+static void markdown_abilities(FILE *to, const listing *l)
+{
+    fputs(abilities_head, to);
+    fprintf(to, "| category | plugin |");
+    for (int k = 0; k < ABILITIES; k++)
+        fprintf(to, " %s |", abilities[k].name);
+    fprintf(to, " held |\n|---|---|");
+    for (int k = 0; k < ABILITIES; k++)
+        fprintf(to, "---|");
+    fprintf(to, "---|\n");
+    for (uint32_t i = 0; i < l->count; i++) {
+        const bl_plugin_info *p = &l->plugins[i].info;
+        if (!p->available)
+            continue;
+        fprintf(to, "| %s | `%s` |", p->category, p->name);
+        for (int k = 0; k < ABILITIES; k++)
+            fprintf(to, "%s |", p->abilities & abilities[k].bit ? " yes" : "");
+        fprintf(to, "%s |\n", p->abilities & BL_PLUGIN_NESTED ? " yes" : "");
+    }
+}
+
 static void print_markdown(FILE *to, const listing *l)
 {
     fputs(document_head, to);
+    markdown_abilities(to, l);
     for (uint32_t i = 0; i < l->count; i++) {
         const bl_plugin_info *p = &l->plugins[i].info;
         if (i == 0 || strcmp(p->category, l->plugins[i - 1].info.category) != 0)
@@ -214,6 +255,10 @@ static cJSON *plugin_json(const listing *l, const plugin *p)
     cJSON_AddBoolToObject(json, "available", p->info.available);
     if (p->info.data)
         cJSON_AddStringToObject(json, "data", p->info.data);
+    cJSON *can = cJSON_AddArrayToObject(json, "abilities");
+    for (int k = 0; k < ABILITIES; k++)
+        if (p->info.abilities & abilities[k].bit)
+            cJSON_AddItemToArray(can, cJSON_CreateString(abilities[k].name));
     cJSON *parameters = cJSON_AddArrayToObject(json, "parameters"),
           *holds = cJSON_AddArrayToObject(json, "holds");
     for (uint32_t k = 0; k < p->info.parameters; k++) {

@@ -37,6 +37,20 @@ static const plugin_slot shape_slots[] = {{PLUGIN_BSDF, "bsdf", 0, 1},
 /* What every emitter can hold: the medium that it is in, which is accepted; paths know where they are. */
 static const plugin_slot emitter_slots[] = {{PLUGIN_MEDIUM, "medium", 0, 1}};
 
+/* What can be done with a plugin (abilities.c): images; gradients and image derivatives by its parameters, or
+ * of an integrator at all; whether it works with volumetric integrators, or is one; whether gradients follow
+ * what it moves, or what moves it. NESTED: besides, all that what it holds can do. */
+enum plugin_ability {
+    ABILITY_IMAGE = 1,
+    ABILITY_REVERSE = 2,
+    ABILITY_FORWARD = 4,
+    ABILITY_IN_MEDIA = 8,
+    ABILITY_MOVING = 16,
+    ABILITY_NESTED = 32
+};
+uint32_t render_abilities(const plugin_class *cls);
+uint32_t integrator_abilities(const char *name); /* scene_structure.c: of those that hold no other */
+
 /* Textures and volumes beyond their borders. */
 enum texture_wrap { WRAP_REPEAT, WRAP_MIRROR, WRAP_CLAMP };
 enum texture_wrap texture_wrap_named(const char *name);

@@ -50,6 +50,19 @@ static const integrator_kind integrator_kinds[] = {
 };
 enum { INTEGRATOR_KINDS = sizeof integrator_kinds / sizeof integrator_kinds[0] };
 
+uint32_t integrator_abilities(const char *name)
+{
+    const integrator_kind *kind = NULL;
+    for (size_t k = 0; k < INTEGRATOR_KINDS; k++)
+        if (strcmp(integrator_kinds[k].name, name) == 0)
+            kind = &integrator_kinds[k];
+    BL_ASSERT(kind, "no integrator is called %s", name);
+    bool paths = !kind->light_tracing && !kind->depth_image;
+    return ABILITY_REVERSE | (kind->light_tracing ? 0 : ABILITY_FORWARD) |
+           (kind->volumetric ? ABILITY_IN_MEDIA : 0) |
+           (paths && kind->method == METHOD_REPLAY ? ABILITY_MOVING : 0);
+}
+
 static bl_result find_integrator(const char *name, const integrator_kind **out, bl_error *err)
 {
     text known = {0};
