@@ -123,7 +123,7 @@ static color added_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
         smooth);
 }
 
-static vec3 added_turned(const bsdf_context *ctx, ir_ref lobe)
+static vec3 added_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     bl_plugin_trace trace = {ctx->t, ctx->n, ctx->record};
     return inner3(bsdf_plugin(ctx->n)->leads(&trace, outer3(ctx->wi), outer2(ctx->uv), outer(lobe)));
@@ -264,7 +264,7 @@ bl_result bl_plugin_add_bsdf(bl_context *ctx, const bl_bsdf_plugin *p)
         .base.plugin = plugin_describe(&ctx->memory, &sheet, &table),
         .transmits = p->transmits,
         .null = p->through,
-        .turned = p->leads ? added_turned : NULL,
+        .lobe_direction = p->leads ? added_lobe_direction : NULL,
         .sample = added_sample,
         .pdf = added_pdf,
         .value = added_value,

@@ -41,7 +41,7 @@ static bool moves(const plugin_class *cls)
     const emitter_class *emitter = (const emitter_class *)(const void *)cls;
     switch (cls->category) {
     case PLUGIN_BSDF:
-        return bsdf->turned || bsdf->attached;
+        return bsdf->lobe_direction || bsdf->attached;
     case PLUGIN_EMITTER:
         return emitter->place_params != 0 || emitter->on_shape;
     case PLUGIN_SHAPE:

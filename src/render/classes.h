@@ -67,17 +67,17 @@ vec2 texture_no_slope(tracer *t, const class_node *n, ir_ref record, vec2 uv);
 vec2 texture_transform(tracer *t, ir_ref record, uint32_t word, vec2 uv);
 void texture_transform_words(const scene_object *o, uint32_t *words);
 
-/* bsdf/turned.c: whether the material, or one in it, has a lobe whose samples turn with the normal, being
- * discrete or attached; where a discrete one leads. */
-bool bsdf_turns(const render_scene *s, const scene_object *bsdf);
-vec3 bsdf_turned(const bsdf_context *ctx, ir_ref lobe);
+/* bsdf/lobe_direction.c: whether the material, or one in it, has a lobe whose samples turn with the normal,
+ * being discrete or attached; where a discrete one leads. */
+bool bsdf_directions_move(const render_scene *s, const scene_object *bsdf);
+vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
 /* Of any class: its `attached`; its `roughness`, which is the number below where it has none; whether it, or
  * one in it, `mixes`. */
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw);
 ir_ref bsdf_roughness(const bsdf_context *ctx, ir_ref lobe);
 ir_ref bsdf_smooth_enough(tracer *t, ir_ref roughness); /* bool: a lobe of that roughness is to be attached */
 bool bsdf_mixes(const class_node *n);
-static inline ir_ref bsdf_held(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_HELD); }
+static inline ir_ref bsdf_detached(tracer *t, ir_ref lobe) { return t_has_bit(t, lobe, LOBE_DETACHED); }
 #define BSDF_NEVER_ATTACHED 1e30f
 
 /* ---- filter/filters.c: samples stay in the image's window, as in Mitsuba without `sample_border` ---- Of a

@@ -62,10 +62,10 @@ typedef struct medium_class {
 /* Lobes: a class numbers its discrete lobes from 0. One that holds another passes that one's numbers on,
  * raised by the count of its own. The bit LOBE_NULL, which no addition reaches, says that the lobe goes
  * straight through as if there were no surface. Mixtures number their parts, too, where samples are attached;
- * LOBE_HELD then says that the sample is of a part that is not (integrator/motion/attached_lobe.c). LOBE_RIM:
- * the directions lie on a curve, and pdf is the density along it (bsdf/rim.h); to the integrators a discrete
- * lobe like others. */
-enum { LOBE_NULL = 0x40000000, LOBE_HELD = 0x20000000, LOBE_RIM = 0x10000000 };
+ * LOBE_DETACHED then says that the sample is of a part that is not (integrator/motion/attached_lobe.c).
+ * LOBE_REFRACTION_LIMIT: the directions lie on a curve, and pdf is the density along it
+ * (bsdf/refraction_limit.h). To the integrators that is a discrete lobe like others. */
+enum { LOBE_NULL = 0x40000000, LOBE_DETACHED = 0x20000000, LOBE_REFRACTION_LIMIT = 0x10000000 };
 
 typedef struct bsdf_sample {
     vec3 wo;
@@ -115,7 +115,7 @@ typedef struct bsdf_class {
     color (*value)(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
     /* Where the discrete lobe `lobe`, not a null one, leads: `sample`'s wo, but tracked and with the lobe
      * given. NULL: it has no such lobe. */
-    vec3 (*turned)(const bsdf_context *ctx, ir_ref lobe);
+    vec3 (*lobe_direction)(const bsdf_context *ctx, ir_ref lobe);
     /* Attached sampling (PRB section 4.2): `sample`'s wo, which is no discrete lobe's, as a function of
      * parameters and wi, with numbers and choices held. Runs tracked. NULL: sampling is detached. */
     bsdf_attached (*attached)(const bsdf_context *ctx, const bsdf_draw *draw);
@@ -129,7 +129,7 @@ typedef struct bsdf_class {
     bool (*attaches)(const render_scene *s, const scene_object *o);
     /* Whether lobes of the object turn with texture coordinates, or with dp/du: if they turn at all. NULL:
      * they do not. */
-    bool (*turns_by_uv)(const scene_object *o);
+    bool (*directions_move_by_uv)(const scene_object *o);
     /* The coefficient of all null lobes together. NULL: that of LOBE_NULL where `null`, else 0. May run
      * tracked. */
     color (*through)(const bsdf_context *ctx);

@@ -102,11 +102,11 @@ struct surface;
 typedef struct tracer {
     ir_func *f;
     const struct plan *plan;
-    const struct surface *surface; /* in functions of materials */
-    const struct affine_map *
-        motion; /* of the points that describe the shape that is looked at (shape/place.c); NULL: they stay */
-    bool tracked; /* parameter reads carry derivatives (or come from the frozen values) */
-    bool frozen;  /* tracked reads come from BUFFER_FROZEN instead */
+    const struct surface *surface;   /* in functions of materials */
+    const struct affine_map *motion; /* of the points that describe the shape that is looked at
+                                        (shape/to_world.c); NULL: they stay */
+    bool tracked;                    /* parameter reads carry derivatives (or come from the frozen values) */
+    bool frozen;                     /* tracked reads come from BUFFER_FROZEN instead */
 } tracer;
 
 /* Reads what has decided the path: without derivatives, and never the frozen values. */

@@ -103,7 +103,7 @@ static void trace_attached(tracer *t, const class_node *n, uint32_t record)
     bsdf_context ctx = asked(t, n, record, vec3_at(in)), decided = bsdf_read_by(&ctx, &deciding);
     ir_ref follows = bsdf_smooth_enough(
         &deciding, bsdf_roughness(&decided, lobe)); /* as in integrator/vertex/plugin_functions.c */
-    lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_HELD)));
+    lobe = ir_select(f, follows, lobe, ir_or(f, lobe, t_u32(t, LOBE_DETACHED)));
     bsdf_attached a = bsdf_attach(&ctx, &(bsdf_draw){vec3_at(in + 3), lobe, in[6], in[7]});
     color v = bsdf_of(n)->value(&ctx, a.wo, ir_bool(f, false), t_u32(t, 0));
     ir_ref quotient = ir_div(f, v.c[1], a.density), seed = ir_div(f, ir_detach(f, a.density), in[8]);

@@ -54,9 +54,9 @@ static bool too_large(double deviations) { return 0.5 * erfc(deviations / sqrt(2
 
 /* What was drawn at one angle. */
 typedef struct tally {
-    double expected[BINS]; /* of continuous lobes, by quadrature */
-    uint32_t seen[BINS], lost,
-        rim; /* the last: LOBE_RIM, which is no part of the image (tests/unit/render_rim.c) */
+    double expected[BINS];            /* of continuous lobes, by quadrature */
+    uint32_t seen[BINS], lost, limit; /* the last: LOBE_REFRACTION_LIMIT, which is no part of the image
+                                         (tests/unit/render_refraction_limit.c) */
     struct {
         uint32_t lobe, seen;
         double probability;
@@ -129,10 +129,10 @@ static void draw(const material_probe *s, const double wi[3], const double u[3],
         double weight = v.rgb[k] / r.pdf * (same_side ? 1 : r.eta * r.eta);
         t->albedo[k] += weight / samples, t->squares[k] += weight * weight / samples;
     }
-    if (r.delta && (r.lobe & LOBE_RIM)) {
+    if (r.delta && (r.lobe & LOBE_REFRACTION_LIMIT)) {
         if (v.rgb[0] != 0 || v.rgb[1] != 0 || v.rgb[2] != 0)
-            fail_msg("%s, cosine %g: the rim of a lobe is not black", c->name, wi[2]);
-        t->rim++;
+            fail_msg("%s, cosine %g: the limit of a lobe is not black", c->name, wi[2]);
+        t->limit++;
     } else if (r.delta)
         count_discrete(s, t, &r);
     else if (!(fabs(v.pdf - r.pdf) <= 1e-9 * r.pdf))
@@ -165,7 +165,7 @@ static void judge_bins(const char *name, double cosine, const tally *t)
             fail_msg("%s, cosine %g: lobe %u was chosen %u times in %g, with probability %g", name, cosine,
                      t->discrete[k].lobe, t->discrete[k].seen, n, p);
     }
-    if (!(fabs(all + t->lost + t->rim - samples) < 0.02 * samples))
+    if (!(fabs(all + t->lost + t->limit - samples) < 0.02 * samples))
         fail_msg("%s, cosine %g: %g samples expected, %u of %u lost", name, cosine, all, t->lost, samples);
     double k = bins - 1.0, z = bins > 1 ? (cbrt(sum / k) - (1 - 2 / (9 * k))) / sqrt(2 / (9 * k))
                                         : 0; /* Wilson and Hilferty */

@@ -101,7 +101,7 @@ static color blend_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref 
     return sum;
 }
 
-static vec3 blend_turned(const bsdf_context *ctx, ir_ref lobe)
+static vec3 blend_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
@@ -109,7 +109,7 @@ static vec3 blend_turned(const bsdf_context *ctx, ir_ref lobe)
     vec3 wo[2];
     for (uint32_t k = 0; k < 2; k++) {
         bsdf_context part = bsdf_nested(ctx, k);
-        wo[k] = bsdf_turned(&part, inner);
+        wo[k] = bsdf_lobe_direction(&part, inner);
     }
     return v3_select(t, ir_ne(f, ir_and(f, lobe, bit), t_u32(t, 0)), wo[1], wo[0]);
 }
@@ -136,7 +136,7 @@ static bsdf_attached part_attached(const bsdf_context *part, const bsdf_draw *dr
     bsdf_attached a = bsdf_attach(part, draw);
     if (bsdf_mixes(part->n))
         return a;
-    ir_ref held = bsdf_held(t, draw->lobe);
+    ir_ref held = bsdf_detached(t, draw->lobe);
     return (bsdf_attached){v3_select(t, held, draw->wo, a.wo), ir_select(t->f, held, t_f32(t, 1), a.density)};
 }
 
@@ -194,7 +194,7 @@ const bsdf_class bsdf_blendbsdf = {
     .sample = blend_sample,
     .pdf = blend_pdf,
     .value = blend_value,
-    .turned = blend_turned,
+    .lobe_direction = blend_lobe_direction,
     .attached = blend_attached,
     .roughness = blend_roughness,
     .mixes = true,

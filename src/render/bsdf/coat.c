@@ -52,7 +52,7 @@ bsdf_attached coat_attached(tracer *t, const class_node *n, vec2 alpha, ir_ref p
                             const bsdf_draw *draw)
 {
     ir_func *f = t->f;
-    ir_ref held = bsdf_held(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
+    ir_ref held = bsdf_detached(t, draw->lobe), base = is_base(t, draw->lobe), one = t_f32(t, 1);
     bsdf_attached r = {v3_select(t, held, draw->wo, mirrored(t, n, alpha, wi, draw->u1, draw->u2)), one};
     facet a = facet_reflecting(t, wi, r.wo);
     ir_ref both = coat_pdf(t, n, alpha, p, &a), coat = coat_pdf(t, n, alpha, one, &a),

@@ -49,5 +49,5 @@ const bsdf_class bsdf_conductor = {
     .sample = conductor_sample,
     .pdf = bsdf_no_density,
     .value = conductor_value,
-    .turned = fresnel_mirrored,
+    .lobe_direction = fresnel_mirrored,
 };

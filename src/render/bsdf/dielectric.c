@@ -34,7 +34,7 @@ static bsdf_sample dielectric_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_
         .lobe = ir_select(f, reflects, t_u32(t, LOBE_REFLECTION), t_u32(t, LOBE_TRANSMISSION))};
 }
 
-static vec3 dielectric_turned(const bsdf_context *ctx, ir_ref lobe)
+static vec3 dielectric_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     fresnel at = interface_at(ctx);
@@ -70,5 +70,5 @@ const bsdf_class bsdf_dielectric = {
     .sample = dielectric_sample,
     .pdf = bsdf_no_density,
     .value = dielectric_value,
-    .turned = dielectric_turned,
+    .lobe_direction = dielectric_lobe_direction,
 };

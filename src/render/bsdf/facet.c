@@ -3,7 +3,7 @@
  * 4.2. */
 #include "render/bsdf/facet.h"
 
-vec3 facet_turned(tracer *t, vec3 wi, vec3 v)
+vec3 facet_flipped(tracer *t, vec3 wi, vec3 v)
 {
     return v3_select(t, ir_ge(t->f, wi.z, t_f32(t, 0)), v, v3_neg(t, v));
 }
@@ -17,7 +17,7 @@ facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = {.n = n, .wi = facet_turned(t, wi, wi), .wo = facet_turned(t, wi, wo)};
+    facet a = {.n = n, .wi = facet_flipped(t, wi, wi), .wo = facet_flipped(t, wi, wo)};
     a.reflects = ir_gt(f, a.wo.z, zero);
     vec3 up = v3(zero, zero, one);
     ir_ref oblique = ir_and(f, ir_gt(f, a.wi.z, zero), ir_ne(f, a.wo.z, zero));

@@ -19,13 +19,13 @@ typedef struct facet {
 
 /* n: index of the side that wi does not lie on over that of its own. decides: which index says to what side
  * the facet stands, and with that whether there is one; n, or in frozen evaluations that of the path, since
- * it is a choice (the value does not go to 0 where facets are vertical: rim.h). */
+ * it is a choice (the value does not go to 0 where facets are vertical: refraction_limit.h). */
 facet facet_between(tracer *t, ir_ref n, ir_ref decides, vec3 wi, vec3 wo);
 /* The same of a surface that only reflects, and only above: n is not set, wo_m is wi_m. */
 facet facet_reflecting(tracer *t, vec3 wi, vec3 wo);
 
 /* v, or -v where wi lies below the surface. */
-vec3 facet_turned(tracer *t, vec3 wi, vec3 v);
+vec3 facet_flipped(tracer *t, vec3 wi, vec3 v);
 /* eta (index below over index above) as wi sees it: far side over near side. */
 ir_ref facet_index(tracer *t, ir_ref eta, vec3 wi);
 

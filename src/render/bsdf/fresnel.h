@@ -18,7 +18,7 @@ fresnel fresnel_dielectric(tracer *t, ir_ref cos_i, ir_ref eta);
 /* Reflectance of a conductor with index eta + i k, neither negative, seen from vacuum at cos_i > 0. */
 ir_ref fresnel_conductor(tracer *t, ir_ref cos_i, ir_ref eta, ir_ref k);
 vec3 fresnel_reflected(tracer *t, vec3 wi);
-/* `turned` of materials whose only discrete lobes are mirrored ones, and null ones. */
+/* `lobe_direction` of materials whose only discrete lobes are mirrored ones, and null ones. */
 vec3 fresnel_mirrored(const bsdf_context *ctx, ir_ref lobe);
 vec3 fresnel_refracted(tracer *t, vec3 wi, const fresnel *f);
 

@@ -52,12 +52,12 @@ static color mask_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref l
                         color_scale(t, nested, opacity));
 }
 
-static vec3 mask_turned(const bsdf_context *ctx, ir_ref lobe)
+static vec3 mask_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     ir_ref own = ir_sub(t->f, lobe, t_u32(t, 1));
     bsdf_context inner = bsdf_nested(ctx, 0);
-    return bsdf_turned(&inner, own);
+    return bsdf_lobe_direction(&inner, own);
 }
 
 static bsdf_attached mask_attached(const bsdf_context *ctx, const bsdf_draw *draw)
@@ -101,7 +101,7 @@ const bsdf_class bsdf_mask = {
     .sample = mask_sample,
     .pdf = mask_pdf,
     .value = mask_value,
-    .turned = mask_turned,
+    .lobe_direction = mask_lobe_direction,
     .attached = mask_attached,
     .roughness = mask_roughness,
     .through = mask_through,

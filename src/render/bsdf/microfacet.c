@@ -98,7 +98,7 @@ void microfacet_mark(render_scene *s, const scene_object *o)
             render_turns_all(s, scene_get(o, roughnesses[k])->object);
 }
 
-bool microfacet_turns_by_uv(const scene_object *o)
+bool microfacet_directions_move_by_uv(const scene_object *o)
 {
     return scene_get(o, "alpha_u")->given || !texture_is_constant(scene_get(o, "alpha")->object);
 }
@@ -117,7 +117,7 @@ ir_ref microfacet_roughness(const bsdf_context *ctx, ir_ref lobe)
     return microfacet_roughness_of(t, ctx->n, microfacet_alpha(ctx));
 }
 
-ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha)
+ir_ref microfacet_detached(tracer *t, const class_node *n, vec2 alpha)
 {
     const render_scene *s = t->plan->scene;
     if (!s->attaches)

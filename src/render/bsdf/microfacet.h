@@ -29,13 +29,14 @@ uint32_t microfacet_attached_choice(const scene_object *o); /* that part alone: 
 uint32_t microfacet_attached_variant(const render_scene *s, const scene_object *o);
 void microfacet_mark(render_scene *s, const scene_object *o);
 bool microfacet_attaches(const render_scene *s, const scene_object *o);
-bool microfacet_turns_by_uv(const scene_object *o);
+bool microfacet_directions_move_by_uv(const scene_object *o);
 /* Of materials whose roughness is not a texture: `attaches`, if they are smooth enough or not;
  * `roughness`. */
 bool microfacet_attaches_if(const render_scene *s, const scene_object *o, bool smooth);
 ir_ref microfacet_roughness_of(tracer *t, const class_node *n, vec2 alpha);
 ir_ref microfacet_roughness(const bsdf_context *ctx, ir_ref lobe);
-ir_ref microfacet_held(tracer *t, const class_node *n, vec2 alpha); /* bool: too rough to be attached there */
+ir_ref microfacet_detached(tracer *t, const class_node *n,
+                           vec2 alpha); /* bool: too rough to be attached there */
 static inline microfacet_kind microfacet_kind_of(const class_node *n)
 {
     return (microfacet_kind)(n->variant & 1);

@@ -27,9 +27,9 @@ const perturbed_class bsdf_normalmap = {
              .pdf = perturbed_pdf,
              .value = perturbed_value,
              .albedo = bsdf_nested_albedo,
-             .turned = perturbed_turned,
+             .lobe_direction = perturbed_lobe_direction,
              .attached = perturbed_attached,
              .roughness = perturbed_roughness,
-             .turns_by_uv = perturbed_turns_by_uv},
+             .directions_move_by_uv = perturbed_directions_move_by_uv},
     .normal = mapped_normal,
 };

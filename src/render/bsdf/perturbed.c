@@ -18,12 +18,12 @@
 
 enum { VARIANT_FLIP = 1, VARIANT_SHADOW = 2 };
 
-typedef struct turned {
+typedef struct perturbed_frame {
     frame frame;         /* in the frame of the shading normal */
     bsdf_context nested; /* what is asked of the nested material, in that frame */
-} turned;
+} perturbed_frame;
 
-static turned turn(const bsdf_context *ctx)
+static perturbed_frame frame_of(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
@@ -38,7 +38,7 @@ static turned turn(const bsdf_context *ctx)
     ir_ref square = v3_dot(t, s, s), good = ir_gt(f, square, t_f32(t, 1e-12f));
     ir_ref inverse = ir_div(f, t_f32(t, 1), ir_sqrt(f, ir_select(f, good, square, t_f32(t, 1))));
     s = v3_select(t, good, v3_scale(t, s, inverse), v3(t_f32(t, 0), t_f32(t, 1), t_f32(t, 0)));
-    turned r = {.nested = bsdf_nested(ctx, 0)};
+    perturbed_frame r = {.nested = bsdf_nested(ctx, 0)};
     r.frame = (frame){s, v3_cross(t, normal, s), normal};
     r.nested.wi = frame_to_local(t, r.frame, ctx->wi);
     return r;
@@ -70,7 +70,7 @@ static ir_ref shadow(tracer *t, vec3 normal, vec3 wo)
 bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2)
 {
     tracer *t = ctx->t;
-    turned r = turn(ctx);
+    perturbed_frame r = frame_of(ctx);
     bsdf_sample s = bsdf_of(r.nested.n)->sample(&r.nested, u_lobe, u1, u2);
     vec3 wo = frame_to_world(t, r.frame, s.wo);
     s.pdf = ir_select(t->f, same_side(t, s.wo, wo), s.pdf, t_f32(t, 0));
@@ -81,7 +81,7 @@ bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, 
 ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
-    turned r = turn(ctx);
+    perturbed_frame r = frame_of(ctx);
     vec3 inner = frame_to_local(t, r.frame, wo);
     ir_ref pdf = bsdf_of(r.nested.n)->pdf(&r.nested, inner);
     return ir_select(t->f, same_side(t, inner, wo), pdf, t_f32(t, 0));
@@ -90,7 +90,7 @@ ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo)
 color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe)
 {
     tracer *t = ctx->t;
-    turned r = turn(ctx);
+    perturbed_frame r = frame_of(ctx);
     vec3 inner = frame_to_local(t, r.frame, wo);
     color value = bsdf_of(r.nested.n)->value(&r.nested, inner, delta, lobe);
     if (ctx->n->variant & VARIANT_SHADOW)
@@ -105,15 +105,15 @@ uint32_t perturbed_variant(const render_scene *s, const scene_object *o)
            (scene_number(o, "use_shadowing_function") != 0 ? VARIANT_SHADOW : 0u);
 }
 
-vec3 perturbed_turned(const bsdf_context *ctx, ir_ref lobe)
+vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
-    turned r = turn(ctx);
-    return frame_to_world(t, r.frame, bsdf_turned(&r.nested, lobe));
+    perturbed_frame r = frame_of(ctx);
+    return frame_to_world(t, r.frame, bsdf_lobe_direction(&r.nested, lobe));
 }
 
 /* The frame follows dp/du, even where the texture is the same everywhere. */
-bool perturbed_turns_by_uv(const scene_object *o)
+bool perturbed_directions_move_by_uv(const scene_object *o)
 {
     (void)o;
     return true;
@@ -121,14 +121,14 @@ bool perturbed_turns_by_uv(const scene_object *o)
 
 void perturbed_mark(render_scene *s, const scene_object *o)
 {
-    if (bsdf_turns(s, o))
+    if (bsdf_directions_move(s, o))
         render_turns_all(s, o);
 }
 
 bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 {
     tracer *t = ctx->t;
-    turned r = turn(ctx);
+    perturbed_frame r = frame_of(ctx);
     bsdf_draw inner = *draw;
     inner.wo = frame_to_local(t, r.frame, draw->wo);
     bsdf_attached a = bsdf_attach(&r.nested, &inner);
@@ -138,7 +138,7 @@ bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw)
 
 ir_ref perturbed_roughness(const bsdf_context *ctx, ir_ref lobe)
 {
-    turned r = turn(ctx);
+    perturbed_frame r = frame_of(ctx);
     return bsdf_roughness(&r.nested, lobe);
 }
 

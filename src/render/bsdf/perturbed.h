@@ -15,9 +15,9 @@ struct perturbed_class {
 bsdf_sample perturbed_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_ref u1, ir_ref u2);
 ir_ref perturbed_pdf(const bsdf_context *ctx, vec3 wo);
 color perturbed_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_ref lobe);
-vec3 perturbed_turned(const bsdf_context *ctx, ir_ref lobe);
+vec3 perturbed_lobe_direction(const bsdf_context *ctx, ir_ref lobe);
 bsdf_attached perturbed_attached(const bsdf_context *ctx, const bsdf_draw *draw);
-bool perturbed_turns_by_uv(const scene_object *o);
+bool perturbed_directions_move_by_uv(const scene_object *o);
 ir_ref perturbed_roughness(const bsdf_context *ctx, ir_ref lobe);
 uint32_t perturbed_variant(const render_scene *s, const scene_object *o);
 void perturbed_mark(render_scene *s, const scene_object *o);

@@ -126,5 +126,5 @@ const bsdf_class bsdf_plastic = {
     .pdf = plastic_pdf,
     .value = plastic_value,
     .albedo_param = "diffuse_reflectance",
-    .turned = fresnel_mirrored,
+    .lobe_direction = fresnel_mirrored,
 };

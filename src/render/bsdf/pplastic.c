@@ -139,5 +139,5 @@ const bsdf_class bsdf_pplastic = {
     .mixes = true,
     .roughness = pplastic_roughness,
     .attaches = microfacet_attaches,
-    .turns_by_uv = microfacet_turns_by_uv,
+    .directions_move_by_uv = microfacet_directions_move_by_uv,
 };

@@ -22,7 +22,7 @@
  * The index is the parameter `eta` or, where that is not given, `specular`, which says the reflectance at
  * normal incidence: 0.08 specular. */
 #include "render/bsdf/principled_lobes.h"
-#include "render/bsdf/rim.h"
+#include "render/bsdf/refraction_limit.h"
 
 #include <math.h>
 
@@ -165,7 +165,7 @@ static vec2 alpha_at(const bsdf_context *ctx)
 /* ---- sampling ---- */
 
 /* The share, but within bounds where it depends on a weight that is differentiated. */
-static ir_ref kept(tracer *t, const class_node *n, ir_ref share)
+static ir_ref bounded_probability(tracer *t, const class_node *n, ir_ref share)
 {
     return plan_probability(t, n, "metallic",
                             plan_probability(t, n, "spec_trans", plan_probability(t, n, "clearcoat", share)));
@@ -187,9 +187,9 @@ static choice choice_at(const bsdf_context *ctx)
     choice c = {.base = one};
     if (has_coat(ctx->n)) {
         others = t_mad(t, ir_mul(f, t_f32(t, 0.25f), bsdf_weight(ctx, "clearcoat")), rate[1], base);
-        c.base = kept(t, ctx->n, t_ratio(t, base, others));
+        c.base = bounded_probability(t, ctx->n, t_ratio(t, base, others));
     }
-    c.facet = kept(t, ctx->n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
+    c.facet = bounded_probability(t, ctx->n, t_ratio(t, rate[0], ir_add(f, rate[0], others)));
     if (has_glass(ctx->n))
         c.facet = ir_select(f, ir_gt(f, ctx->wi.z, t_f32(t, 0)), c.facet, one);
     return c;
@@ -209,20 +209,20 @@ static ir_ref reflection_probability(const bsdf_context *ctx, const fresnel *at)
     return ir_select(f, ir_ne(f, at->cos_t, t_f32(t, 0)), bounded, share);
 }
 
-/* Whether normals near total reflection get a share (facet.h), and the rim of what is refracted (rim.h); and
- * where: not of facets that are attached. */
+/* Whether normals near total reflection get a share (facet.h), and the limit of refraction
+ * (refraction_limit.h); and where: not of facets that are attached. */
 static bool bends(const class_node *n) { return has_glass(n) && plan_wants(n, "eta"); }
 
-static ir_ref held_facets(const bsdf_context *ctx)
+static ir_ref detached_facets(const bsdf_context *ctx)
 {
     tracer *t = ctx->t;
-    return ctx->n->variant & ATTACHES ? microfacet_held(t, ctx->n, alpha_at(ctx)) : ir_bool(t->f, true);
+    return ctx->n->variant & ATTACHES ? microfacet_detached(t, ctx->n, alpha_at(ctx)) : ir_bool(t->f, true);
 }
 
-static ir_ref chance_of_rim(const bsdf_context *ctx, vec3 from, ir_ref index)
+static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index)
 {
     tracer *t = ctx->t;
-    ir_ref chance = rim_chance(t, held_facets(ctx), index, alpha_at(ctx), from);
+    ir_ref chance = refraction_limit_probability(t, detached_facets(ctx), index, alpha_at(ctx), from);
     return ir_mul(t->f, chance, weights_at(ctx).glass);
 }
 
@@ -233,7 +233,7 @@ static vec3 sampled_normal(const bsdf_context *ctx, ir_ref eta, vec3 from, ir_re
     if (!bends(ctx->n))
         return microfacet_sample(t, MICROFACET_GGX, true, alpha, from, u1, u2);
     facet_critical near =
-        facet_critical_normal(t, held_facets(ctx), facet_index(t, eta, ctx->wi), from, u1, u2);
+        facet_critical_normal(t, detached_facets(ctx), facet_index(t, eta, ctx->wi), from, u1, u2);
     return v3_select(t, near.chosen, near.m,
                      microfacet_sample(t, MICROFACET_GGX, true, alpha, from, near.rest, u2));
 }
@@ -242,7 +242,7 @@ static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
 {
     tracer *t = ctx->t;
     ir_ref usual = principled_normal_pdf(t, alpha_at(ctx), a);
-    return bends(ctx->n) ? facet_critical_density(t, held_facets(ctx), a, usual) : usual;
+    return bends(ctx->n) ? facet_critical_density(t, detached_facets(ctx), a, usual) : usual;
 }
 
 /* How likely a part is chosen that may lead to a direction, and its density there. The facet's: given that it
@@ -292,8 +292,9 @@ static ir_ref principled_pdf(const bsdf_context *ctx, vec3 wo)
         sum = t_mad(t, part[k].chance, part[k].own, sum);
     if (bends(ctx->n)) {
         ir_ref index = facet_index(t, index_at(t, ctx->n, ctx->record).eta, ctx->wi);
-        sum = ir_mul(t->f, sum,
-                     ir_sub(t->f, t_f32(t, 1), chance_of_rim(ctx, facet_turned(t, ctx->wi, ctx->wi), index)));
+        sum = ir_mul(
+            t->f, sum,
+            ir_sub(t->f, t_f32(t, 1), limit_probability(ctx, facet_flipped(t, ctx->wi, ctx->wi), index)));
     }
     return ir_select(t->f, valid, sum, t_f32(t, 0));
 }
@@ -310,7 +311,7 @@ static scattered scatter(const bsdf_context *ctx, ir_ref is_coat, ir_ref reflect
     tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    vec3 from = has_glass(ctx->n) ? facet_turned(t, ctx->wi, ctx->wi)
+    vec3 from = has_glass(ctx->n) ? facet_flipped(t, ctx->wi, ctx->wi)
                                   : v3_select(t, ir_gt(f, ctx->wi.z, zero), ctx->wi, v3(zero, zero, one));
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     ir_ref eta = index_at(t, ctx->n, ctx->record).eta;
@@ -329,7 +330,7 @@ static scattered scatter(const bsdf_context *ctx, ir_ref is_coat, ir_ref reflect
     scattered s = {facet_scatter(t, from, m, cosine, &at, reflects), reflects,
                    ir_select(f, reflects, one, at.eta_it)};
     if (has_glass(ctx->n))
-        s.to.wo = facet_turned(t, ctx->wi, s.to.wo);
+        s.to.wo = facet_flipped(t, ctx->wi, s.to.wo);
     return s;
 }
 
@@ -339,12 +340,12 @@ static bsdf_sample principled_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1), number = t_u32(t, 0);
     choice c = choice_at(ctx);
-    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
+    vec3 from = facet_flipped(t, ctx->wi, ctx->wi);
     ir_ref index = {0}, chance = {0}, is_rim = ir_bool(f, false);
     if (bends(ctx->n)) {
         index = facet_index(t, index_at(t, ctx->n, ctx->record).eta, ctx->wi);
-        chance = chance_of_rim(ctx, from, index);
-        is_rim = rim_choose(t, chance, &u_lobe);
+        chance = limit_probability(ctx, from, index);
+        is_rim = refraction_limit_choose(t, chance, &u_lobe);
     }
     ir_ref is_facet = ir_lt(f, u_lobe, c.facet),
            left = t_ratio(t, ir_sub(f, u_lobe, c.facet), ir_sub(f, one, c.facet));
@@ -365,7 +366,7 @@ static bsdf_sample principled_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_
         .lobe = number,
     };
     if (bends(ctx->n))
-        rim_instead(t, &r, chance, index, ctx->wi, from, u1);
+        refraction_limit_sample(t, &r, chance, index, ctx->wi, from, u1);
     return r;
 }
 
@@ -375,7 +376,7 @@ static bsdf_attached principled_attached(const bsdf_context *ctx, const bsdf_dra
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref held = bsdf_held(t, draw->lobe);
+    ir_ref held = bsdf_detached(t, draw->lobe);
     ir_ref chosen[PARTS] = {
         [COAT] = t_has_bit(t, draw->lobe, LOBE_COAT), [BASE] = t_has_bit(t, draw->lobe, LOBE_BASE)};
     ir_ref reflects = ir_gt(f, ir_mul(f, ctx->wi.z, draw->wo.z), t_f32(t, 0)), none = {0};
@@ -475,18 +476,19 @@ static color refracted_at(tracer *t, const facet *a, color base, ir_ref glass, i
 }
 
 /* As in roughdielectric.c. */
-static color rim_value(const bsdf_context *ctx, vec3 wo)
+static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
     tracer deciding = t_deciding(t);
     bsdf_context detached = bsdf_read_by(ctx, &deciding);
     vec3 wi = detached.wi = v3_detach(t, ctx->wi);
     wo = v3_detach(t, wo);
-    facet a = rim_facet(t, facet_index(t, index_at(&deciding, ctx->n, ctx->record).eta, wi), wi, wo);
+    facet a =
+        refraction_limit_facet(t, facet_index(t, index_at(&deciding, ctx->n, ctx->record).eta, wi), wi, wo);
     ir_ref glass = ir_mul(t->f, weights_at(&detached).glass, principled_facets(t, alpha_at(&detached), &a));
     color refracted = refracted_at(t, &a, bsdf_texture(&detached, "base_color"), glass,
                                    fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth = rim_growth(t, &a, facet_index(t, index_at(t, ctx->n, ctx->record).eta, wi));
+    ir_ref growth = refraction_limit_growth(t, &a, facet_index(t, index_at(t, ctx->n, ctx->record).eta, wi));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
@@ -519,7 +521,7 @@ static color principled_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir
         value = color_select(t, a.reflects, value, refracted);
     }
     value = color_select(t, a.valid, value, nothing);
-    return bends(ctx->n) ? color_select(t, delta, rim_value(ctx, wo), value) : value;
+    return bends(ctx->n) ? color_select(t, delta, refraction_limit_value(ctx, wo), value) : value;
 }
 
 static const plugin_param principled_params[] = {
@@ -559,5 +561,5 @@ const bsdf_class bsdf_principled = {
     .mixes = true,
     .roughness = principled_roughness,
     .attaches = principled_attaches,
-    .turns_by_uv = principled_turns_by_uv,
+    .directions_move_by_uv = principled_turns_by_uv,
 };

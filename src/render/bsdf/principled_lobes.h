@@ -36,7 +36,7 @@ uint32_t principled_needs(const class_node *n);
 /* Of a parameter that is the same everywhere, its value; `else_one` of others, which have any. */
 double principled_constant_or(const scene_object *o, const char *param, double else_one);
 
-/* bsdf_class.turns_by_uv, of lobes that these parameters shape. */
+/* bsdf_class.directions_move_by_uv, of lobes that these parameters shape. */
 bool principled_turn_by_uv(const scene_object *o, const char *const *params, uint32_t count);
 
 /* Roughnesses of the specular lobes: roughness^2 / aspect and roughness^2 * aspect (Burley 2012, section

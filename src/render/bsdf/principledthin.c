@@ -93,7 +93,7 @@ static sheet sheet_between(tracer *t, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    vec3 up = facet_turned(t, wi, wi), out = facet_turned(t, wi, wo);
+    vec3 up = facet_flipped(t, wi, wi), out = facet_flipped(t, wi, wo);
     sheet s = {
         .a = facet_reflecting(t, up, v3(out.x, out.y, ir_abs(f, out.z))),
         .crosses = ir_lt(f, out.z, zero),
@@ -117,7 +117,7 @@ static vec2 alpha_at(const bsdf_context *ctx, ir_ref crosses)
 
 /* ---- sampling ---- */
 
-static ir_ref kept(tracer *t, const class_node *n, ir_ref share)
+static ir_ref bounded_probability(tracer *t, const class_node *n, ir_ref share)
 {
     return plan_probability(t, n, "spec_trans", plan_probability(t, n, "diff_trans", share));
 }
@@ -148,13 +148,14 @@ static choice choice_at(const bsdf_context *ctx)
         ir_ref share = through_at(ctx), through = ir_mul(f, share, rate[RATE_THROUGH]);
         ir_ref stays = ir_mul(f, ir_sub(f, one, share), rate[RATE_BASE]);
         diffuse = ir_add(f, stays, through);
-        c.stays = kept(t, ctx->n, t_ratio(t, stays, diffuse));
+        c.stays = bounded_probability(t, ctx->n, t_ratio(t, stays, diffuse));
     }
     if (has_glass(ctx->n)) {
         ir_ref weight = bsdf_weight(ctx, "spec_trans"),
                both = ir_add(f, rate[RATE_REFLECTION], rate[RATE_TRANSMISSION]);
         ir_ref specular = ir_mul(f, weight, ir_mul(f, both, t_f32(t, 0.5f)));
-        c.facet = kept(t, ctx->n, t_ratio(t, specular, t_mad(t, ir_sub(f, one, weight), diffuse, specular)));
+        c.facet = bounded_probability(
+            t, ctx->n, t_ratio(t, specular, t_mad(t, ir_sub(f, one, weight), diffuse, specular)));
         c.reflects = t_ratio(t, rate[RATE_REFLECTION], both);
     }
     return c;
@@ -219,7 +220,7 @@ static facet_sample scatter(const bsdf_context *ctx, ir_ref crosses, ir_ref u1, 
     tracer *t = ctx->t;
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0);
-    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
+    vec3 from = facet_flipped(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     vec3 m = microfacet_sample(t, MICROFACET_GGX, true, alpha_at(ctx, crosses), from, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
@@ -233,7 +234,7 @@ static facet_sample scatter(const bsdf_context *ctx, ir_ref crosses, ir_ref u1, 
 
 static vec3 to_side(tracer *t, vec3 wi, ir_ref crosses, vec3 wo)
 {
-    return facet_turned(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
+    return facet_flipped(t, wi, v3_select(t, crosses, mirrored(t, wo), wo));
 }
 
 /* u: a number for the choice between what is held of transmission and what is not. */
@@ -284,7 +285,7 @@ static bsdf_attached thin_attached(const bsdf_context *ctx, const bsdf_draw *dra
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    ir_ref held = bsdf_held(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
+    ir_ref held = bsdf_detached(t, draw->lobe), diffuse = t_has_bit(t, draw->lobe, LOBE_DIFFUSE);
     ir_ref crosses = t_has_bit(t, draw->lobe, LOBE_THROUGH);
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
     vec3 out = scatter(ctx, crosses, draw->u1, draw->u2).wo;
@@ -413,5 +414,5 @@ const bsdf_class bsdf_principledthin = {
     .mixes = true,
     .roughness = thin_roughness,
     .attaches = thin_attaches,
-    .turns_by_uv = thin_turns_by_uv,
+    .directions_move_by_uv = thin_turns_by_uv,
 };

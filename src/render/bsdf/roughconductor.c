@@ -104,5 +104,5 @@ const bsdf_class bsdf_roughconductor = {
     .attached = roughconductor_attached,
     .roughness = microfacet_roughness,
     .attaches = microfacet_attaches,
-    .turns_by_uv = microfacet_turns_by_uv,
+    .directions_move_by_uv = microfacet_directions_move_by_uv,
 };

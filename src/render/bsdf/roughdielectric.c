@@ -10,8 +10,8 @@
  * The second is for radiance: the n^2 of the half vector's Jacobian cancels the 1 / n^2 of the compressed
  * solid angle. Sampled by a normal, then by F there. At given directions all is smooth in alpha and eta, but
  * for the step at GGX's vertical facets, whose place moves with eta: while that is differentiated, the step
- * is a discrete lobe of value 0 (rim.h), so that gradients are complete. */
-#include "render/bsdf/rim.h"
+ * is a discrete lobe of value 0 (refraction_limit.h), so that gradients are complete. */
+#include "render/bsdf/refraction_limit.h"
 
 static bl_result roughdielectric_load(render_scene *s, const scene_object *o, bl_error *err)
 {
@@ -52,17 +52,17 @@ static ir_ref reflection_probability(tracer *t, const class_node *n, const fresn
     return ir_select(t->f, crosses, plan_probability(t, n, "eta", at->reflectance), at->reflectance);
 }
 
-/* Whether the rim of the lobe is sampled, and how likely. from: wi, on the side of +z. */
-static bool has_rim(const class_node *n)
+/* Whether the limit of refraction is sampled, and how likely. from: wi, on the side of +z. */
+static bool has_refraction_limit(const class_node *n)
 {
     return plan_wants(n, "eta") && microfacet_kind_of(n) == MICROFACET_GGX;
 }
 
-static ir_ref chance_of_rim(const bsdf_context *ctx, vec3 from, ir_ref index)
+static ir_ref limit_probability(const bsdf_context *ctx, vec3 from, ir_ref index)
 {
     tracer *t = ctx->t;
     vec2 alpha = microfacet_alpha(ctx);
-    return rim_chance(t, microfacet_held(t, ctx->n, alpha), index, alpha, from);
+    return refraction_limit_probability(t, microfacet_detached(t, ctx->n, alpha), index, alpha, from);
 }
 
 /* from: wi, on the side of +z; index: that over there. */
@@ -73,7 +73,8 @@ static vec3 sampled_normal(const bsdf_context *ctx, vec3 from, ir_ref index, ir_
     vec2 alpha = microfacet_alpha(ctx);
     if (!plan_wants(ctx->n, "eta"))
         return microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, u1, u2);
-    facet_critical near = facet_critical_normal(t, microfacet_held(t, ctx->n, alpha), index, from, u1, u2);
+    facet_critical near =
+        facet_critical_normal(t, microfacet_detached(t, ctx->n, alpha), index, from, u1, u2);
     return v3_select(t, near.chosen, near.m,
                      microfacet_sample(t, kind, microfacet_visible_of(ctx->n), alpha, from, near.rest, u2));
 }
@@ -84,8 +85,9 @@ static ir_ref normal_density(const bsdf_context *ctx, const facet *a)
     vec2 alpha = microfacet_alpha(ctx);
     ir_ref usual =
         microfacet_pdf(t, microfacet_kind_of(ctx->n), microfacet_visible_of(ctx->n), alpha, a->wi, a->m);
-    return plan_wants(ctx->n, "eta") ? facet_critical_density(t, microfacet_held(t, ctx->n, alpha), a, usual)
-                                     : usual;
+    return plan_wants(ctx->n, "eta")
+               ? facet_critical_density(t, microfacet_detached(t, ctx->n, alpha), a, usual)
+               : usual;
 }
 
 /* |cos| of wo to the facet, by which the density of a reflection is divided. What is refracted along the
@@ -109,13 +111,13 @@ static ir_ref roughdielectric_pdf(const bsdf_context *ctx, vec3 wo)
     ir_ref refracted =
         ir_mul(f, ir_sub(f, one, p), ir_div(f, ir_mul(f, t_sqr(t, a.n), ir_abs(f, a.wo_m)), a.h2));
     ir_ref density = ir_mul(f, of_normal, ir_select(f, a.reflects, reflected, refracted));
-    if (has_rim(ctx->n))
-        density = ir_mul(f, density, ir_sub(f, one, chance_of_rim(ctx, a.wi, a.n)));
+    if (has_refraction_limit(ctx->n))
+        density = ir_mul(f, density, ir_sub(f, one, limit_probability(ctx, a.wi, a.n)));
     return ir_select(f, a.valid, density, t_f32(t, 0));
 }
 
 /* The density of wo given the normals' and that it was chosen to reflect or to refract. Of attached samples,
- * beside which there is no rim. */
+ * beside which there is no limit of refraction. */
 static ir_ref density_given(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
@@ -132,13 +134,13 @@ static bsdf_attached roughdielectric_attached(const bsdf_context *ctx, const bsd
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
+    vec3 from = facet_flipped(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     ir_ref index = eta_seen_from(ctx);
     vec3 m = sampled_normal(ctx, from, index, draw->u1, draw->u2);
     ir_ref cosine = v3_dot(t, from, m), reflects = ir_gt(f, ir_mul(f, ctx->wi.z, draw->wo.z), t_f32(t, 0));
     fresnel at = fresnel_dielectric(t, cosine, index);
-    vec3 wo = facet_turned(t, ctx->wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
+    vec3 wo = facet_flipped(t, ctx->wi, facet_scatter(t, from, m, cosine, &at, reflects).wo);
     return (bsdf_attached){wo, density_given(ctx, wo)};
 }
 
@@ -146,25 +148,25 @@ static bsdf_sample roughdielectric_sample(const bsdf_context *ctx, ir_ref u_lobe
 {
     tracer *t = ctx->t;
     ir_func *f = t->f;
-    vec3 from = facet_turned(t, ctx->wi, ctx->wi);
+    vec3 from = facet_flipped(t, ctx->wi, ctx->wi);
     from.z = ir_max(f, from.z, t_f32(t, 1e-7f));
     ir_ref index = eta_seen_from(ctx);
     bsdf_sample r = {.delta = ir_bool(f, false), .lobe = t_u32(t, 0)};
     ir_ref chance = {0};
-    if (has_rim(ctx->n)) {
-        chance = chance_of_rim(ctx, from, index);
-        r.delta = rim_choose(t, chance, &u_lobe);
+    if (has_refraction_limit(ctx->n)) {
+        chance = limit_probability(ctx, from, index);
+        r.delta = refraction_limit_choose(t, chance, &u_lobe);
     }
     vec3 m = sampled_normal(ctx, from, index, u1, u2);
     ir_ref cosine = v3_dot(t, from, m);
     fresnel at = fresnel_dielectric(t, cosine, index);
     ir_ref reflects = ir_lt(f, u_lobe, reflection_probability(t, ctx->n, &at));
     facet_sample s = facet_scatter(t, from, m, cosine, &at, reflects);
-    r.wo = facet_turned(t, ctx->wi, s.wo);
+    r.wo = facet_flipped(t, ctx->wi, s.wo);
     r.pdf = ir_select(f, s.right, roughdielectric_pdf(ctx, r.wo), t_f32(t, 0));
     r.eta = ir_select(f, reflects, t_f32(t, 1), at.eta_it);
-    if (has_rim(ctx->n))
-        rim_instead(t, &r, chance, index, ctx->wi, from, u1);
+    if (has_refraction_limit(ctx->n))
+        refraction_limit_sample(t, &r, chance, index, ctx->wi, from, u1);
     return r;
 }
 
@@ -190,15 +192,16 @@ static color refracted_at(const bsdf_context *ctx, const facet *a, ir_ref reflec
 }
 
 /* 0, but for its derivative by eta: all but that is as it stays. */
-static color rim_value(const bsdf_context *ctx, vec3 wo)
+static color refraction_limit_value(const bsdf_context *ctx, vec3 wo)
 {
     tracer *t = ctx->t;
     tracer deciding = t_deciding(t);
     bsdf_context tracked = *ctx, detached = bsdf_read_by(ctx, &deciding);
     tracked.wi = detached.wi = v3_detach(t, ctx->wi), wo = v3_detach(t, wo);
-    facet a = rim_facet(t, eta_seen_from(&detached), detached.wi, wo);
+    facet a = refraction_limit_facet(t, eta_seen_from(&detached), detached.wi, wo);
     color refracted = refracted_at(&detached, &a, fresnel_dielectric(t, a.wi_m, a.n).reflectance);
-    ir_ref growth = ir_mul(t->f, facets_at(&detached, &a), rim_growth(t, &a, eta_seen_from(&tracked)));
+    ir_ref growth =
+        ir_mul(t->f, facets_at(&detached, &a), refraction_limit_growth(t, &a, eta_seen_from(&tracked)));
     return color_select(t, a.valid, color_scale(t, refracted, growth), color_all(t_f32(t, 0)));
 }
 
@@ -214,7 +217,8 @@ static color roughdielectric_value(const bsdf_context *ctx, vec3 wo, ir_ref delt
     color refracted = refracted_at(ctx, &a, reflectance);
     color value = color_scale(t, color_select(t, a.reflects, reflected, refracted), facets_at(ctx, &a));
     value = color_select(t, a.valid, value, color_all(t_f32(t, 0)));
-    return has_rim(ctx->n) ? color_select(t, delta, rim_value(ctx, wo), value) : value;
+    return has_refraction_limit(ctx->n) ? color_select(t, delta, refraction_limit_value(ctx, wo), value)
+                                        : value;
 }
 
 static const plugin_param roughdielectric_params[] = {
@@ -248,5 +252,5 @@ const bsdf_class bsdf_roughdielectric = {
     .attached = roughdielectric_attached,
     .roughness = microfacet_roughness,
     .attaches = microfacet_attaches,
-    .turns_by_uv = microfacet_turns_by_uv,
+    .directions_move_by_uv = microfacet_directions_move_by_uv,
 };

@@ -65,5 +65,5 @@ const bsdf_class bsdf_thindielectric = {
     .sample = thindielectric_sample,
     .pdf = bsdf_no_density,
     .value = thindielectric_value,
-    .turned = fresnel_mirrored,
+    .lobe_direction = fresnel_mirrored,
 };

@@ -5,7 +5,7 @@
  * the side is not a choice. */
 #include "render/classes.h"
 
-static vec3 turned(tracer *t, ir_ref back, vec3 v)
+static vec3 flipped(tracer *t, ir_ref back, vec3 v)
 {
     return v3(v.x, v.y, ir_select(t->f, back, ir_neg(t->f, v.z), v.z));
 }
@@ -15,7 +15,7 @@ static ir_ref is_back(tracer *t, vec3 wi) { return ir_lt(t->f, wi.z, t_f32(t, 0)
 static bsdf_context front_of(const bsdf_context *ctx, ir_ref back)
 {
     bsdf_context front = *ctx;
-    front.wi = turned(ctx->t, back, ctx->wi);
+    front.wi = flipped(ctx->t, back, ctx->wi);
     return front;
 }
 
@@ -38,7 +38,7 @@ static bsdf_sample twosided_sample(const bsdf_context *ctx, ir_ref u_lobe, ir_re
         s[k] = bsdf_of(face.n)->sample(&face, u_lobe, u1, u2);
     }
     bsdf_sample r = ctx->n->child_count == 2 ? choose(t, back, s[1], s[0]) : s[0];
-    r.wo = turned(t, back, r.wo);
+    r.wo = flipped(t, back, r.wo);
     return r;
 }
 
@@ -47,7 +47,7 @@ static ir_ref twosided_pdf(const bsdf_context *ctx, vec3 wo)
     tracer *t = ctx->t;
     ir_ref back = is_back(t, ctx->wi), p[2];
     bsdf_context front = front_of(ctx, back);
-    wo = turned(t, back, wo);
+    wo = flipped(t, back, wo);
     for (uint32_t k = 0; k < ctx->n->child_count; k++) {
         bsdf_context face = bsdf_nested(&front, k);
         p[k] = bsdf_of(face.n)->pdf(&face, wo);
@@ -60,7 +60,7 @@ static color twosided_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     tracer *t = ctx->t;
     ir_ref back = is_back(t, ctx->wi);
     bsdf_context front = front_of(ctx, back);
-    wo = turned(t, back, wo);
+    wo = flipped(t, back, wo);
     color v[2];
     for (uint32_t k = 0; k < ctx->n->child_count; k++) {
         bsdf_context face = bsdf_nested(&front, k);
@@ -69,7 +69,7 @@ static color twosided_value(const bsdf_context *ctx, vec3 wo, ir_ref delta, ir_r
     return ctx->n->child_count == 2 ? color_select(t, back, v[1], v[0]) : v[0];
 }
 
-static vec3 twosided_turned(const bsdf_context *ctx, ir_ref lobe)
+static vec3 twosided_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     ir_ref back = is_back(t, ctx->wi);
@@ -77,9 +77,9 @@ static vec3 twosided_turned(const bsdf_context *ctx, ir_ref lobe)
     bsdf_context front = front_of(ctx, back);
     for (uint32_t k = 0; k < ctx->n->child_count; k++) {
         bsdf_context face = bsdf_nested(&front, k);
-        wo[k] = bsdf_turned(&face, lobe);
+        wo[k] = bsdf_lobe_direction(&face, lobe);
     }
-    return turned(t, back, ctx->n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
+    return flipped(t, back, ctx->n->child_count == 2 ? v3_select(t, back, wo[1], wo[0]) : wo[0]);
 }
 
 static bsdf_attached twosided_attached(const bsdf_context *ctx, const bsdf_draw *draw)
@@ -89,7 +89,7 @@ static bsdf_attached twosided_attached(const bsdf_context *ctx, const bsdf_draw 
     bsdf_attached a[2];
     bsdf_draw inner = *draw;
     bsdf_context front = front_of(ctx, back);
-    inner.wo = turned(t, back, draw->wo);
+    inner.wo = flipped(t, back, draw->wo);
     for (uint32_t k = 0; k < ctx->n->child_count; k++) {
         bsdf_context face = bsdf_nested(&front, k);
         a[k] = bsdf_attach(&face, &inner);
@@ -97,7 +97,7 @@ static bsdf_attached twosided_attached(const bsdf_context *ctx, const bsdf_draw 
     if (ctx->n->child_count == 2)
         a[0] = (bsdf_attached){v3_select(t, back, a[1].wo, a[0].wo),
                                ir_select(t->f, back, a[1].density, a[0].density)};
-    a[0].wo = turned(t, back, a[0].wo);
+    a[0].wo = flipped(t, back, a[0].wo);
     return a[0];
 }
 
@@ -158,7 +158,7 @@ const bsdf_class bsdf_twosided = {
     .sample = twosided_sample,
     .pdf = twosided_pdf,
     .value = twosided_value,
-    .turned = twosided_turned,
+    .lobe_direction = twosided_lobe_direction,
     .attached = twosided_attached,
     .roughness = twosided_roughness,
     .albedo = twosided_albedo,

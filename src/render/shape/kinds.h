@@ -180,7 +180,7 @@ ir_ref mesh_positions_requested(tracer *t, ir_ref mesh); /* bool: the plan's par
 /* The colour of an attribute at the surface that is being looked at (tracer.surface). May run tracked. */
 color mesh_attribute_at(tracer *t, uint32_t attribute, bool of_faces);
 
-/* ---- shape/place.c: shapes that move with their to_world ---- */
+/* ---- shape/to_world.c: shapes that move with their to_world ---- */
 
 vec3 affine_point(tracer *t, const affine_map *m, vec3 p);
 vec3 affine_vector(tracer *t, const affine_map *m, vec3 v);

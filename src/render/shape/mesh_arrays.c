@@ -63,12 +63,13 @@ static bool has_steps(const scene_object *o)
 }
 
 /* Whether lobes of the material turn with texture coordinates. */
-static bool turns_by_uv(const render_scene *s, const scene_object *bsdf)
+static bool directions_move_by_uv(const render_scene *s, const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
-    bool any = cls->turns_by_uv && cls->turns_by_uv(bsdf) && bsdf_turns(s, bsdf);
+    bool any =
+        cls->directions_move_by_uv && cls->directions_move_by_uv(bsdf) && bsdf_directions_move(s, bsdf);
     for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= turns_by_uv(s, bsdf->children[k]);
+        any |= directions_move_by_uv(s, bsdf->children[k]);
     return any;
 }
 
@@ -106,8 +107,8 @@ void mesh_add_parameters(render_scene *s)
             uint32_t p =
                 render_add_geometry(s, shape->object, arrays[k].name, PLAN_ARRAY_SLOT + k, shape_of, at);
             s->parameters.data[p].reason = reason_of(s, shape, (enum mesh_array)k);
-            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_turns(s, shape->bsdf)) ||
-                                (k == MESH_ARRAY_UVS && turns_by_uv(s, shape->bsdf))))
+            if (shape->bsdf && ((k == MESH_ARRAY_NORMALS && bsdf_directions_move(s, shape->bsdf)) ||
+                                (k == MESH_ARRAY_UVS && directions_move_by_uv(s, shape->bsdf))))
                 render_turns(s, p);
         }
     }

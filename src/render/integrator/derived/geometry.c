@@ -170,7 +170,7 @@ static box triangle_box(tracer *t, ir_ref entry)
     return b;
 }
 
-/* Of entry `index` of what moves and is no triangle (shape/place.c). */
+/* Of entry `index` of what moves and is no triangle (shape/to_world.c). */
 static box solid_box(tracer *t, ir_ref index, const box *triangle)
 {
     ir_func *f = t->f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps of the geometry kernel about a shape whose to_world has changed (shape/place.c): from its own space
- * to the world's. */
+ * Steps of the geometry kernel about a shape whose to_world has changed (shape/to_world.c): from its own
+ * space to the world's. */
 #include "render/integrator/derived/geometry.h"
 
 /* A vertex, and its normal, which goes by the inverse transpose. */

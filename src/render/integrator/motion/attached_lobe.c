@@ -43,7 +43,7 @@ void attached_sampled(walk *w, walk_vertex *v, ir_ref roughness, ir_ref u1, ir_r
     v->attached.weighs = ir_and(f, bsdf_smooth_enough(t, roughness), near);
     v->attached.sampled = ir_and(f, v->attached.weighs, ir_and(f, sampled, ir_not(f, v->sample.delta)));
     v->attached.density_only =
-        w->holds ? ir_and(f, v->attached.sampled, bsdf_held(t, v->sample.lobe)) : ir_bool(f, false);
+        w->holds ? ir_and(f, v->attached.sampled, bsdf_detached(t, v->sample.lobe)) : ir_bool(f, false);
 }
 
 ir_ref attached_next_count(walk *w, const walk_vertex *v)

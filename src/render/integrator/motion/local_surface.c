@@ -14,7 +14,7 @@
  * discrete lobe this does not hold: directions stay as they are, which is part of what params calls
  * incomplete. Where only normals or uv are requested nothing slides.
  *
- * By a shape's to_world: x(i) is a point of the material, which goes along with its shape (shape/place.c),
+ * By a shape's to_world: x(i) is a point of the material, which goes along with its shape (shape/to_world.c),
  * and so does the light's; J has the growth of the surface's area as a factor. Light sampling and the
  * material's sampling then hold the same coordinates, whatever shines. The vertices that no other one aims
  * at, the camera's and those behind a discrete lobe, slide along their ray. */

@@ -187,10 +187,10 @@ static ir_ref cosines_of_discrete(walk *w, const walk_vertex *v)
            crosses = ir_lt(f, ir_mul(f, v->wi.z, v->wo.z), t_f32(t, 0));
     vec3 h = v3_add(t, v->wi, v3_scale(t, v->wo, ir_select(f, crosses, eta, one)));
     ir_ref near = ir_abs(f, v3_dot(t, v->wi, h)), far = ir_abs(f, v3_dot(t, v->wo, h)),
-           rim = ir_and(f, v->sample.lobe, t_u32(t, LOBE_RIM));
+           limit = ir_and(f, v->sample.lobe, t_u32(t, LOBE_REFRACTION_LIMIT));
     ir_ref bent = ir_gt(f, far, t_f32(t, 1e-6f)),
            ratio = ir_select(f, bent, ir_div(f, near, ir_select(f, bent, far, one)), one);
-    return ir_select(f, ir_ne(f, rim, t_u32(t, 0)), eta, ratio);
+    return ir_select(f, ir_ne(f, limit, t_u32(t, 0)), eta, ratio);
 }
 
 /* The value of something of the class from wi to wo is not that from wo to wi but for the cosines to the

@@ -35,7 +35,7 @@ static void meet_again(tracer *t, const shape_kind_class *kind, ir_ref entry, ve
         kind->intersect(t, entry, o, d, t_f32(t, 0), t_f32(t, 1e30f), at);
 }
 
-/* Of a hit that moves with its shape (shape/place.c). What was hit goes along; or, where the ray is given
+/* Of a hit that moves with its shape (shape/to_world.c). What was hit goes along; or, where the ray is given
  * (`slides`), the ray moves the other way, which to first order is by 2 - R, meets the entry anew, and goes
  * along. Where the points that describe the shape move, all there is does so, and R is 1. p: ray, distance
  * and coordinates of the hit. */
@@ -124,7 +124,7 @@ static ir_func *make_bsdf_sample(walk *w, const class_node *n)
         out[8] = bsdf_roughness(&ctx, (ir_ref){0});
     if (w->attaches && bsdf_mixes(n)) {
         ir_ref follows = ir_or(f, s.delta, bsdf_smooth_enough(&t, bsdf_roughness(&ctx, s.lobe)));
-        out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_HELD)));
+        out[7] = ir_select(f, follows, s.lobe, ir_or(f, s.lobe, t_u32(&t, LOBE_DETACHED)));
     }
     ir_return(f, out, w->attaches ? 9 : 8);
     return f;
@@ -219,7 +219,7 @@ static ir_func *make_bsdf_turn(walk *w, const class_node *n, bool tracked)
     ir_ref lobe = ir_param(f, IR_U32);
     surface at = surface_params(&t);
     t.surface = &at;
-    vec3_put(bsdf_turned(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}}, lobe), out);
+    vec3_put(bsdf_lobe_direction(&(bsdf_context){&t, n, record, vec3_at(p), {p[3], p[4]}}, lobe), out);
     ir_return(f, out, 3);
     return f;
 }
@@ -237,7 +237,7 @@ static ir_func *make_bsdf_attach(walk *w, const class_node *n, bool tracked)
     const bsdf_class *cls = bsdf_of(n);
     bsdf_context ctx = {&t, n, record, vec3_at(p), {p[3], p[4]}};
     bsdf_attached a = bsdf_attach(&ctx, &(bsdf_draw){vec3_at(made), lobe, made[6], made[7]});
-    vec3_put(v3_select(&t, delta, bsdf_turned(&ctx, lobe), a.wo), out);
+    vec3_put(v3_select(&t, delta, bsdf_lobe_direction(&ctx, lobe), a.wo), out);
     out[3] = a.density, out[4] = cls->attached ? cls->pdf(&ctx, a.wo) : one;
     out[5] = cls->attached ? cls->pdf(&ctx, vec3_at(made + 3)) : one;
     ir_return(f, out, 6);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See rim.h. With s the sine of wi and n r that of wo times n, (n r)^2 = n^2 - cos^2 wi, the facet is seen
- * from the right sides, wi.m > 0 > wo.m, where wo's azimuth is off that opposite to wi by less than the angle
- * whose cosine is the lesser of s and n r over the greater. At its ends F is 1. */
-#include "render/bsdf/rim.h"
+ * See refraction_limit.h. With s the sine of wi and n r that of wo times n, (n r)^2 = n^2 - cos^2 wi, the
+ * facet is seen from the right sides, wi.m > 0 > wo.m, where wo's azimuth is off that opposite to wi by less
+ * than the angle whose cosine is the lesser of s and n r over the greater. At its ends F is 1. */
+#include "render/bsdf/refraction_limit.h"
 
-/* Samples of the rim for each of alpha^2, as its value goes; and the most. */
+/* Samples of the limit for each of alpha^2, as its value goes; and the most. */
 static const float rate = 1, most = 0.2f;
 
 /* n times the sine of wo, squared; not positive: no direction lies on the circle. */
@@ -13,27 +13,27 @@ static ir_ref far_square(tracer *t, ir_ref n, vec3 from)
     return ir_sub(t->f, t_sqr(t, n), t_sqr(t, from.z));
 }
 
-ir_ref rim_chance(tracer *t, ir_ref held, ir_ref n, vec2 alpha, vec3 from)
+ir_ref refraction_limit_probability(tracer *t, ir_ref detached, ir_ref n, vec2 alpha, vec3 from)
 {
     ir_func *f = t->f;
-    ir_ref zero = t_f32(t, 0), there = ir_and(f, held, ir_gt(f, far_square(t, n, from), zero));
+    ir_ref zero = t_f32(t, 0), there = ir_and(f, detached, ir_gt(f, far_square(t, n, from), zero));
     ir_ref chance = ir_min(f, ir_mul(f, t_f32(t, rate), ir_mul(f, alpha.x, alpha.y)), t_f32(t, most));
     return ir_select(f, there, chance, zero);
 }
 
-ir_ref rim_choose(tracer *t, ir_ref chance, ir_ref *u_lobe)
+ir_ref refraction_limit_choose(tracer *t, ir_ref chance, ir_ref *u_lobe)
 {
     ir_ref is = ir_lt(t->f, *u_lobe, chance);
     *u_lobe = ir_div(t->f, ir_sub(t->f, *u_lobe, chance), ir_sub(t->f, t_f32(t, 1), chance));
     return is;
 }
 
-typedef struct rim_sample {
+typedef struct limit_sample {
     vec3 wo;    /* below, from being above */
-    ir_ref pdf; /* by azimuth, given that it is of the rim */
-} rim_sample;
+    ir_ref pdf; /* by azimuth, given that it is of the limit */
+} limit_sample;
 
-static rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
+static limit_sample limit_direction(tracer *t, ir_ref n, vec3 from, ir_ref u)
 {
     ir_func *f = t->f;
     ir_ref one = t_f32(t, 1), least = t_f32(t, 1e-10f), near2 = t_mad(t, from.x, from.x, t_sqr(t, from.y)),
@@ -48,25 +48,27 @@ static rim_sample rim_sampled(tracer *t, ir_ref n, vec3 from, ir_ref u)
     ir_ref sine = ir_neg(f, ir_div(f, far, n));
     vec3 wo = {ir_mul(f, sine, ir_sub(f, ir_mul(f, back.x, x), ir_mul(f, back.y, y))),
                ir_mul(f, sine, t_mad(t, back.x, y, ir_mul(f, back.y, x))), ir_neg(f, ir_div(f, from.z, n))};
-    return (rim_sample){v3_normalize(t, wo), ir_div(f, t_f32(t, 0.5f), ir_max(f, width, least))};
+    return (limit_sample){v3_normalize(t, wo), ir_div(f, t_f32(t, 0.5f), ir_max(f, width, least))};
 }
 
-void rim_instead(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from, ir_ref u)
+void refraction_limit_sample(tracer *t, bsdf_sample *r, ir_ref chance, ir_ref n, vec3 wi, vec3 from, ir_ref u)
 {
     ir_func *f = t->f;
-    rim_sample rim = rim_sampled(t, n, from, u);
-    r->wo = v3_select(t, r->delta, facet_turned(t, wi, rim.wo), r->wo);
-    r->pdf = ir_select(f, r->delta, ir_mul(f, chance, rim.pdf), r->pdf);
+    limit_sample limit = limit_direction(t, n, from, u);
+    r->wo = v3_select(t, r->delta, facet_flipped(t, wi, limit.wo), r->wo);
+    r->pdf = ir_select(f, r->delta, ir_mul(f, chance, limit.pdf), r->pdf);
     r->eta = ir_select(f, r->delta, n, r->eta);
-    r->lobe = ir_select(f, r->delta, t_u32(t, LOBE_RIM), r->lobe);
+    r->lobe = ir_select(f, r->delta, t_u32(t, LOBE_REFRACTION_LIMIT), r->lobe);
 }
 
-facet rim_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
+facet refraction_limit_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
 {
     ir_func *f = t->f;
     ir_ref zero = t_f32(t, 0), one = t_f32(t, 1);
-    facet a = {
-        .reflects = ir_bool(f, false), .n = n, .wi = facet_turned(t, wi, wi), .wo = facet_turned(t, wi, wo)};
+    facet a = {.reflects = ir_bool(f, false),
+               .n = n,
+               .wi = facet_flipped(t, wi, wi),
+               .wo = facet_flipped(t, wi, wo)};
     ir_ref sign = ir_select(f, ir_gt(f, n, one), t_f32(t, -1), one);
     vec3 h = {ir_mul(f, sign, t_mad(t, n, a.wo.x, a.wi.x)), ir_mul(f, sign, t_mad(t, n, a.wo.y, a.wi.y)),
               zero};
@@ -83,7 +85,7 @@ facet rim_facet(tracer *t, ir_ref n, vec3 wi, vec3 wo)
     return a;
 }
 
-ir_ref rim_growth(tracer *t, const facet *a, ir_ref moved)
+ir_ref refraction_limit_growth(tracer *t, const facet *a, ir_ref moved)
 {
     ir_func *f = t->f;
     ir_ref by = ir_select(f, ir_gt(f, a->n, t_f32(t, 1)), ir_sub(f, moved, a->n), ir_sub(f, a->n, moved));

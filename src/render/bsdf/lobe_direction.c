@@ -5,20 +5,21 @@
 
 #include <math.h>
 
-bool bsdf_turns(const render_scene *s, const scene_object *bsdf)
+bool bsdf_directions_move(const render_scene *s, const scene_object *bsdf)
 {
     const bsdf_class *cls = (const bsdf_class *)(const void *)bsdf->cls;
-    bool any = bsdf->child_count == 0 && (cls->turned || (cls->attaches && cls->attaches(s, bsdf)));
+    bool any = bsdf->child_count == 0 && (cls->lobe_direction || (cls->attaches && cls->attaches(s, bsdf)));
     for (uint32_t k = 0; k < bsdf->child_count; k++)
-        any |= bsdf_turns(s, bsdf->children[k]);
+        any |= bsdf_directions_move(s, bsdf->children[k]);
     return any;
 }
 
-vec3 bsdf_turned(const bsdf_context *ctx, ir_ref lobe)
+vec3 bsdf_lobe_direction(const bsdf_context *ctx, ir_ref lobe)
 {
     tracer *t = ctx->t;
     const bsdf_class *cls = bsdf_of(ctx->n);
-    return cls->turned ? cls->turned(ctx, lobe) : v3_neg(t, ctx->wi); /* nobody asks: it has no such lobe */
+    return cls->lobe_direction ? cls->lobe_direction(ctx, lobe)
+                               : v3_neg(t, ctx->wi); /* nobody asks: it has no such lobe */
 }
 
 bsdf_attached bsdf_attach(const bsdf_context *ctx, const bsdf_draw *draw)

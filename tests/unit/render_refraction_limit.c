@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The derivative by the index of what glass with GGX facets lets through, in all directions together, weighed
  * by a smooth function of them: differences of quadratures, whose domain ends at vertical facets and moves,
- * against the derivative within the domain and that of samples of its rim (bsdf/rim.h). Beckmann's facets
- * have no rim. */
+ * against the derivative within the domain and that of samples of its limit (bsdf/refraction_limit.h).
+ * Beckmann's facets have no limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +20,11 @@ enum { SIDE = 200, DRAWS = 400 };
 static const double pi = 3.14159265358979323846, index0 = 1.45, step = 1e-3;
 static char *folder;
 
-typedef struct rim_case {
+typedef struct limit_case {
     const char *name, *before, *after; /* xml, around the index */
     double cosine, azimuth;
-    double least; /* share that the rim has at least of the derivative; 0: none at all */
-} rim_case;
+    double least; /* share that the limit has at least of the derivative; 0: none at all */
+} limit_case;
 
 #define ROUGH(kind, alpha)                                                                                   \
     "<bsdf type='roughdielectric' id='it'><string name='distribution' value='" kind "'/>" alpha              \
@@ -38,7 +38,7 @@ typedef struct rim_case {
     "value='.8'/><float name='metallic' value='.1'/>"                                                        \
     "<string name='attached' value='never'/><float name='eta' value='",                                      \
         "'/></bsdf>"
-static const rim_case cases[] = {
+static const limit_case cases[] = {
     {"from outside", ROUGH("ggx", ALPHA(".5")), .9, .4, .02},
     {"from outside, nearly upright", ROUGH("ggx", ALPHA(".5")), .98, 0, .005},
     {"from outside, grazing", ROUGH("ggx", ALPHA(".5")), .2, 1, .01},
@@ -53,7 +53,7 @@ static const rim_case cases[] = {
     {"beckmann", ROUGH("beckmann", ALPHA(".5")), .9, .4, 0},
 };
 
-static material_probe glass(const rim_case *c, double index)
+static material_probe glass(const limit_case *c, double index)
 {
     arena a = {0};
     material_case what = {
@@ -76,11 +76,11 @@ static double sky(const double wo[3])
 
 /* Over directions on the other side: of the value, or of its derivative. The cosine goes from where facets
  * are vertical to where there are none. */
-static double integral(const rim_case *c, double index, bool derivative)
+static double integral(const limit_case *c, double index, bool derivative)
 {
     material_probe p = glass(c, index);
-    double wi[3], wo[3], n = c->cosine > 0 ? index : 1 / index, rim = fmin(fabs(c->cosine) / n, 1), sum = 0;
-    double from = n > 1 ? rim : 0, to = n > 1 ? 1 : rim;
+    double wi[3], wo[3], n = c->cosine > 0 ? index : 1 / index, limit = fmin(fabs(c->cosine) / n, 1), sum = 0;
+    double from = n > 1 ? limit : 0, to = n > 1 ? 1 : limit;
     material_direction(c->cosine, c->azimuth, wi);
     for (int i = 0; i < SIDE; i++)
         for (int k = 0; k < SIDE; k++) {
@@ -94,8 +94,9 @@ static double integral(const rim_case *c, double index, bool derivative)
     return sum;
 }
 
-/* The mean over samples of the rim, of derivative over density. *chance: by bisection, how many there are. */
-static double rim_samples(const rim_case *c, double *chance)
+/* The mean over samples of the limit, of derivative over density. *chance: by bisection, how many there are.
+ */
+static double limit_samples(const limit_case *c, double *chance)
 {
     material_probe p = glass(c, index0);
     double wi[3], below = 0, above = 1, sum = 0;
@@ -107,7 +108,7 @@ static double rim_samples(const rim_case *c, double *chance)
     *chance = below;
     for (int k = 0; k < DRAWS && below > 0; k++) {
         material_sample s = material_probe_sample(&p, wi, (double[]){below / 2, (k + .5) / DRAWS, .5});
-        assert_true(s.delta && (s.lobe & LOBE_RIM) && s.pdf > 0);
+        assert_true(s.delta && (s.lobe & LOBE_REFRACTION_LIMIT) && s.pdf > 0);
         sum += material_probe_derivative(&p, wi, s.wo, true, s.lobe) / s.pdf * sky(s.wo) * below / DRAWS;
     }
     material_probe_destroy(&p);
@@ -116,15 +117,15 @@ static double rim_samples(const rim_case *c, double *chance)
 
 static void is_complete(void **state)
 {
-    const rim_case *c = *state;
-    double chance, within = integral(c, index0, true), rim = rim_samples(c, &chance);
+    const limit_case *c = *state;
+    double chance, within = integral(c, index0, true), limit = limit_samples(c, &chance);
     double wanted = (integral(c, index0 + step, false) - integral(c, index0 - step, false)) / (2 * step);
-    print_message("%s: %.6f within, %.6f at the rim, together %.6f; differences %.6f\n", c->name, within, rim,
-                  within + rim, wanted);
-    assert_true(fabs(rim) >= c->least * fabs(wanted));
+    print_message("%s: %.6f within, %.6f at the limit, together %.6f; differences %.6f\n", c->name, within,
+                  limit, within + limit, wanted);
+    assert_true(fabs(limit) >= c->least * fabs(wanted));
     if (c->least == 0)
         assert_true(chance == 0);
-    assert_true(fabs(within + rim - wanted) < 2e-3 * fmax(fabs(wanted), fabs(within)));
+    assert_true(fabs(within + limit - wanted) < 2e-3 * fmax(fabs(wanted), fabs(within)));
 }
 
 int main(void)
