@@ -1,8 +1,8 @@
 # LABELS: nodevice
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the includes of every source file and checks that layers look one way only (README, Folders). Inside
-src/api and src/cli it reads who calls whom: no two files call each other, not by way of others either; and in src/api
-a function is declared in the header of the file that defines it."""
+"""Reads the includes of every source file and checks that layers look one way only (docs/guide.md, The folders).
+Inside src/api and src/cli it reads who calls whom: no two files call each other, not by way of others either.
+In src/api a function is declared in the header of the file that defines it."""
 import os
 import re
 import sys

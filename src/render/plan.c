@@ -6,7 +6,7 @@
  * absolute here. */
 #include "render/plan_internal.h"
 
-enum { BAKED_MOST = 64 /* primitives; docs/measurements.md */ };
+enum { BAKED_MOST = 64 /* primitives; docs/decisions/traversal.md */ };
 
 const char *const plan_switch_names[PLAN_SWITCH_COUNT] = {"folding",  "numbering", "cells",
                                                           "residual", "sharing",   "shape_sharing"};
